@@ -1,0 +1,163 @@
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import type { SandboxLimits } from '../../domain/limits.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import { newSandbox, type PauseKind, type Sandbox, type SandboxStatus } from '../../domain/sandbox.ts';
+import { markDeleted, move } from '../../domain/sandbox-lifecycle.ts';
+import type { Claim } from '../../ports/claim.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
+import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
+import { limitFailure, unknownSpec } from '../refusals.ts';
+import type { SandboxDriver } from './driver.ts';
+import type { SandboxSpecs } from './specs.ts';
+import { within } from '../within.ts';
+
+export interface SandboxesParts {
+  readonly store: SandboxStore;
+  readonly specs: SandboxSpecs;
+  readonly driver: SandboxDriver;
+  readonly limits: SandboxLimits;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How long a pause, a resumption or a deletion is waited for before the status on the way is the answer. */
+  readonly answerWithinMs: number;
+}
+
+export interface StartSandboxRequest {
+  /** Null is the deployment's default. */
+  readonly specId: string | null;
+  readonly claim?: Claim;
+}
+
+/** The use cases of sandboxes. Every one takes the owner; another owner's sandbox does not exist for it. */
+export class Sandboxes {
+  readonly #parts: SandboxesParts;
+
+  constructor(parts: SandboxesParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Starts a sandbox and answers while it is STARTING. Failures: `invalid_request` (unknown spec),
+   * `sandbox_limit_reached`, `idempotency_conflict`, `store_unavailable`.
+   */
+  async start(ownerId: string, { specId, claim }: StartSandboxRequest): Promise<Sandbox> {
+    return await this.startAs(this.newId(), ownerId, specId, claim);
+  }
+
+  /** An id for a sandbox that is started later. */
+  newId(): string {
+    return this.#parts.random.id('sb');
+  }
+
+  /** Starts a sandbox under an id that was chosen before. Idempotent by id. */
+  async startAs(id: string, ownerId: string, specId: string | null, claim?: Claim): Promise<Sandbox> {
+    const { store, specs, limits, clock, random, driver } = this.#parts;
+    const spec = specs.find(specId);
+    if (spec === undefined) throw unknownSpec(specId);
+    const sandbox = newSandbox({ id, ownerId, spec, sessionApiKey: random.secret(), now: clock.now() });
+    const outcome = await store.insert(sandbox, limits, claim);
+    switch (outcome.kind) {
+      case 'inserted':
+        driver.nudge(id);
+        return sandbox;
+      case 'limit':
+        throw limitFailure(outcome.reached);
+      case 'repeated':
+        return await this.get(ownerId, outcome.id);
+      case 'conflict':
+        throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+    }
+  }
+
+  /** Failures: `sandbox_not_found`, `store_unavailable`. */
+  async get(ownerId: string, id: string): Promise<Sandbox> {
+    const sandbox = await this.#parts.store.find(id);
+    if (sandbox === null || sandbox.ownerId !== ownerId || sandbox.deletedAt !== null) {
+      throw new Failure('sandbox_not_found', { id });
+    }
+    return sandbox;
+  }
+
+  /** The owner's sandboxes, newest first. Reads the store only. */
+  async search(ownerId: string, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> {
+    return await this.#parts.store.search(ownerId, filter, page);
+  }
+
+  /**
+   * Pauses a running sandbox and answers when it rests; a paused one is answered as it is. Failures:
+   * `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`, `runtime_unavailable`, `runtime_timeout`.
+   */
+  async pause(ownerId: string, id: string, pauseKind: PauseKind): Promise<Sandbox> {
+    for (;;) {
+      const sandbox = await this.get(ownerId, id);
+      const { status } = sandbox;
+      if (status === 'PAUSED') return sandbox;
+      if (status === 'PAUSING') return await this.#settled(ownerId, id, 'PAUSED');
+      if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
+      const next = move(sandbox, 'pause', { now: this.#parts.clock.now(), detail: 'paused by its owner', pauseKind });
+      if (next === null) throw new Failure('sandbox_not_running', { id, status });
+      const outcome = await this.#parts.store.replace(next);
+      if (outcome.kind === 'replaced') return await this.#settled(ownerId, id, 'PAUSED');
+    }
+  }
+
+  /**
+   * Resumes a paused sandbox and answers when it is ready; for a running one it only notes the activity. Failures:
+   * `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_limit_reached`, `runtime_unavailable`,
+   * `runtime_timeout`.
+   */
+  async resume(ownerId: string, id: string): Promise<Sandbox> {
+    const { store, limits, clock } = this.#parts;
+    for (;;) {
+      const sandbox = await this.get(ownerId, id);
+      const { status } = sandbox;
+      if (status === 'RUNNING') {
+        await store.touch(id, clock.now());
+        return await this.get(ownerId, id);
+      }
+      if (status === 'RESUMING') return await this.#settled(ownerId, id, 'RUNNING');
+      if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
+      const next = move(sandbox, 'resume', { now: clock.now(), detail: null });
+      if (next === null) throw new Failure('sandbox_not_paused', { id, status });
+      const outcome = await store.admit(next, limits);
+      if (outcome.kind === 'limit') throw limitFailure(outcome.reached);
+      if (outcome.kind === 'replaced') return await this.#settled(ownerId, id, 'RUNNING');
+    }
+  }
+
+  /**
+   * Deletes the sandbox. It is gone for every caller when this answers; where the runtime does not answer, the removal
+   * is made up for later. Idempotent. Failure: `sandbox_not_found` (there never was one, or it is another owner's).
+   */
+  async delete(ownerId: string, id: string): Promise<void> {
+    const { store, clock, driver, answerWithinMs } = this.#parts;
+    for (;;) {
+      const sandbox = await store.find(id);
+      if (sandbox === null || sandbox.ownerId !== ownerId) throw new Failure('sandbox_not_found', { id });
+      if (sandbox.deletedAt !== null) break;
+      const outcome = await store.replace(markDeleted(sandbox, clock.now()));
+      if (outcome.kind === 'replaced') break;
+    }
+    await within(clock, answerWithinMs, driver.redirect(id));
+  }
+
+  /** Drives the sandbox to rest and answers with what became of it; with the failure where it did not get there. */
+  async #settled(ownerId: string, id: string, wanted: SandboxStatus): Promise<Sandbox> {
+    const { clock, answerWithinMs, driver } = this.#parts;
+    const settled = await within(clock, answerWithinMs, driver.settle(id));
+    const sandbox = await this.get(ownerId, id);
+    if (sandbox.status !== wanted && settled?.failure != null) throw settled.failure;
+    return sandbox;
+  }
+}
+
+/** Is there a sandbox of this owner, not deleted? */
+export async function ownedOrNull(sandboxes: Sandboxes, ownerId: string, id: string): Promise<Sandbox | null> {
+  try {
+    return await sandboxes.get(ownerId, id);
+  } catch (error) {
+    if (isFailureOf(error, 'sandbox_not_found')) return null;
+    throw error;
+  }
+}

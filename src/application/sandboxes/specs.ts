@@ -1,0 +1,42 @@
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { Page } from '../../domain/page.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { SpecStore } from '../../ports/spec-store.ts';
+
+/** A spec, and since when it is what it is, in milliseconds since the epoch. */
+export interface DatedSpec {
+  readonly spec: SandboxSpec;
+  readonly createdAt: number;
+}
+
+/** The specs of the deployment; the first one is the default. */
+export class SandboxSpecs {
+  readonly #specs: readonly SandboxSpec[];
+  readonly #store: SpecStore;
+  readonly #clock: Clock;
+
+  constructor(specs: readonly SandboxSpec[], store: SpecStore, clock: Clock) {
+    this.#specs = specs;
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** The spec with the id, the default one for null; undefined when there is none. */
+  find(id: string | null): SandboxSpec | undefined {
+    return id === null ? this.#specs[0] : this.#specs.find((spec) => spec.id === id);
+  }
+
+  /** The specs in the deployment's order, from the one after `afterId` on. */
+  async search(afterId: string | null, limit: number): Promise<Page<DatedSpec>> {
+    const start = afterId === null ? 0 : this.#specs.findIndex(({ id }) => id === afterId) + 1;
+    const specs = this.#specs.slice(start, start + limit);
+    const items = await Promise.all(specs.map((spec) => this.#dated(spec)));
+    const last = specs.at(-1);
+    const more = start + limit < this.#specs.length && last !== undefined;
+    return { items, next: more ? { value: 0, id: last.id } : null };
+  }
+
+  async #dated(spec: SandboxSpec): Promise<DatedSpec> {
+    return { spec, createdAt: await this.#store.firstSeen(spec.id, JSON.stringify(spec), this.#clock.now()) };
+  }
+}

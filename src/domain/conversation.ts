@@ -1,0 +1,47 @@
+export const conversationStartStatuses = ['WORKING', 'WAITING_FOR_SANDBOX', 'READY', 'ERROR'] as const;
+
+/** How far the start of a conversation has come. */
+export type ConversationStartStatus = (typeof conversationStartStatuses)[number];
+
+export const executionStatuses = ['idle', 'running', 'waiting_for_permission', 'error'] as const;
+
+export type ExecutionStatus = (typeof executionStatuses)[number];
+
+/** A part of a message. */
+export interface TextContent {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+export interface Message {
+  readonly content: readonly TextContent[];
+}
+
+/** What is written down of a conversation. Times are in milliseconds since the epoch. */
+export interface Conversation {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly title: string | null;
+  /** Chosen when the conversation is made, so that a start which is interrupted goes on with the same sandbox. */
+  readonly sandboxId: string;
+  readonly sandboxSpecId: string;
+  /** Whether the conversation starts its sandbox itself, rather than taking one that exists. */
+  readonly startsSandbox: boolean;
+  readonly selectedRepository: string | null;
+  readonly selectedBranch: string | null;
+  readonly gitProvider: string | null;
+  readonly initialMessage: Message | null;
+  readonly startStatus: ConversationStartStatus;
+  /** What the agent does; null while there is none. */
+  readonly executionStatus: ExecutionStatus | null;
+  readonly statusDetail: string | null;
+  readonly generation: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly deletedAt: number | null;
+  readonly removedAt: number | null;
+}
+
+export const conversationSortOrders = ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC'] as const;
+
+export type ConversationSortOrder = (typeof conversationSortOrders)[number];

@@ -1,0 +1,41 @@
+/** A microagent of a repository: a Markdown file below the directory that the deployment scans. */
+export interface Microagent {
+  /** Path below the directory, without the ending: `deploy/aws`. */
+  readonly name: string;
+  /** Path relative to the repository's root. */
+  readonly path: string;
+  /** Committer date of the earliest commit that touches the path, in milliseconds since the epoch. */
+  readonly createdAt: number;
+}
+
+/** The two families of git hosts that the directory rule tells apart. */
+export type GitHostFamily = 'gitlab' | 'other';
+
+/**
+ * The directory that is scanned for microagents, relative to the repository's root. GitLab forbids a repository name
+ * that begins with a dot, which is why the organisation-wide repository has another name there.
+ */
+export function microagentDirectory(family: GitHostFamily, repositoryName: string, product: string): string {
+  const central = family === 'gitlab' ? `${product}-config` : `.${product}`;
+  return repositoryName === central ? 'microagents' : `.${product}/microagents`;
+}
+
+const ending = '.md';
+
+/** Does a regular file with this path (below the directory) count as a microagent? */
+export function isMicroagentPath(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
+  return name.endsWith(ending) && name !== 'readme.md';
+}
+
+/** The microagents that the dated files of a directory make, sorted by path. */
+export function microagentsOf(
+  directory: string,
+  files: readonly { readonly path: string; readonly createdAt: number }[],
+): Microagent[] {
+  const prefix = `${directory}/`;
+  return files
+    .filter(({ path }) => path.startsWith(prefix) && isMicroagentPath(path.slice(prefix.length)))
+    .map(({ path, createdAt }) => ({ name: path.slice(prefix.length, -ending.length), path, createdAt }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+}

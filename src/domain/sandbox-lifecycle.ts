@@ -1,0 +1,71 @@
+import type { ExposedUrl, PauseKind, Sandbox, SandboxStatus } from './sandbox.ts';
+
+/**
+ * The moves of a sandbox: from each status, what may happen to it and where that leads. Whatever the table lacks is
+ * not a move. Deletion is possible from everywhere and is not listed.
+ */
+export const lifecycle = {
+  STARTING: { ready: 'RUNNING', failed: 'ERROR', expired: 'ERROR' },
+  RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
+  PAUSING: { paused: 'PAUSED', refused: 'RUNNING' },
+  PAUSED: { resume: 'RESUMING', vanished: 'MISSING' },
+  RESUMING: { ready: 'RUNNING', refused: 'PAUSED', failed: 'ERROR' },
+  ERROR: {},
+  MISSING: {},
+} as const satisfies Record<SandboxStatus, Record<string, SandboxStatus>>;
+
+type Lifecycle = typeof lifecycle;
+
+/** Everything that can happen to a sandbox. */
+export type SandboxEvent = { [S in SandboxStatus]: keyof Lifecycle[S] }[SandboxStatus];
+
+/** Where the event leads from the status; null where the table lacks the move. */
+export function next(status: SandboxStatus, event: SandboxEvent): SandboxStatus | null {
+  const moves: Partial<Record<SandboxEvent, SandboxStatus>> = lifecycle[status];
+  return moves[event] ?? null;
+}
+
+/** What the event brings along; what is left out stays as it was. */
+export interface Change {
+  readonly now: number;
+  readonly detail: string | null;
+  readonly pauseKind?: PauseKind;
+  readonly exposedUrls?: readonly ExposedUrl[];
+}
+
+const resting: ReadonlySet<SandboxStatus> = new Set(['PAUSING', 'PAUSED', 'RESUMING']);
+
+/** The record after the event, one generation on; null where the lifecycle lacks the move or the sandbox is deleted. */
+export function move(sandbox: Sandbox, event: SandboxEvent, change: Change): Sandbox | null {
+  const status = sandbox.deletedAt === null ? next(sandbox.status, event) : null;
+  if (status === null) return null;
+  return {
+    ...sandbox,
+    status,
+    statusDetail: change.detail,
+    statusSince: change.now,
+    pauseKind: resting.has(status) ? (change.pauseKind ?? sandbox.pauseKind) : null,
+    exposedUrls: change.exposedUrls ?? sandbox.exposedUrls,
+    generation: sandbox.generation + 1,
+    updatedAt: change.now,
+    lastActiveAt: status === 'RUNNING' && sandbox.status !== 'PAUSING' ? change.now : sandbox.lastActiveAt,
+  };
+}
+
+/** A frozen sandbox goes on to the stopped tier without leaving PAUSED. */
+export function deepen(sandbox: Sandbox, detail: string, now: number): Sandbox {
+  return { ...sandbox, pauseKind: 'stop', statusDetail: detail, statusSince: now, generation: sandbox.generation + 1, updatedAt: now };
+}
+
+/** The record of a sandbox whose deletion was asked for. */
+export function markDeleted(sandbox: Sandbox, now: number): Sandbox {
+  return { ...sandbox, deletedAt: now, generation: sandbox.generation + 1, updatedAt: now };
+}
+
+/** The record of a deleted sandbox of which the runtime has nothing left. */
+export function markRemoved(sandbox: Sandbox, now: number): Sandbox {
+  return { ...sandbox, removedAt: now, generation: sandbox.generation + 1, updatedAt: now };
+}
+
+/** Statuses that count against the limits on running sandboxes. */
+export const runningStatuses: readonly SandboxStatus[] = ['STARTING', 'RUNNING', 'PAUSING', 'RESUMING'];

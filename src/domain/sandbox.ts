@@ -1,0 +1,85 @@
+import type { SandboxSpec } from './sandbox-spec.ts';
+
+export const sandboxStatuses = [
+  'STARTING',
+  'RUNNING',
+  'PAUSING',
+  'PAUSED',
+  'RESUMING',
+  'ERROR',
+  'MISSING',
+] as const;
+
+export type SandboxStatus = (typeof sandboxStatuses)[number];
+
+export const pauseKinds = ['freeze', 'stop'] as const;
+
+/** `freeze` keeps memory and processes; `stop` frees the memory and keeps the files. */
+export type PauseKind = (typeof pauseKinds)[number];
+
+/** Where a port of the spec can be reached from outside the sandbox. */
+export interface ExposedUrl {
+  readonly name: string;
+  readonly url: string;
+  /** The port inside the sandbox, as the spec names it. */
+  readonly port: number;
+}
+
+/**
+ * What is written down of a sandbox: the intent and the owner. The runtime holds the fact. Times are in milliseconds
+ * since the epoch.
+ */
+export interface Sandbox {
+  readonly id: string;
+  readonly ownerId: string;
+  /** The spec as it was at the start, so that a later change of the configuration does not change what runs. */
+  readonly spec: SandboxSpec;
+  readonly status: SandboxStatus;
+  /** Why, in words. */
+  readonly statusDetail: string | null;
+  /** When the status was entered; deadlines and rest count from here. */
+  readonly statusSince: number;
+  /** The tier of rest that is wanted (PAUSING) or holds (PAUSED, RESUMING); null otherwise. */
+  readonly pauseKind: PauseKind | null;
+  readonly sessionApiKey: string;
+  readonly exposedUrls: readonly ExposedUrl[];
+  /** One more with every write; a result of an earlier generation is late and has no effect. */
+  readonly generation: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly lastActiveAt: number;
+  /** When its deletion was asked for; a deleted sandbox is gone for every caller. */
+  readonly deletedAt: number | null;
+  /** When the runtime confirmed that nothing of it is left. */
+  readonly removedAt: number | null;
+}
+
+/** What a new sandbox is made from. */
+export interface NewSandbox {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly spec: SandboxSpec;
+  readonly sessionApiKey: string;
+  readonly now: number;
+}
+
+/** The record of a sandbox that is about to be started. */
+export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox): Sandbox {
+  return {
+    id,
+    ownerId,
+    spec,
+    status: 'STARTING',
+    statusDetail: null,
+    statusSince: now,
+    pauseKind: null,
+    sessionApiKey,
+    exposedUrls: [],
+    generation: 1,
+    createdAt: now,
+    updatedAt: now,
+    lastActiveAt: now,
+    deletedAt: null,
+    removedAt: null,
+  };
+}

@@ -1,0 +1,56 @@
+import type { LimitReached, SandboxLimits } from '../domain/limits.ts';
+import type { Page, PageRequest } from '../domain/page.ts';
+import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';
+import type { Claim, ClaimOutcome } from './claim.ts';
+
+export interface SandboxFilter {
+  readonly status?: SandboxStatus;
+  readonly specId?: string;
+}
+
+export type InsertSandboxOutcome =
+  | { readonly kind: 'inserted' }
+  | { readonly kind: 'limit'; readonly reached: LimitReached }
+  | ClaimOutcome;
+
+export type ReplaceOutcome = { readonly kind: 'replaced' } | { readonly kind: 'stale' };
+
+/**
+ * Keeps the records of sandboxes. What a method has answered is durable. Each method is atomic, also among several
+ * processes over one store. Failure: `store_unavailable`; after it, a write may or may not have been made.
+ */
+export interface SandboxStore {
+  /**
+   * Adds a record, unless a limit is reached by those that run already (counted in the same transaction), or the claim
+   * says that this request was made before. A record with this id that exists already is left as it is, and answers
+   * `inserted`: idempotent by id.
+   */
+  insert(sandbox: Sandbox, limits: SandboxLimits, claim?: Claim): Promise<InsertSandboxOutcome>;
+
+  /**
+   * Compare-and-set: writes the record if the stored one is exactly one generation older; `stale` otherwise, also
+   * when there is none.
+   */
+  replace(sandbox: Sandbox): Promise<ReplaceOutcome>;
+
+  /** Like `replace`, for a move that makes a sandbox count as running again. */
+  admit(sandbox: Sandbox, limits: SandboxLimits): Promise<ReplaceOutcome | { readonly kind: 'limit'; readonly reached: LimitReached }>;
+
+  /** Notes activity without a new generation; never moves the time back. An unknown id is ignored. */
+  touch(id: string, lastActiveAt: number): Promise<void>;
+
+  /** The record, a deleted one too; null when there is none. */
+  find(id: string): Promise<Sandbox | null>;
+
+  /** Those of the given ids that exist, deleted ones too, in no particular order. At most 100 ids. */
+  findMany(ids: readonly string[]): Promise<readonly Sandbox[]>;
+
+  /** The owner's sandboxes that are not deleted, newest first. */
+  search(ownerId: string, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>>;
+
+  /** Every record that is not known to be removed, by id, from after the given one: what a sweep goes through. */
+  scan(afterId: string | null, limit: number): Promise<readonly Sandbox[]>;
+
+  /** Forgets the records that were removed before the time, in milliseconds since the epoch. */
+  purge(removedBefore: number): Promise<void>;
+}

@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { importsOf, layers, leaksIn, readSources } from './arrows.ts';
+
+const sources = readSources(join(import.meta.dirname, '../../src'));
+
+describe('the arrows of the house', () => {
+  test('no file of src imports what its layer may not', () => {
+    expect(leaksIn(sources)).toEqual([]);
+  });
+
+  test('every layer was looked at, and its imports were found', () => {
+    for (const layer of layers) {
+      const files = sources.filter(({ path }) => path.startsWith(`${layer}/`));
+      expect(files.length, layer).toBeGreaterThan(3);
+      expect(files.flatMap(importsOf).length, layer).toBeGreaterThan(3);
+    }
+  });
+
+  test.each([
+    ['domain/a.ts', `import { x } from '../ports/store.ts';`],
+    ['domain/a.ts', `import { readFileSync } from 'node:fs';`],
+    ['ports/a.ts', `export * from '../adapters/sqlite/index.ts';`],
+    ['application/a.ts', `const a = await import('../adapters/sqlite/index.ts');`],
+    ['application/a.ts', `import type { A } from 'express';`],
+    ['application/a.ts', `export type A = import('../composition/options.ts').SkepOptions;`],
+    ['adapters/sqlite/a.ts', `import { b } from '../memory/index.ts';`],
+    ['adapters/sqlite/a.ts', `import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';`],
+    ['adapters/express/a.ts', `import { Container } from 'inversify';`],
+    ['adapters/express/a.ts', `import { createSkep } from '../../composition/index.ts';`],
+    ['elsewhere/a.ts', `import { x } from '../domain/failure.ts';`],
+  ])('a leak planted in %s is caught: %s', (path, text) => {
+    expect(leaksIn([{ path, text }])).toHaveLength(1);
+  });
+
+  test.each([
+    ['adapters/express/a.ts', `import type { Skep } from '../../application/skep.ts';`],
+    ['adapters/sqlite/a.ts', `import { DatabaseSync } from 'node:sqlite'; import './b.ts';`],
+    ['composition/a.ts', `import 'reflect-metadata'; import '../adapters/sqlite/index.ts';`],
+  ])('what is allowed in %s is let pass: %s', (path, text) => {
+    expect(leaksIn([{ path, text }])).toEqual([]);
+  });
+
+  test('the domain is pure: no clock, no promise, no randomness, no I/O', () => {
+    const impure = /\b(Date\.now|new Date\(\)|Math\.random|async |await |Promise\b|setTimeout|process\.|console\.|fetch\()/;
+    const files = sources.filter(({ path }) => path.startsWith('domain/'));
+    expect(files.filter(({ text }) => impure.test(text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, ''))).map(({ path }) => path)).toEqual([]);
+  });
+});
