@@ -30,8 +30,8 @@ export interface SandboxRuntime {
   /**
    * Makes the sandbox if there is nothing of it, and runs it if it never ran. `running` or `frozen`: nothing happens.
    * `stopped`: nothing happens either, since a start that ended is not tried again.
-   * The answer does not wait for readiness. When `signal` fires, it stops waiting, and what is made so far stays to be
-   * found.
+   * The answer does not wait for readiness. When `signal` fires, it rejects with the signal's reason, and
+   * what is made so far stays to be found.
    */
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<SandboxFact>;
 

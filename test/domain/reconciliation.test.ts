@@ -69,8 +69,8 @@ describe('reconciliation', () => {
   test('with a runtime that does what it is told, everything comes to rest, and the record and the fact agree', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (start, found, now) => {
-        let sandbox = { ...start, pauseKind: start.status === 'PAUSED' || start.status === 'PAUSING' ? (start.pauseKind ?? 'freeze') : start.pauseKind };
-        let fact = found;
+        let sandbox: Sandbox = { ...start, pauseKind: start.status === 'PAUSED' || start.status === 'PAUSING' ? (start.pauseKind ?? 'freeze') : start.pauseKind };
+        let fact: SandboxFact = found;
         for (let steps = 0; ; steps += 1) {
           expect(steps, JSON.stringify({ start, found, now, sandbox, fact })).toBeLessThan(12);
           const step = decide(sandbox, fact, now);

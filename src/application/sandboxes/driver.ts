@@ -83,6 +83,10 @@ export class SandboxDriver {
       try {
         known = await this.#take(step, sandbox, run);
       } catch (error) {
+        if (run.interrupted.aborted) {
+          known = null;
+          continue;
+        }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
         failure = error;
         await this.#takeBack(step, sandbox, error);
