@@ -78,7 +78,7 @@ export class KeyedRuns<T> {
   async drain(): Promise<void> {
     const entries = [...this.#entries.values()];
     for (const entry of entries) entry.interrupt();
-    await Promise.allSettled(entries.map(({ promise }) => promise));
+    await Promise.allSettled(entries.flatMap(({ promise }) => promise ?? []));
   }
 
   async #repeat(key: string, entry: Entry<T>): Promise<T> {

@@ -5,9 +5,9 @@
  * `retryAfterSeconds` is a whole number of seconds, at least 1.
  */
 export interface FailureContexts {
-  unauthorized: Record<never, never>;
+  unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };
-  not_found: Record<never, never>;
+  not_found: Readonly<Record<string, never>>;
   repository_not_found: { readonly repository: string };
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };

@@ -17,7 +17,8 @@ const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/u;
 export function parseRepositoryName(name: string): RepositoryNameResult {
   const problem = problemWith(name);
   if (problem !== null) return { ok: false, problem };
-  return { ok: true, segments: name.split('/') as [string, ...string[]] };
+  const [first = '', ...rest] = name.split('/');
+  return { ok: true, segments: [first, ...rest] };
 }
 
 function problemWith(name: string): string | null {

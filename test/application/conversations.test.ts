@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryGitProvider } from '../../src/adapters/memory/index.ts';
 import type { StartConversationRequest } from '../../src/application/conversations/conversations.ts';
-import { conversationStartStatuses, type ConversationStartStatus } from '../../src/domain/conversation.ts';
+import { conversationStartStatuses } from '../../src/domain/conversation.ts';
 import { advanceStart, startSteps } from '../../src/domain/conversation-start.ts';
 import { isFailure, type FailureCode } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
@@ -126,7 +126,7 @@ test('a start status is followed only by those that the steps name', async () =>
   for (const from of conversationStartStatuses) {
     for (const to of conversationStartStatuses) {
       const next = advanceStart({ ...conversation, startStatus: from }, to, null, 0);
-      expect(next?.startStatus ?? null).toBe((startSteps[from] as readonly ConversationStartStatus[]).includes(to) ? to : null);
+      expect(next?.startStatus ?? null).toBe(startSteps[from].includes(to) ? to : null);
     }
   }
 });

@@ -5,5 +5,5 @@
 export interface ContractCase {
   readonly name: string;
   /** Rejects with an `AssertionError` where the adapter breaks the contract. */
-  run(): Promise<void>;
+  readonly run: () => Promise<void>;
 }

@@ -54,18 +54,22 @@ export class SandboxDriver {
   /** Something may have happened to the sandbox: drives it without anyone waiting. */
   nudge(id: string): void {
     this.#runs.wake(id);
-    this.settle(id).then(
-      ({ failure }) => {
-        if (failure !== null) this.#parts.logger.warn({ sandbox: id, code: failure.code, reason: failure.message }, 'sandbox not settled');
-      },
-      (error: unknown) => this.#parts.logger.error({ sandbox: id, error }, 'sandbox not settled'),
-    );
+    void this.#settleAlone(id);
   }
 
   /** Ends every wait; what was under way is found again by the next process. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#runs.drain();
+  }
+
+  async #settleAlone(id: string): Promise<void> {
+    try {
+      const { failure } = await this.settle(id);
+      if (failure !== null) this.#parts.logger.warn({ sandbox: id, code: failure.code, reason: failure.message }, 'sandbox not settled');
+    } catch (error) {
+      this.#parts.logger.error({ sandbox: id, error }, 'sandbox not settled');
+    }
   }
 
   async #drive(id: string, run: Run, earlier: AnyFailure | null): Promise<Settled> {

@@ -1,0 +1,131 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openConnection } from '../src/adapters/sqlite/connection.ts';
+import { createConversations } from '../src/adapters/sqlite/conversations.ts';
+import { createSqliteStore } from '../src/adapters/sqlite/index.ts';
+import { type Conversation, conversationSortOrders } from '../src/domain/conversation.ts';
+import type { PageKey } from '../src/domain/page.ts';
+import type { ConversationFilter } from '../src/ports/conversation-store.ts';
+import type { Store } from '../src/ports/store.ts';
+import { boundedFigure, type Figure, formatFigures, inMs, median, timed } from './figure.ts';
+
+const few = 1_000;
+const many = 100_000;
+const rounds = 60;
+const owner = 'ann';
+const start = Date.UTC(2026, 0, 1);
+
+type Page = (store: Store, rows: number) => Promise<unknown>;
+
+/** A page of 100 out of many conversations beside the same page out of few. */
+export async function benchPaging(): Promise<Figure[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
+  const [small, large] = [await filled(join(folder, 'few'), few), await filled(join(folder, 'many'), many)];
+  try {
+    const figures: Figure[] = [];
+    for (const [name, page] of Object.entries(pages)) {
+      const { smallMs, largeMs } = await compare(page, small, large);
+      const texts = { name: `page of 100, ${name}`, measured: inMs(largeMs), reference: inMs(smallMs), note: `out of ${many}, and of ${few}` };
+      figures.push(boundedFigure(texts, largeMs / smallMs, { atMost: 2 }));
+    }
+    return [...figures, await rareTitle(large)];
+  } finally {
+    await Promise.all([small.close(), large.close()]);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const pages: Readonly<Record<string, Page>> = {
+  ...Object.fromEntries(
+    conversationSortOrders.flatMap((order): [string, Page][] => [
+      [`first, ${order}`, (store) => fetch(store, {}, order, null, 100)],
+      [`deep, ${order}`, (store, rows) => fetch(store, {}, order, middleOf(rows), 100)],
+    ]),
+  ),
+  'with a common title': (store) => fetch(store, { titleContains: 'DEPLOY' }, 'CREATED_AT_DESC', null, 100),
+  'between two times': (store, rows) =>
+    fetch(store, { createdFrom: timeOf(rows / 4), createdBefore: timeOf((rows * 3) / 4) }, 'CREATED_AT_DESC', null, 100),
+  'of one sandbox': (store) => fetch(store, { sandboxId: 'shared' }, 'UPDATED_AT_DESC', null, 100),
+  'of given ids': (store) =>
+    fetch(store, { ids: Array.from({ length: 100 }, (_, n) => idOf(n * 3)) }, 'CREATED_AT_DESC', null, 100),
+};
+
+async function compare(page: Page, small: Store, large: Store): Promise<{ smallMs: number; largeMs: number }> {
+  const times = { small: [] as number[], large: [] as number[] };
+  for (let round = 0; round < rounds; round += 1) {
+    times.small.push(await timed(() => page(small, few)));
+    times.large.push(await timed(() => page(large, many)));
+  }
+  return { smallMs: median(times.small), largeMs: median(times.large) };
+}
+
+/** No order helps to find a word that hardly any title has: it is looked for in the index of all of the owner's titles. */
+async function rareTitle(store: Store): Promise<Figure> {
+  const times: number[] = [];
+  for (let round = 0; round < 9; round += 1) {
+    times.push(await timed(() => fetch(store, { titleContains: 'needle' }, 'CREATED_AT_DESC', null, 1)));
+  }
+  const note = `every title of an owner with ${many} is read`;
+  return { name: 'page with a rare title', measured: inMs(median(times)), reference: '', ratio: null, bound: null, ok: true, note };
+}
+
+async function fetch(
+  store: Store,
+  filter: ConversationFilter,
+  order: (typeof conversationSortOrders)[number],
+  after: PageKey | null,
+  expected: number,
+): Promise<void> {
+  const { items } = await store.conversations.search(owner, filter, order, { after, limit: 100 });
+  if (items.length !== expected) throw new Error(`the page has ${items.length} rows, not ${expected}`);
+}
+
+/** A store with so many conversations, written without waiting for the disk. */
+async function filled(dataDir: string, rows: number): Promise<Store> {
+  const store = await createSqliteStore({ dataDir });
+  const connection = openConnection(join(dataDir, 'skep.db'), 0);
+  connection.database.exec('PRAGMA synchronous = OFF');
+  const conversations = createConversations(connection);
+  for (let n = 0; n < rows; n += 1) await conversations.insert(conversationOf(n, rows));
+  connection.close();
+  return store;
+}
+
+/** Rows are created in one order and updated in another, and some have equal times. */
+function conversationOf(n: number, rows: number): Conversation {
+  return {
+    id: idOf(n),
+    ownerId: owner,
+    title: n === Math.floor(rows / 2) ? 'a needle' : `${n % 3 === 0 ? 'Deploy the shop' : 'Mend the tests'}, attempt ${n}`,
+    sandboxId: n < 100 ? 'shared' : `sandbox-${n}`,
+    sandboxSpecId: 'node',
+    startsSandbox: true,
+    selectedRepository: 'acme/shop',
+    selectedBranch: 'main',
+    gitProvider: 'local',
+    initialMessage: { content: [{ type: 'text', text: `Please look into number ${n}. ${'It fails. '.repeat(20)}` }] },
+    startStatus: 'READY',
+    executionStatus: null,
+    statusDetail: null,
+    generation: 3,
+    createdAt: timeOf(n),
+    updatedAt: timeOf((n * 7919) % rows),
+    deletedAt: null,
+    removedAt: null,
+  };
+}
+
+function idOf(n: number): string {
+  return `conversation-${String(n).padStart(20, '0')}`;
+}
+
+function timeOf(n: number): number {
+  return start + Math.floor(n / 2) * 1000;
+}
+
+function middleOf(rows: number): PageKey {
+  return { value: timeOf(rows / 2), id: '' };
+}
+
+if (import.meta.main) process.stdout.write(formatFigures(await benchPaging()));

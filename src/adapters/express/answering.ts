@@ -1,0 +1,106 @@
+import type { Request, RequestHandler, Response } from 'express';
+import { Failure, isFailure, type AnyFailure, type FailureCode } from '../../domain/failure.ts';
+import type { Deployment } from './deployment.ts';
+import { Exchange } from './exchange.ts';
+import type { Operation, Reply } from './operation.ts';
+import type { Answer } from './response/answer.ts';
+import { isListed } from './response/failure-table.ts';
+import { answerOfFailure } from './response/problem.ts';
+import { send } from './response/send.ts';
+import { clientOf } from './guards/address.ts';
+
+const json = 'application/json; charset=utf-8';
+
+/** Answers the requests of a route: with what its operation replies, or with the failure in the way. */
+export function answering(deployment: Deployment, operation: Operation): RequestHandler {
+  return (request, response) => {
+    void serve(new Exchange(deployment, request, response, operation), async (exchange) => {
+      if (operation.needsKey) await admit(exchange);
+      if (operation.changes !== undefined && exchange.principal.access === 'read') {
+        throw new Failure('forbidden', { action: operation.changes });
+      }
+      return answerOf(operation, await operation.run(exchange));
+    });
+  };
+}
+
+/** Answers with the failure; whoever has no key where one is needed does not learn that much. */
+export function refusing(deployment: Deployment, failure: Failure, needsKey: boolean): RequestHandler {
+  return (request, response) => refuse(deployment, request, response, failure, needsKey);
+}
+
+/** Answers a single request with the failure. */
+export function refuse(
+  deployment: Deployment,
+  request: Request,
+  response: Response,
+  failure: Failure,
+  needsKey: boolean,
+): void {
+  void serve(new Exchange(deployment, request, response, null), async (exchange) => {
+    if (needsKey) await admit(exchange);
+    throw failure;
+  });
+}
+
+async function serve(exchange: Exchange, work: (exchange: Exchange) => Promise<Answer>): Promise<void> {
+  let failure: AnyFailure | null = null;
+  let answer: Answer;
+  try {
+    answer = await work(exchange);
+  } catch (error) {
+    failure = listed(exchange, error);
+    answer = answerOfFailure(failure);
+  }
+  const sent = send(exchange, answer);
+  log(exchange, answer.status, sent, failure);
+}
+
+async function admit(exchange: Exchange): Promise<void> {
+  const { logins, limitRequests } = exchange.deployment;
+  const principal = await logins.authenticate(exchange.request);
+  exchange.caller = principal;
+  if (limitRequests !== null) await limitRequests(principal);
+}
+
+function answerOf({ success }: Operation, { value, status = success.status, headers = {} }: Reply<unknown>): Answer {
+  if (value === undefined) return { status, body: null, media: '', headers };
+  const { media = json } = success;
+  return { status, body: media !== json && typeof value === 'string' ? value : JSON.stringify(value), media, headers };
+}
+
+/** The failure that is told; what nobody foresaw is told by a number that the log has too. */
+function listed({ response, requestId, deployment }: Exchange, error: unknown): AnyFailure {
+  const { logger, random } = deployment.skep;
+  if (isFailure(error) && isListed(error)) {
+    if (isServers(error.code)) logger.warn({ request_id: requestId, code: error.code, error }, 'request failed');
+    return error;
+  }
+  const incident = random.id('inc');
+  // What breaks because the client is gone is no incident.
+  if (!response.destroyed) logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
+  return new Failure('internal', { incident }, { cause: error });
+}
+
+function isServers(code: FailureCode): boolean {
+  return code === 'internal' || /^(?:provider|runtime|store)_/.test(code);
+}
+
+function log(exchange: Exchange, status: number, sent: boolean, failure: AnyFailure | null): void {
+  const { request, target, operation, caller, requestId, startedAt } = exchange;
+  const fields = {
+    request_id: requestId,
+    method: request.method,
+    route: operation?.path ?? null,
+    path: target.path.length > 200 ? `${target.path.slice(0, 200)}...` : target.path,
+    status,
+    ms: Math.round((performance.now() - startedAt) * 100) / 100,
+    key_name: caller?.keyName ?? null,
+    user: caller?.userId ?? null,
+    ...(failure !== null && { code: failure.code }),
+    ...(failure?.code === 'internal' && { incident: failure.context.incident }),
+    ...((status === 401 || status === 429) && { client: clientOf(request) }),
+    ...(!sent && { aborted: true }),
+  };
+  exchange.skep.logger.info(fields, 'request');
+}

@@ -1,0 +1,3 @@
+export type { HttpServerOptions, RouterOptions } from './options.ts';
+export { createRouter } from './router.ts';
+export { createHttpServer, type HttpServer } from './server.ts';

@@ -1,0 +1,57 @@
+/** How the HTTP interface behaves, wherever it is mounted. */
+export interface RouterOptions {
+  /**
+   * The address by which clients reach the application that the router is mounted in, without the mount path. Its own
+   * path, if it has one, is put in front of `Location`. Without it, the OpenAPI document names its server relatively.
+   */
+  readonly publicUrl?: string;
+  /** Largest body that is taken; 262,144 (256 KiB) unless given. */
+  readonly bodyLimitBytes?: number;
+  /** Requests that one key may make in a minute; null, which is the default, is no limit. */
+  readonly requestsPerMinute?: number | null;
+  /** Wrong keys that one client address may try in a minute; 20 unless given. */
+  readonly failedLoginsPerMinute?: number;
+  /** The word that the deployment is known by, for the titles of its papers; `skep` unless given. */
+  readonly product?: string;
+}
+
+/** How the server of its own behaves. Times are in milliseconds. */
+export interface HttpServerOptions extends RouterOptions {
+  /** 127.0.0.1 unless given. */
+  readonly host?: string;
+  /** 3000 unless given; 0 is any free one. */
+  readonly port?: number;
+  /** What Express is told about the proxies in front (`trust proxy`); none unless given. */
+  readonly trustProxy?: boolean | number | string;
+  /** Largest head of a request, in bytes; 16 KiB unless given. */
+  readonly maxHeaderBytes?: number;
+  /** From the connection or the end of the last request to the end of the head; 10,000 unless given. */
+  readonly headersTimeoutMs?: number;
+  /** From the first byte of a request to its last; 30,000 unless given. */
+  readonly requestTimeoutMs?: number;
+  /** How long a connection is kept for a next request; 5,000 unless given. */
+  readonly keepAliveTimeoutMs?: number;
+  /** How long a client may leave an answer unread; 30,000 unless given. */
+  readonly writeTimeoutMs?: number;
+  /** How long closing waits for the requests under way; 10,000 unless given. */
+  readonly drainMs?: number;
+}
+
+/** The options of a router with nothing left open. */
+export interface RouterSettings {
+  readonly publicUrl: string | null;
+  readonly bodyLimitBytes: number;
+  readonly requestsPerMinute: number | null;
+  readonly failedLoginsPerMinute: number;
+  readonly product: string;
+}
+
+export function settingsOf(options: RouterOptions): RouterSettings {
+  return {
+    publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
+    bodyLimitBytes: options.bodyLimitBytes ?? 256 * 1024,
+    requestsPerMinute: options.requestsPerMinute ?? null,
+    failedLoginsPerMinute: options.failedLoginsPerMinute ?? 20,
+    product: options.product ?? 'skep',
+  };
+}

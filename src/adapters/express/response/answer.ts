@@ -1,0 +1,9 @@
+/** What is sent back for a request. */
+export interface Answer {
+  readonly status: number;
+  /** Null where there is no body. */
+  readonly body: string | null;
+  /** The value of Content-Type. */
+  readonly media: string;
+  readonly headers: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,22 @@
+import type { Exchange } from '../exchange.ts';
+import type { Answer } from './answer.ts';
+import { securityHeaders } from './security-headers.ts';
+
+/** Sends the answer, unless the client is gone; answers with whether it was there. */
+export function send({ response, requestId }: Exchange, { status, body, media, headers }: Answer): boolean {
+  if (response.destroyed || response.headersSent) return false;
+  // Set by the application that the router is mounted in, where it is.
+  response.removeHeader('X-Powered-By');
+  response.statusCode = status;
+  for (const [name, value] of securityHeaders) response.setHeader(name, value);
+  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('X-Request-Id', requestId);
+  for (const name in headers) response.setHeader(name, headers[name] ?? '');
+  if (body === null) {
+    response.end();
+  } else {
+    response.setHeader('Content-Type', media);
+    response.end(body);
+  }
+  return true;
+}

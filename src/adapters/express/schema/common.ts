@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+/** A point in time as it is answered: RFC 3339, UTC. */
+export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });
+
+const maxShown = 4096;
+const shown = new Map<number, string>();
+
+/**
+ * Milliseconds since the epoch as RFC 3339 in UTC. Clients ask for the same resources again and again, and a date takes
+ * longer to write than all the rest of a row, so what was written lately is remembered.
+ */
+export function toTimestamp(ms: number): string {
+  let text = shown.get(ms);
+  if (text === undefined) {
+    if (shown.size >= maxShown) shown.clear();
+    text = new Date(ms).toISOString();
+    shown.set(ms, text);
+  }
+  return text;
+}
+
+const rfc3339 = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; the + of an offset is written %2B';
+
+/** A point in time as it is asked for; becomes milliseconds since the epoch, rounded up where it is finer than that. */
+export const timeQuery = z.iso
+  .datetime({ offset: true, error: rfc3339 })
+  .max(40)
+  .transform((text, context) => {
+    if (!/T\d\d:\d\d:/.test(text)) context.addIssue(rfc3339);
+    return Date.parse(text) + (/\.\d{3}0*[1-9]/.test(text) ? 1 : 0);
+  });
+
+/** The id of a sandbox or a conversation. */
+export const resourceId = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
+  .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
+
+export const specId = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine(isStorable, 'must be text without NUL and lone surrogates')
+  .meta({ description: 'The id of a sandbox spec.', example: 'node' });
+
+/** Text that every store keeps as it is: well-formed Unicode without NUL. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+const wholeNumber = /^-?\d{1,9}$/;
+
+/** What every listing takes; `page_id` is decoded by the handler, which knows the listing and its order. */
+export const pageQuery = {
+  page_id: z
+    .string()
+    .max(512)
+    .optional()
+    .meta({ description: 'The `next_page_id` of the page before, for the same listing in the same order.' }),
+  limit: z
+    .preprocess(
+      (value) => (typeof value === 'string' && wholeNumber.test(value) ? Number(value) : value),
+      z.int('must be a whole number').min(1).max(100),
+    )
+    .default(100)
+    .meta({ description: 'How many items at most.', override: { default: 100 } }),
+};
+
+/** The schema of a page of the items. */
+export function pageSchema<T extends z.ZodType>(item: T, id: string) {
+  return z
+    .object({
+      items: z.array(item),
+      next_page_id: z.string().nullable().meta({ description: 'Send it as `page_id` for the next page; null on the last one.' }),
+    })
+    .meta({ id });
+}

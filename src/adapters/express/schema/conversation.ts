@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { ConversationView } from '../../../application/conversations/conversations.ts';
+import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
+import { isStorable, pageQuery, pageSchema, resourceId, specId, timeQuery, timestamp, toTimestamp } from './common.ts';
+import { repositoryName } from './microagent.ts';
+import { sandboxStatus } from './sandbox.ts';
+
+export const conversationResource = z
+  .object({
+    id: z.string(),
+    created_by_user_id: z.string(),
+    title: z.string().nullable(),
+    sandbox_id: z.string().nullable(),
+    sandbox_status: sandboxStatus,
+    sandbox_spec_id: z.string(),
+    selected_repository: z.string().nullable(),
+    selected_branch: z.string().nullable(),
+    git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
+    start_status: z.enum(conversationStartStatuses).meta({ description: 'How far its start has come.' }),
+    execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null while there is none.' }),
+    status_detail: z.string().nullable().meta({ description: 'Why, in words.' }),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'AppConversation', description: 'A conversation with an agent, powered by a sandbox.' });
+
+export const conversationPage = pageSchema(conversationResource, 'AppConversationPage');
+
+export const conversationPath = z.object({ id: resourceId });
+
+const maxTitle = 500;
+const maxText = 100_000;
+const text = (max: number) => z.string().max(max).refine(isStorable, 'must be text without NUL and lone surrogates');
+
+const textContent = z.strictObject({ type: z.literal('text'), text: text(maxText).min(1) }).meta({ id: 'TextContent' });
+const message = z.strictObject({ content: z.array(textContent).min(1).max(100) }).meta({ id: 'Message' });
+
+/** What git itself takes as the name of a branch. */
+// oxlint-disable-next-line no-control-regex -- git refuses them too
+const branchName = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
+
+/** No field is needed; which of them go together is told by {@link conversationStartBody}'s refinements. */
+export const conversationStartBody = z
+  .strictObject({
+    title: text(maxTitle).nullable().default(null),
+    sandbox_id: resourceId.nullable().default(null).meta({ description: 'Use this sandbox; otherwise one is started.' }),
+    sandbox_spec_id: specId.nullable().default(null).meta({ description: 'Start the sandbox from this spec; otherwise from the default one.' }),
+    selected_repository: repositoryName.nullable().default(null),
+    selected_branch: z.string().max(255).regex(branchName, 'must be a branch name that git takes').nullable().default(null),
+    initial_message: message.nullable().default(null),
+  })
+  .superRefine((body, context) => {
+    if (body.sandbox_id !== null && body.sandbox_spec_id !== null) {
+      context.addIssue({ code: 'custom', path: ['sandbox_spec_id'], message: 'must be left out where sandbox_id names the sandbox' });
+    }
+    if (body.selected_branch !== null && body.selected_repository === null) {
+      context.addIssue({ code: 'custom', path: ['selected_branch'], message: 'needs selected_repository' });
+    }
+  })
+  .meta({ id: 'AppConversationStartRequest' });
+
+export const conversationListQuery = z.object({
+  ...pageQuery,
+  ids: z.array(resourceId).max(100).optional().meta({ description: 'Only these; repeat the parameter for each.' }),
+  sort_order: z.enum(conversationSortOrders).default('CREATED_AT_DESC').meta({ description: 'By what the listing is sorted; ids break ties.' }),
+  title__contains: text(maxTitle).optional().meta({ description: 'Only those whose title contains it, in any case.' }),
+  created_at__gte: timeQuery.optional().meta({ description: 'Only those created then or later. RFC 3339; the + of an offset is written %2B.' }),
+  created_at__lt: timeQuery.optional().meta({ description: 'Only those created before.' }),
+  updated_at__gte: timeQuery.optional().meta({ description: 'Only those updated then or later.' }),
+  updated_at__lt: timeQuery.optional().meta({ description: 'Only those updated before.' }),
+  sandbox_id__eq: resourceId.optional().meta({ description: 'Only those that use this sandbox.' }),
+});
+
+export function presentConversation({ conversation, sandboxStatus }: ConversationView): z.output<typeof conversationResource> {
+  return {
+    id: conversation.id,
+    created_by_user_id: conversation.ownerId,
+    title: conversation.title,
+    sandbox_id: conversation.sandboxId,
+    sandbox_status: sandboxStatus,
+    sandbox_spec_id: conversation.sandboxSpecId,
+    selected_repository: conversation.selectedRepository,
+    selected_branch: conversation.selectedBranch,
+    git_provider: conversation.gitProvider,
+    start_status: conversation.startStatus,
+    execution_status: conversation.executionStatus,
+    status_detail: conversation.statusDetail,
+    created_at: toTimestamp(conversation.createdAt),
+    updated_at: toTimestamp(conversation.updatedAt),
+  };
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import type { DatedSpec } from '../../../application/sandboxes/specs.ts';
+import { shownEnv } from '../../../domain/sandbox-spec.ts';
+import { pageQuery, pageSchema, timestamp, toTimestamp } from './common.ts';
+
+const sandboxPort = z.object({ name: z.string(), port: z.int() }).meta({ id: 'SandboxPort' });
+
+const sandboxResources = z
+  .object({
+    cpus: z.number().nullable(),
+    memory_bytes: z.int().nullable(),
+    pids: z.int().nullable().meta({ description: 'Processes and threads.' }),
+  })
+  .meta({ id: 'SandboxResources', description: 'What a sandbox may use; null is no limit.' });
+
+export const sandboxSpecResource = z
+  .object({
+    id: z.string(),
+    description: z.string().nullable(),
+    image: z.string().nullable(),
+    command: z.array(z.string()).nullable().meta({ description: "The program and its arguments; null is the image's own." }),
+    working_dir: z.string(),
+    initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
+    ports: z.array(sandboxPort),
+    resources: sandboxResources,
+    created_at: timestamp,
+  })
+  .meta({ id: 'SandboxSpec', description: 'A template from which sandboxes are started.' });
+
+export const sandboxSpecPage = pageSchema(sandboxSpecResource, 'SandboxSpecPage');
+
+export const sandboxSpecSearchQuery = z.object(pageQuery);
+
+export function presentSandboxSpec({ spec, createdAt }: DatedSpec): z.output<typeof sandboxSpecResource> {
+  const { cpus, memoryBytes, pids } = spec.resources;
+  return {
+    id: spec.id,
+    description: spec.description,
+    image: spec.image,
+    command: spec.command === null ? null : [...spec.command],
+    working_dir: spec.workingDir,
+    initial_env: shownEnv(spec.initialEnv),
+    ports: spec.ports.map(({ name, port }) => ({ name, port })),
+    resources: { cpus, memory_bytes: memoryBytes, pids },
+    created_at: toTimestamp(createdAt),
+  };
+}

@@ -1,0 +1,63 @@
+import { readlink, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { failed } from './failures.ts';
+import { findPackedRef } from './packed-refs.ts';
+import type { LocalRepository } from './repository.ts';
+
+/** What the repository has checked out: what a clone of it would check out. */
+export interface Head {
+  /** Null where HEAD is detached. */
+  readonly branch: string | null;
+  /** The commit, in 40 (SHA-1) or 64 (SHA-256) hexadecimal digits; null where the branch has none yet. */
+  readonly oid: string | null;
+}
+
+const maxDepth = 5;
+const refLimitBytes = 4096;
+const packedRefsLimitBytes = 256 * 1024 * 1024;
+const oidForm = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u;
+// What git refuses in a name, and the sign of bytes that are not UTF-8.
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const unsafe = /[\0-\u0020\u007f~^:?*[\\\ufffd]/u;
+const branchPrefix = 'refs/heads/';
+const perWorkTree = ['refs/bisect/', 'refs/worktree/', 'refs/rewritten/'];
+
+/** Reads HEAD from the files, so that the repository's own configuration has no say in it. */
+export async function readHead(repository: LocalRepository): Promise<Head> {
+  let ref = 'HEAD';
+  for (let depth = 0; depth <= maxDepth; depth += 1) {
+    const value = await readRef(repository, ref);
+    const branch = ref.startsWith(branchPrefix) ? ref.slice(branchPrefix.length) : null;
+    if (value === null) return { branch: null, oid: null };
+    if (oidForm.test(value)) return { branch, oid: value };
+    const target = /^ref:\s*(.+)$/su.exec(value)?.[1];
+    if (target === undefined || !isSafeRef(target)) throw failed(`the repository's ${ref === 'HEAD' ? 'HEAD' : 'branch'} is broken`);
+    ref = target;
+    if (ref === 'refs/heads/.invalid') await refuseReftable(repository);
+  }
+  throw failed("the repository's HEAD goes round in circles");
+}
+
+async function readRef(repository: LocalRepository, ref: string): Promise<string | null> {
+  const own = ref === 'HEAD' || perWorkTree.some((prefix) => ref.startsWith(prefix));
+  const path = join(own ? repository.gitDir : repository.commonDir, ref);
+  const link = await readlink(path).catch(() => null);
+  if (link !== null && isSafeRef(link)) return `ref: ${link}`;
+  const loose = await repository.root.read(path, refLimitBytes);
+  if (loose !== null) return loose.toString('utf8').trimEnd();
+  if (link !== null) throw failed("the repository's HEAD or branch is a link that leads nowhere");
+  if (own) return null;
+  const packed = await repository.root.read(join(repository.commonDir, 'packed-refs'), packedRefsLimitBytes);
+  return packed === null ? null : findPackedRef(packed, ref);
+}
+
+/** Would git take it, and does it name nothing but a file below `refs`? */
+function isSafeRef(ref: string): boolean {
+  if (!ref.startsWith('refs/') || unsafe.test(ref)) return false;
+  return ref.split('/').every((segment) => segment !== '' && segment !== '.' && !segment.includes('..'));
+}
+
+async function refuseReftable({ commonDir }: LocalRepository): Promise<void> {
+  const stats = await stat(join(commonDir, 'reftable')).catch(() => null);
+  if (stats?.isDirectory() === true) throw failed('the repository keeps its branches in the reftable format, which is not supported');
+}

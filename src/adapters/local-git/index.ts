@@ -1,0 +1,2 @@
+export { createLocalGitProvider } from './provider.ts';
+export type { LocalGitOptions } from './options.ts';

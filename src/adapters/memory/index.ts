@@ -1,0 +1,13 @@
+export { createMemoryAuth } from './auth.ts';
+export type { MemoryAuth } from './auth.ts';
+export { createManualClock } from './clock.ts';
+export type { ManualClock } from './clock.ts';
+export { createSeededRandom } from './random.ts';
+export { createMemoryStore } from './store.ts';
+export { createMemoryGitProvider } from './git-provider.ts';
+export type { MemoryGitProvider, MemoryGitProviderOptions, MemoryRepository } from './git-provider.ts';
+export { createMemoryProbe } from './readiness-probe.ts';
+export type { MemoryAnswer, MemoryProbe } from './readiness-probe.ts';
+export { createMemoryRuntime, MemoryEngine } from './sandbox-runtime.ts';
+export type { MemoryProgram, MemorySandbox } from './sandbox-runtime.ts';
+export { createSilentLogger } from './logger.ts';

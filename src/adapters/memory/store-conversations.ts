@@ -1,0 +1,97 @@
+import { startSteps } from '../../domain/conversation-start.ts';
+import type { Conversation, ConversationSortOrder } from '../../domain/conversation.ts';
+import type { PageKey } from '../../domain/page.ts';
+import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
+import { Claims } from './store-claims.ts';
+import { pageIn, scanOf } from './store-page.ts';
+import { type StoreState, whileOpen } from './store-state.ts';
+
+export function createMemoryConversations(state: StoreState): ConversationStore {
+  const records = new Map<string, Conversation>();
+  const claims = new Claims();
+  const all = (): Conversation[] => [...records.values()];
+
+  function forget(id: string): void {
+    records.delete(id);
+    claims.forget(id);
+  }
+
+  return {
+    insert: (conversation, claim) =>
+      whileOpen(state, () => {
+        if (records.has(conversation.id)) return { kind: 'inserted' };
+        const earlier = claims.find(claim);
+        if (earlier !== null) return earlier;
+        records.set(conversation.id, conversation);
+        claims.keep(claim, conversation.id);
+        return { kind: 'inserted' };
+      }),
+
+    replace: (conversation) =>
+      whileOpen(state, () => {
+        if (records.get(conversation.id)?.generation !== conversation.generation - 1) return { kind: 'stale' };
+        records.set(conversation.id, conversation);
+        return { kind: 'replaced' };
+      }),
+
+    withdraw: (id) => whileOpen(state, () => forget(id)),
+
+    find: (id) => whileOpen(state, () => records.get(id) ?? null),
+
+    search: (ownerId, filter, order, page) =>
+      whileOpen(state, () => {
+        const accepts = matcher(filter);
+        const found = all().filter((one) => one.ownerId === ownerId && one.deletedAt === null && accepts(one));
+        const { keyOf, direction } = sortings[order];
+        return pageIn(found, keyOf, direction, page);
+      }),
+
+    countUsing: (sandboxId) =>
+      whileOpen(state, () => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null).length),
+
+    scanUnsettled: (afterId, limit) => whileOpen(state, () => scanOf(all().filter(isUnsettled), afterId, limit)),
+
+    purge: (removedBefore) =>
+      whileOpen(state, () => {
+        for (const { id, removedAt } of all()) if (removedAt !== null && removedAt < removedBefore) forget(id);
+      }),
+  };
+}
+
+interface Sorting {
+  readonly keyOf: (conversation: Conversation) => PageKey;
+  readonly direction: 'asc' | 'desc';
+}
+
+const byCreation = ({ createdAt, id }: Conversation): PageKey => ({ value: createdAt, id });
+const byUpdate = ({ updatedAt, id }: Conversation): PageKey => ({ value: updatedAt, id });
+
+const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
+  CREATED_AT: { keyOf: byCreation, direction: 'asc' },
+  CREATED_AT_DESC: { keyOf: byCreation, direction: 'desc' },
+  UPDATED_AT: { keyOf: byUpdate, direction: 'asc' },
+  UPDATED_AT_DESC: { keyOf: byUpdate, direction: 'desc' },
+};
+
+function matcher(filter: ConversationFilter): (conversation: Conversation) => boolean {
+  const { ids, sandboxId } = filter;
+  const { createdFrom = -Infinity, createdBefore = Infinity, updatedFrom = -Infinity, updatedBefore = Infinity } = filter;
+  const title = fold(filter.titleContains ?? '');
+  return (one) =>
+    (ids === undefined || ids.includes(one.id)) &&
+    (sandboxId === undefined || one.sandboxId === sandboxId) &&
+    one.createdAt >= createdFrom &&
+    one.createdAt < createdBefore &&
+    one.updatedAt >= updatedFrom &&
+    one.updatedAt < updatedBefore &&
+    fold(one.title ?? '').includes(title);
+}
+
+/** Two texts that differ only in case, or in how an accent is encoded, become one. */
+function fold(text: string): string {
+  return text.normalize('NFC').toUpperCase();
+}
+
+function isUnsettled({ startStatus, deletedAt, removedAt }: Conversation): boolean {
+  return deletedAt === null ? startSteps[startStatus].length > 0 : removedAt === null;
+}

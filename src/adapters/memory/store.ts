@@ -1,0 +1,23 @@
+import type { Store } from '../../ports/store.ts';
+import { createMemoryApiKeys } from './store-api-keys.ts';
+import { createMemoryConversations } from './store-conversations.ts';
+import { createMemorySandboxes } from './store-sandboxes.ts';
+import { createMemorySpecs } from './store-specs.ts';
+import { createStoreState } from './store-state.ts';
+
+/** A store that is gone with the process, for tests. It keeps the records it is given, not copies of them. */
+export function createMemoryStore(): Store {
+  const state = createStoreState();
+  return {
+    name: 'memory',
+    sandboxes: createMemorySandboxes(state),
+    conversations: createMemoryConversations(state),
+    apiKeys: createMemoryApiKeys(state),
+    specs: createMemorySpecs(state),
+    check: async () =>
+      state.closed ? { ok: false, detail: 'memory: it is closed; make a new one' } : { ok: true, detail: 'memory: answers' },
+    close: async () => {
+      state.closed = true;
+    },
+  };
+}

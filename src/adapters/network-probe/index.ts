@@ -1,0 +1,1 @@
+export { createNetworkProbe, type NetworkProbeOptions } from './network-probe.ts';

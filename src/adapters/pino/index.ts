@@ -1,0 +1,1 @@
+export { createPinoLogger, type PinoLoggerOptions } from './logger.ts';

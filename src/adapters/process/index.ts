@@ -1,0 +1,1 @@
+export { createProcessRuntime, type ProcessRuntimeOptions } from './process-runtime.ts';

@@ -1,0 +1,89 @@
+import { startSteps } from '../../domain/conversation-start.ts';
+import { type Conversation, conversationStartStatuses, executionStatuses } from '../../domain/conversation.ts';
+import { parseColumn, wordOf, wordOrNull } from './columns.ts';
+import { MessageColumn } from './schema.ts';
+import type { ConversationRow } from './tables.ts';
+
+/**
+ * A text as titles are compared: two that differ only in case, or in how an accent is encoded, become one. Upper case,
+ * because lower case depends on a letter's place in its word (a Greek sigma at the end). Stored with each title: a
+ * change of the rule needs a migration.
+ */
+export function foldTitle(text: string): string {
+  return text.normalize('NFC').toUpperCase();
+}
+
+export function rowOfConversation(conversation: Conversation): ConversationRow {
+  return {
+    id: conversation.id,
+    owner_id: conversation.ownerId,
+    title: conversation.title,
+    title_folded: foldTitle(conversation.title ?? ''),
+    sandbox_id: conversation.sandboxId,
+    sandbox_spec_id: conversation.sandboxSpecId,
+    starts_sandbox: Number(conversation.startsSandbox),
+    selected_repository: conversation.selectedRepository,
+    selected_branch: conversation.selectedBranch,
+    git_provider: conversation.gitProvider,
+    start_status: conversation.startStatus,
+    execution_status: conversation.executionStatus,
+    status_detail: conversation.statusDetail,
+    generation: conversation.generation,
+    created_at: conversation.createdAt,
+    updated_at: conversation.updatedAt,
+    deleted_at: conversation.deletedAt,
+    removed_at: conversation.removedAt,
+    unsettled: Number(isUnsettled(conversation)),
+    initial_message: conversation.initialMessage === null ? null : JSON.stringify(conversation.initialMessage),
+  };
+}
+
+function isUnsettled({ startStatus, deletedAt, removedAt }: Conversation): boolean {
+  return deletedAt === null ? startSteps[startStatus].length > 0 : removedAt === null;
+}
+
+export const conversationColumns = [
+  'id',
+  'owner_id',
+  'title',
+  'title_folded',
+  'sandbox_id',
+  'sandbox_spec_id',
+  'starts_sandbox',
+  'selected_repository',
+  'selected_branch',
+  'git_provider',
+  'start_status',
+  'execution_status',
+  'status_detail',
+  'generation',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+  'removed_at',
+  'unsettled',
+  'initial_message',
+] as const satisfies readonly (keyof ConversationRow)[];
+
+export function conversationOf(row: ConversationRow): Conversation {
+  return {
+    id: row.id,
+    ownerId: row.owner_id,
+    title: row.title,
+    sandboxId: row.sandbox_id,
+    sandboxSpecId: row.sandbox_spec_id,
+    startsSandbox: row.starts_sandbox === 1,
+    selectedRepository: row.selected_repository,
+    selectedBranch: row.selected_branch,
+    gitProvider: row.git_provider,
+    initialMessage: row.initial_message === null ? null : parseColumn(MessageColumn, row.initial_message),
+    startStatus: wordOf(conversationStartStatuses, row.start_status),
+    executionStatus: wordOrNull(executionStatuses, row.execution_status),
+    statusDetail: row.status_detail,
+    generation: row.generation,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at,
+    removedAt: row.removed_at,
+  };
+}

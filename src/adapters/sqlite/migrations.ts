@@ -1,0 +1,97 @@
+/**
+ * The steps from one version of the schema to the next; the version is the number of those that were made, and SQLite's
+ * `user_version` holds it. A step that has been released is never edited: a change is a new one at the end.
+ *
+ * STRICT tables hold each value to its column's type. What a partial index depends on (`running`, `unsettled`) is a
+ * column that the adapter computes from the domain's rule, since an index can't call it. `seq` is never given twice, not
+ * even to a record with the id of one that was purged.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE sandboxes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    owner_id TEXT NOT NULL,
+    spec_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    status_detail TEXT,
+    status_since INTEGER NOT NULL,
+    pause_kind TEXT,
+    session_api_key TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    last_active_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    removed_at INTEGER,
+    running INTEGER NOT NULL,
+    exposed_urls TEXT NOT NULL,
+    spec TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX sandboxes_by_owner ON sandboxes (owner_id, created_at, id) WHERE deleted_at IS NULL;
+  CREATE INDEX sandboxes_by_status ON sandboxes (owner_id, status, created_at, id) WHERE deleted_at IS NULL;
+  CREATE INDEX sandboxes_by_spec ON sandboxes (owner_id, spec_id, created_at, id) WHERE deleted_at IS NULL;
+  CREATE INDEX sandboxes_by_spec_and_status ON sandboxes (owner_id, spec_id, status, created_at, id) WHERE deleted_at IS NULL;
+  CREATE INDEX sandboxes_running ON sandboxes (owner_id, id) WHERE running = 1;
+  CREATE INDEX sandboxes_present ON sandboxes (id) WHERE removed_at IS NULL;
+  CREATE INDEX sandboxes_removed ON sandboxes (removed_at) WHERE removed_at IS NOT NULL;
+
+  CREATE TABLE conversations (
+    id TEXT PRIMARY KEY,
+    owner_id TEXT NOT NULL,
+    title TEXT,
+    title_folded TEXT NOT NULL,
+    sandbox_id TEXT NOT NULL,
+    sandbox_spec_id TEXT NOT NULL,
+    starts_sandbox INTEGER NOT NULL,
+    selected_repository TEXT,
+    selected_branch TEXT,
+    git_provider TEXT,
+    start_status TEXT NOT NULL,
+    execution_status TEXT,
+    status_detail TEXT,
+    generation INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    removed_at INTEGER,
+    unsettled INTEGER NOT NULL,
+    initial_message TEXT
+  ) STRICT;
+  CREATE INDEX conversations_by_creation ON conversations (owner_id, created_at, id, updated_at, title_folded)
+    WHERE deleted_at IS NULL;
+  CREATE INDEX conversations_by_update ON conversations (owner_id, updated_at, id, created_at, title_folded)
+    WHERE deleted_at IS NULL;
+  CREATE INDEX conversations_by_sandbox ON conversations (sandbox_id) WHERE deleted_at IS NULL;
+  CREATE INDEX conversations_unsettled ON conversations (id) WHERE unsettled = 1;
+  CREATE INDEX conversations_removed ON conversations (removed_at) WHERE removed_at IS NOT NULL;
+
+  CREATE TABLE claims (
+    owner_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    PRIMARY KEY (owner_id, kind, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX claims_by_record ON claims (kind, record_id);
+
+  CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    access TEXT NOT NULL,
+    hash TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX api_keys_by_name ON api_keys (name) WHERE revoked_at IS NULL;
+
+  CREATE TABLE specs (
+    id TEXT PRIMARY KEY,
+    fingerprint TEXT NOT NULL,
+    first_seen INTEGER NOT NULL
+  ) STRICT;
+  `,
+];

@@ -1,0 +1,78 @@
+import type { Generated } from 'kysely';
+
+/** The schema as the statements see it. Times are in milliseconds since the epoch; flags are 0 or 1. */
+export interface Tables {
+  readonly sandboxes: SandboxRow & { seq: Generated<number> };
+  readonly conversations: ConversationRow;
+  readonly claims: ClaimRow;
+  readonly api_keys: ApiKeyRow;
+  readonly specs: SpecRow;
+}
+
+export interface SandboxRow {
+  id: string;
+  owner_id: string;
+  spec_id: string;
+  status: string;
+  status_detail: string | null;
+  status_since: number;
+  pause_kind: string | null;
+  session_api_key: string;
+  generation: number;
+  created_at: number;
+  updated_at: number;
+  last_active_at: number;
+  deleted_at: number | null;
+  removed_at: number | null;
+  running: number;
+  exposed_urls: string;
+  spec: string;
+}
+
+export interface ConversationRow {
+  id: string;
+  owner_id: string;
+  title: string | null;
+  title_folded: string;
+  sandbox_id: string;
+  sandbox_spec_id: string;
+  starts_sandbox: number;
+  selected_repository: string | null;
+  selected_branch: string | null;
+  git_provider: string | null;
+  start_status: string;
+  execution_status: string | null;
+  status_detail: string | null;
+  generation: number;
+  created_at: number;
+  updated_at: number;
+  deleted_at: number | null;
+  removed_at: number | null;
+  unsettled: number;
+  initial_message: string | null;
+}
+
+export interface ClaimRow {
+  owner_id: string;
+  kind: 'sandbox' | 'conversation';
+  key: string;
+  fingerprint: string;
+  record_id: string;
+}
+
+export interface ApiKeyRow {
+  id: string;
+  name: string;
+  user_id: string;
+  access: string;
+  hash: string;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+}
+
+export interface SpecRow {
+  id: string;
+  fingerprint: string;
+  first_seen: number;
+}

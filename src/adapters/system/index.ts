@@ -1,0 +1,2 @@
+export { createSystemClock } from './clock.ts';
+export { createSystemRandom } from './random.ts';

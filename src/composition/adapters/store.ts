@@ -1,0 +1,28 @@
+import type { Store } from '../../ports/store.ts';
+import type { SkepOptions, StoreOptions } from '../options.ts';
+
+/** Opens the store that the options choose; a ready-made one is its maker's to close. */
+export async function openStore({ store, dataDir }: SkepOptions, closers: AsyncDisposableStack): Promise<Store> {
+  const chosen = store ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
+  if (isReady(chosen)) return chosen;
+  const opened = await open(chosen);
+  closers.defer(() => opened.close());
+  return opened;
+}
+
+function isReady(store: StoreOptions | Store): store is Store {
+  return 'sandboxes' in store;
+}
+
+async function open(store: StoreOptions): Promise<Store> {
+  switch (store.kind) {
+    case 'sqlite': {
+      const { createSqliteStore } = await import('../../adapters/sqlite/index.ts');
+      return await createSqliteStore({ dataDir: store.dataDir });
+    }
+    case 'memory': {
+      const { createMemoryStore } = await import('../../adapters/memory/index.ts');
+      return createMemoryStore();
+    }
+  }
+}

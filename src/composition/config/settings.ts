@@ -1,0 +1,62 @@
+import { homedir } from 'node:os';
+import envPaths from 'env-paths';
+import { z } from 'zod';
+import { parseDuration } from './quantities.ts';
+
+/** One setting: a variable of the environment, or a key of the file (where it is no secret). */
+interface Setting<S extends z.ZodType = z.ZodType> {
+  readonly variable: string;
+  /** Null: a secret, which only the environment may hold. */
+  readonly key: string | null;
+  readonly schema: S;
+  /** What it takes, with an example. */
+  readonly form: string;
+}
+
+const setting = <S extends z.ZodType>(variable: string, key: string | null, schema: S, form: string): Setting<S> => ({ variable, key, schema, form });
+
+const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' }).transform((text) => text.replace(/\/+$/, ''));
+const path = z.string().min(1, 'is empty').transform((text) => (text === '~' || text.startsWith('~/') ? homedir() + text.slice(1) : text));
+const integer = (min: number, max: number) =>
+  z.coerce.string().regex(/^\d+$/, 'is not a whole number').transform(Number).pipe(z.number().min(min, `is below ${min}`).max(max, `is above ${max}`));
+
+export const gitProviderNames = ['github', 'gitlab', 'local'] as const;
+const providers = z
+  .union([z.string().transform((text) => text.split(',').map((name) => name.trim())), z.array(z.string())], { error: 'is not a list of names' })
+  .pipe(
+    z
+      .array(z.enum(gitProviderNames, { error: ({ input }) => `knows no provider ${JSON.stringify(input)}` }))
+      .min(1, 'is empty')
+      .refine((names) => new Set(names).size === names.length, 'names a provider twice'),
+  );
+
+export const duration = z.string({ error: 'is not a duration' }).transform((text, context) => {
+  const value = parseDuration(text);
+  if (value !== null) return value;
+  context.addIssue({ code: 'custom', message: 'is not a duration' });
+  return z.NEVER;
+});
+
+/** Every setting of the design, in the order in which they are documented. */
+export const settings = {
+  host: setting('SKEP_HOST', 'host', z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address').default('127.0.0.1'), 'a host name or address, for example 127.0.0.1'),
+  port: setting('SKEP_PORT', 'port', integer(0, 65_535).default(3000), 'a port from 0 (any that is free) to 65535, for example 3000'),
+  publicUrl: setting('SKEP_PUBLIC_URL', 'public_url', url.optional(), 'the address that clients use, for example https://skep.example.com'),
+  apiKey: setting('SKEP_API_KEY', null, z.string().min(16, 'is shorter than 16 characters').regex(/^[\x21-\x7e]+$/, 'has a character that no header takes').max(256, 'is longer than 256 characters').optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
+  product: setting('SKEP_PRODUCT', 'product', z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-case word').default('skep'), 'a lower-case word, for example skep'),
+  gitProviders: setting('SKEP_GIT_PROVIDERS', 'git_providers', providers.default(['local']), `names in order, of ${gitProviderNames.join(', ')}, for example github,local`),
+  localGitRoot: setting('SKEP_LOCAL_GIT_ROOT', 'local_git_root', path.optional(), 'a folder that exists, for example /srv/git'),
+  gitTimeoutMs: setting('SKEP_GIT_TIMEOUT', 'git_timeout', duration.default(30_000), 'a duration, for example 30s'),
+  githubToken: setting('SKEP_GITHUB_TOKEN', null, z.string().min(1, 'is empty').optional(), 'a token of GitHub'),
+  githubUrl: setting('SKEP_GITHUB_URL', 'github_url', url.optional(), "the URL of GitHub's REST API, for example https://github.example.com/api/v3"),
+  gitlabToken: setting('SKEP_GITLAB_TOKEN', null, z.string().min(1, 'is empty').optional(), 'a token of GitLab'),
+  gitlabUrl: setting('SKEP_GITLAB_URL', 'gitlab_url', url.optional(), 'the URL of GitLab, for example https://gitlab.example.com'),
+  sandboxRuntime: setting('SKEP_SANDBOX_RUNTIME', 'sandbox_runtime', z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' }).default('auto'), 'docker, process or auto'),
+  dockerHost: setting('SKEP_DOCKER_HOST', 'docker_host', z.string().min(1, 'is empty').optional(), "the address of Docker's engine, for example unix:///var/run/docker.sock"),
+  dataDir: setting('SKEP_DATA_DIR', 'data_dir', path.default(() => envPaths('skep', { suffix: '' }).data), 'a folder, for example /var/lib/skep'),
+  logLevel: setting('SKEP_LOG_LEVEL', 'log_level', z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' }).default('info'), 'debug, info, warn, error or silent'),
+};
+
+export type SettingName = keyof typeof settings;
+
+export type Settings = { readonly [N in SettingName]: z.output<(typeof settings)[N]['schema']> };

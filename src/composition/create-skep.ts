@@ -1,0 +1,53 @@
+import 'reflect-metadata';
+import { Container } from 'inversify';
+import type { PartCheck, Skep } from '../application/skep.ts';
+import type { GitProvider } from '../ports/git-provider.ts';
+import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
+import type { Store } from '../ports/store.ts';
+import type { SkepOptions } from './options.ts';
+import { adaptersModule } from './wiring/adapters.ts';
+import { applicationModule } from './wiring/application.ts';
+import { provideValue } from './wiring/provide.ts';
+import type { Token } from './wiring/token.ts';
+import { tokens } from './wiring/tokens.ts';
+
+/**
+ * Makes a deployment of Skep, brings records and facts together once, and goes on doing so until it is closed. Only the
+ * adapters that the options choose are loaded. Where a part can't be opened, those opened before are closed again.
+ */
+export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
+  await using opening = new AsyncDisposableStack();
+  const container = new Container();
+  provideValue(container.bind.bind(container), tokens.options, options);
+  provideValue(container.bind.bind(container), tokens.closers, opening);
+  container.load(adaptersModule, applicationModule);
+  const get = <T>(token: Token<T>): Promise<T> => container.getAsync<T>(token.id);
+
+  const [git, store, runtime] = [await get(tokens.gitProviders), await get(tokens.store), await get(tokens.runtime)];
+  const skep = {
+    microagents: await get(tokens.microagents),
+    sandboxes: await get(tokens.sandboxes),
+    conversations: await get(tokens.conversations),
+    specs: await get(tokens.specs),
+    auth: await get(tokens.auth),
+    clock: await get(tokens.clock),
+    random: await get(tokens.random),
+    logger: await get(tokens.logger),
+    check: () => checkAll(git, store, runtime),
+  };
+  const reconciler = await get(tokens.reconciler);
+  await reconciler.start();
+
+  const closers = opening.move();
+  let closed: Promise<void> | null = null;
+  return { ...skep, close: () => (closed ??= closers.disposeAsync()) };
+}
+
+async function checkAll(git: readonly GitProvider[], store: Store, runtime: SandboxRuntime): Promise<readonly PartCheck[]> {
+  const parts = [
+    { part: 'store', adapter: store },
+    { part: 'runtime', adapter: runtime },
+    ...git.map((provider) => ({ part: 'git', adapter: provider })),
+  ];
+  return await Promise.all(parts.map(async ({ part, adapter }) => ({ part, adapter: adapter.name, ...(await adapter.check()) })));
+}

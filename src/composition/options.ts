@@ -1,0 +1,67 @@
+import type { SandboxLimits } from '../domain/limits.ts';
+import type { SandboxSpecInput } from '../domain/sandbox-spec-defaults.ts';
+import type { Auth } from '../ports/auth.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { GitProvider } from '../ports/git-provider.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Random } from '../ports/random.ts';
+import type { ReadinessProbe } from '../ports/readiness-probe.ts';
+import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
+import type { Store } from '../ports/store.ts';
+
+/** Repositories in folders of this machine. */
+export interface LocalGitOptions {
+  readonly provider: 'local';
+  /** Repositories are paths below it. Default: the working directory. */
+  readonly root?: string;
+  /** Limit of one listing, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number;
+}
+
+export type GitOptions = LocalGitOptions;
+
+/** Sandboxes as process groups of this machine, without isolation. */
+export interface ProcessRuntimeOptions {
+  readonly kind: 'process';
+  /** Where the workspaces lie. Default: `sandboxes` in the data folder, or a temporary folder where there is none. */
+  readonly root?: string;
+}
+
+export type RuntimeOptions = ProcessRuntimeOptions;
+
+/** `sqlite`: durable, in the data folder. `memory`: gone with the process. */
+export type StoreOptions = { readonly kind: 'sqlite'; readonly dataDir: string } | { readonly kind: 'memory' };
+
+/** API keys of the store, and one static key. */
+export interface ApiKeyAuthOptions {
+  readonly kind: 'api-keys';
+  readonly staticKey?: string;
+}
+
+/**
+ * What a deployment is made of. Anything that has a port takes a ready-made object too. Everything has a default:
+ * local git, the process runtime, a store in memory (nothing is written to disk unless `dataDir` or `store` says so),
+ * API keys, no log.
+ */
+export interface SkepOptions {
+  /** In order; the first serves names that no host stands in front of. */
+  readonly git?: readonly (GitOptions | GitProvider)[];
+  readonly runtime?: RuntimeOptions | SandboxRuntime;
+  readonly store?: StoreOptions | Store;
+  readonly auth?: ApiKeyAuthOptions | Auth;
+  readonly probe?: ReadinessProbe;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  /** Folder for the embedded store and the process runtime's workspaces. */
+  readonly dataDir?: string;
+  /** The `<product>` word of the microagents' directories. Default: `skep`. */
+  readonly product?: string;
+  /** The first one is the default. Default: one ready-made spec, `workspace`. */
+  readonly specs?: readonly SandboxSpecInput[];
+  readonly limits?: Partial<SandboxLimits>;
+  /** How often records and facts are compared, in milliseconds. Default: 10,000. */
+  readonly sweepEveryMs?: number;
+  /** How long a pause, resumption or deletion is waited for before the status on the way is the answer. Default: 20,000. */
+  readonly answerWithinMs?: number;
+}

@@ -1,0 +1,43 @@
+import type { ConversationDriver } from '../../application/conversations/driver.ts';
+import type { Conversations } from '../../application/conversations/conversations.ts';
+import type { Microagents } from '../../application/microagents.ts';
+import type { Reconciler } from '../../application/reconciler.ts';
+import type { Repositories } from '../../application/repositories.ts';
+import type { SandboxDriver } from '../../application/sandboxes/driver.ts';
+import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
+import type { SandboxSpecs } from '../../application/sandboxes/specs.ts';
+import type { Auth } from '../../ports/auth.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { GitProvider } from '../../ports/git-provider.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { Random } from '../../ports/random.ts';
+import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Store } from '../../ports/store.ts';
+import type { SkepOptions } from '../options.ts';
+import { token } from './token.ts';
+
+/** Everything that the container can make. */
+export const tokens = {
+  options: token<SkepOptions>('options'),
+  /** What has to be closed, last opened first. */
+  closers: token<AsyncDisposableStack>('closers'),
+
+  clock: token<Clock>('Clock'),
+  random: token<Random>('Random'),
+  logger: token<Logger>('Logger'),
+  gitProviders: token<readonly GitProvider[]>('GitProvider[]'),
+  runtime: token<SandboxRuntime>('SandboxRuntime'),
+  probe: token<ReadinessProbe>('ReadinessProbe'),
+  store: token<Store>('Store'),
+  auth: token<Auth>('Auth'),
+
+  repositories: token<Repositories>('Repositories'),
+  microagents: token<Microagents>('Microagents'),
+  specs: token<SandboxSpecs>('SandboxSpecs'),
+  sandboxDriver: token<SandboxDriver>('SandboxDriver'),
+  sandboxes: token<Sandboxes>('Sandboxes'),
+  conversationDriver: token<ConversationDriver>('ConversationDriver'),
+  conversations: token<Conversations>('Conversations'),
+  reconciler: token<Reconciler>('Reconciler'),
+};

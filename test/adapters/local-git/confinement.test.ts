@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { bare, failureOf, gitIn, list, providerOf, simple, simpleListing, temporaryFolder } from './support.ts';
+
+const leadsOut = /^provider_failed: .*(?:outside|out of) the root folder/u;
+const notFound = /^repository_not_found: /u;
+
+describe('nothing leads local-git out of its root', () => {
+  test('a link to a repository outside, or to the folder of one, is no repository', async () => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    await bare(outside, 'secret.git');
+    await symlink(join(outside, 'secret.git'), join(root, 'link'));
+    await symlink(join(outside, 'secret.git'), join(root, 'bare.git'));
+    await symlink(outside, join(root, 'folder'));
+    const provider = providerOf({ root });
+    for (const name of ['link', 'bare', 'bare.git', 'folder/secret', 'folder/secret.git']) {
+      expect(await failureOf(list(provider, name))).toMatch(notFound);
+      expect(await failureOf(provider.find(name))).toMatch(notFound);
+    }
+  });
+
+  test('a neighbour of the root whose name begins alike is outside', async () => {
+    const parent = await temporaryFolder();
+    await bare(parent, 'root-secret/shop');
+    await mkdir(join(parent, 'root'));
+    await symlink('../root-secret/shop', join(parent, 'root/shop'));
+    expect(await failureOf(list(providerOf({ root: join(parent, 'root') }), 'shop'))).toMatch(notFound);
+  });
+
+  test('a name with a way up, an absolute one, or an odd one is no repository', async () => {
+    const root = await temporaryFolder();
+    await bare(root, 'secret');
+    await mkdir(join(root, 'inside'));
+    const provider = providerOf({ root: join(root, 'inside') });
+    const names = ['../secret', 'x/../../secret', '/etc', '', '.', '..', './.', 'a//b', 'a\0b', 'a\nb', '..\\secret', '~', '-x'];
+    for (const name of names) expect(await failureOf(list(provider, name))).toMatch(notFound);
+  });
+
+  test('a git folder outside, linked or named in a file, is refused, and a missing one with the same words', async () => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    const secret = await bare(outside, 'secret.git');
+    const provider = providerOf({ root });
+    const messages = new Set<string>();
+    for (const target of [secret, `${secret}-missing`, '../../../../../../etc']) {
+      await mkdir(join(root, 'tree'));
+      await writeFile(join(root, 'tree/.git'), `gitdir: ${target}\n`);
+      messages.add(await failureOf(list(provider, 'tree')));
+      await rm(join(root, 'tree'), { recursive: true });
+    }
+    await mkdir(join(root, 'tree'));
+    await symlink(secret, join(root, 'tree/.git'));
+    messages.add(await failureOf(list(provider, 'tree')));
+    expect([...messages]).toEqual([expect.stringMatching(leadsOut)]);
+  });
+
+  test('a common folder outside is refused', async () => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    const secret = await bare(outside, 'secret.git');
+    const gitDir = await bare(root, 'shop');
+    await writeFile(join(gitDir, 'commondir'), `${secret}\n`);
+    expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(leadsOut);
+  });
+
+  test.each(['objects', 'objects/pack', 'objects/info'])('%s outside is refused', async (folder) => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    const secret = await bare(outside, 'secret.git');
+    const gitDir = await bare(root, 'shop');
+    await rm(join(gitDir, folder), { recursive: true });
+    await symlink(join(secret, folder), join(gitDir, folder));
+    expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(leadsOut);
+  });
+
+  test('a pack and a loose object outside are refused', async () => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    const provider = providerOf({ root });
+    for (const packed of [true, false]) {
+      const gitDir = await bare(root, 'shop');
+      if (packed) await gitIn(gitDir, 'gc', '--quiet');
+      const files = await promisify(execFile)('find', [join(gitDir, 'objects'), '-type', 'f', '-size', '+0']);
+      const victim = files.stdout.split('\n').find((path) => (packed ? path.endsWith('.pack') : path !== '')) ?? '';
+      await rename(victim, join(outside, 'object'));
+      await symlink(join(outside, 'object'), victim);
+      expect(await failureOf(list(provider, 'shop'))).toMatch(leadsOut);
+      await rm(gitDir, { recursive: true });
+      await rm(join(outside, 'object'));
+    }
+  });
+
+  test('borrowed objects outside are refused, however far away', async () => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    const secret = await bare(outside, 'secret.git');
+    const provider = providerOf({ root });
+    const first = await bare(root, 'first', { commits: [] });
+    const second = await bare(root, 'second', simple);
+    await writeFile(join(first, 'objects/info/alternates'), `# comment\n${secret}/objects\n`);
+    await writeFile(join(second, 'objects/info/alternates'), '../../first/objects\n');
+    expect(await failureOf(list(provider, 'second'))).toMatch(leadsOut);
+    await writeFile(join(first, 'objects/info/alternates'), '../../second/objects\n');
+    expect(await list(provider, 'second')).toEqual(simpleListing);
+    await writeFile(join(second, 'objects/info/alternates'), `"${secret}/objects"\n`);
+    expect(await failureOf(list(providerOf({ root }), 'second'))).toMatch(/^provider_failed: .*quoted name/u);
+  });
+
+  test('refs and lists of refs outside are refused', async () => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    const secret = await bare(outside, 'secret.git');
+    const gitDir = await bare(root, 'shop');
+    const provider = providerOf({ root });
+    await rm(join(gitDir, 'refs/heads/main'));
+    await symlink(join(secret, 'refs/heads/main'), join(gitDir, 'refs/heads/main'));
+    expect(await failureOf(list(provider, 'shop'))).toMatch(leadsOut);
+    await gitIn(secret, 'pack-refs', '--all');
+    await rm(join(gitDir, 'refs/heads/main'));
+    await symlink(join(secret, 'packed-refs'), join(gitDir, 'packed-refs'));
+    expect(await failureOf(list(provider, 'shop'))).toMatch(leadsOut);
+    await rm(join(gitDir, 'refs/heads'), { recursive: true });
+    await symlink(join(outside, 'secret.git/refs/heads'), join(gitDir, 'refs/heads'));
+    expect(await failureOf(list(provider, 'shop'))).toMatch(leadsOut);
+  });
+});

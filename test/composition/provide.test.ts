@@ -1,0 +1,44 @@
+import 'reflect-metadata';
+import { Container } from 'inversify';
+import { expect, test } from 'vitest';
+import { provide, provideValue } from '../../src/composition/wiring/provide.ts';
+import { token } from '../../src/composition/wiring/token.ts';
+
+const port = token<number>('port');
+const host = token<string>('host');
+const url = token<string>('url');
+
+function bound(): Container {
+  const container = new Container();
+  const bind = container.bind.bind(container);
+  provideValue(bind, port, 80);
+  provideValue(bind, host, 'localhost');
+  return container;
+}
+
+test('makes a service from its dependencies, once', async () => {
+  const container = bound();
+  let made = 0;
+  provide(container.bind.bind(container), url, [host, port], async (name, number) => {
+    made += 1;
+    return `http://${name}:${number.toFixed(0)}`;
+  });
+  expect(await container.getAsync(url.id)).toBe('http://localhost:80');
+  expect(await container.getAsync(url.id)).toBe('http://localhost:80');
+  expect(made).toBe(1);
+});
+
+const factory = (name: string, number: number): string => `${name}:${number}`;
+
+test('a wrong dependency, a missing one, a wrong order and a wrong result do not compile', () => {
+  const bind = bound().bind.bind(bound());
+  // @ts-expect-error -- the order is that of the factory's arguments
+  provide(bind, url, [port, host], factory);
+  // @ts-expect-error -- the port is missing
+  provide(bind, url, [host], factory);
+  // @ts-expect-error -- a port is no host
+  provide(bind, url, [port, port], factory);
+  // @ts-expect-error -- the factory makes a string
+  provide(bind, port, [host, port], factory);
+  expect(() => provide(bind, url, [host, port], factory)).not.toThrow();
+});

@@ -1,0 +1,99 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import type { ContractCase } from './contract.ts';
+import { hostileTexts, someApiKey, someTime } from './records.ts';
+import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
+
+/** What every `ApiKeyStore` must do. */
+export function apiKeyStoreContract(harness: StoreHarness): ContractCase[] {
+  return [
+    ...recordCases(harness),
+    ...revokeCases(harness),
+    ...closedCases(harness, {
+      insert: ({ apiKeys }) => apiKeys.insert(someApiKey('one')),
+      findByHash: ({ apiKeys }) => apiKeys.findByHash('one'),
+      list: ({ apiKeys }) => apiKeys.list(),
+      revoke: ({ apiKeys }) => apiKeys.revoke('one', someTime),
+    }),
+  ];
+}
+
+function recordCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'finds a key by its hash as it was written', async ([{ apiKeys }]) => {
+      const full = someApiKey('full', { access: 'read', expiresAt: someTime + 1, revokedAt: someTime + 2 });
+      for (const key of [full, someApiKey('bare')]) {
+        equal(await apiKeys.insert(key), true);
+        deepEqual(await apiKeys.findByHash(key.hash), key);
+      }
+    }),
+    storeCase(harness, 'finds no other hash', async ([{ apiKeys }]) => {
+      await apiKeys.insert(someApiKey('one', { hash: 'abc' }));
+      for (const hash of ['ABC', 'ab', 'abcd', 'abc ', '', '%', 'one', 'name of one']) equal(await apiKeys.findByHash(hash), null);
+    }),
+    storeCase(harness, 'takes every text for data', async ([{ apiKeys }]) => {
+      for (const [index, text] of hostileTexts.entries()) {
+        const key = someApiKey(`k${index}`, { name: text, userId: text, hash: text });
+        equal(await apiKeys.insert(key), true);
+        deepEqual(await apiKeys.findByHash(text), key);
+      }
+      equal((await apiKeys.list()).length, hostileTexts.length);
+    }),
+    storeCase(harness, 'lists every key, oldest first', async ([{ apiKeys }]) => {
+      deepEqual(await apiKeys.list(), []);
+      await apiKeys.insert(someApiKey('c', { createdAt: someTime + 1 }));
+      await apiKeys.insert(someApiKey('b', { createdAt: someTime + 2, revokedAt: someTime }));
+      await apiKeys.insert(someApiKey('a', { createdAt: someTime, expiresAt: 1 }));
+      deepEqual(idsOf(await apiKeys.list()), ['a', 'c', 'b']);
+    }),
+    storeCase(harness, 'takes a name once among the keys that are not revoked', async ([{ apiKeys }]) => {
+      const first = someApiKey('first', { name: 'ci' });
+      equal(await apiKeys.insert(first), true);
+      equal(await apiKeys.insert(someApiKey('second', { name: 'ci', userId: 'bob' })), false);
+      deepEqual(await apiKeys.list(), [first]);
+      await apiKeys.revoke('ci', someTime);
+      equal(await apiKeys.insert(someApiKey('third', { name: 'ci' })), true);
+      deepEqual(idsOf(await apiKeys.list()), ['first', 'third']);
+    }),
+    storeCase(harness, 'takes an expired key\'s name for taken', async ([{ apiKeys }]) => {
+      await apiKeys.insert(someApiKey('first', { name: 'ci', expiresAt: 1 }));
+      equal(await apiKeys.insert(someApiKey('second', { name: 'ci' })), false);
+    }),
+    storeCase(harness, 'lets one of many keys with one name in', async (connections) => {
+      const outcomes = await race(connections, 30, ({ apiKeys }, turn) => apiKeys.insert(someApiKey(`k${turn}`, { name: 'ci' })));
+      equal(outcomes.filter(Boolean).length, 1);
+      equal((await connections[0].apiKeys.list()).length, 1);
+    }),
+  ];
+}
+
+function revokeCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'revokes by id and by name, and each key once', async ([{ apiKeys }]) => {
+      const [one, two] = [someApiKey('one', { name: 'uno' }), someApiKey('two', { name: 'due' })];
+      await apiKeys.insert(one);
+      await apiKeys.insert(two);
+      equal(await apiKeys.revoke('one', someTime), true);
+      equal(await apiKeys.revoke('due', someTime + 1), true);
+      for (const again of ['one', 'uno', 'two', 'due', 'nobody', '', '%']) equal(await apiKeys.revoke(again, someTime + 9), false);
+      deepEqual(await apiKeys.findByHash(one.hash), { ...one, revokedAt: someTime });
+      deepEqual(await apiKeys.findByHash(two.hash), { ...two, revokedAt: someTime + 1 });
+    }),
+    storeCase(harness, 'revokes by id first where an id is another key\'s name', async ([{ apiKeys }]) => {
+      await apiKeys.insert(someApiKey('b', { name: 'a' }));
+      await apiKeys.insert(someApiKey('a', { name: 'z', createdAt: someTime + 1 }));
+      equal(await apiKeys.revoke('a', someTime), true);
+      deepEqual((await apiKeys.list()).map(({ id, revokedAt }) => [id, revokedAt]), [
+        ['b', null],
+        ['a', someTime],
+      ]);
+      equal(await apiKeys.revoke('a', someTime + 1), true);
+      equal((await apiKeys.findByHash('hash-of-b'))?.revokedAt, someTime + 1);
+    }),
+    storeCase(harness, 'lets one of many revocations win', async (connections) => {
+      await connections[0].apiKeys.insert(someApiKey('one'));
+      const outcomes = await race(connections, 20, ({ apiKeys }, turn) => apiKeys.revoke('one', someTime + turn));
+      deepEqual(outcomes.filter(Boolean).length, 1);
+      equal((await connections[0].apiKeys.findByHash('hash-of-one'))?.revokedAt, someTime + outcomes.indexOf(true));
+    }),
+  ];
+}

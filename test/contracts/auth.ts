@@ -1,0 +1,97 @@
+import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import type { Principal } from '../../src/domain/principal.ts';
+import type { Auth } from '../../src/ports/auth.ts';
+import type { ContractCase } from './contract.ts';
+
+export interface OpenAuth {
+  readonly auth: Auth;
+  /** Makes a credential of the principal; it expires after so long. */
+  readonly issue: (principal: Principal, expiresInMs?: number) => Promise<string>;
+  readonly revoke: (credential: string) => Promise<void>;
+  /** Lets so much time pass. */
+  readonly pass: (ms: number) => void;
+  /** Makes everything that the auth asks fail; null where it asks nothing. */
+  readonly breakStore: (() => Promise<void>) | null;
+  dispose(): Promise<void>;
+}
+
+export interface AuthHarness {
+  open(): Promise<OpenAuth>;
+}
+
+const ann: Principal = { userId: 'ann', keyName: 'laptop', access: 'full' };
+const bob: Principal = { userId: 'bob', keyName: 'dashboard', access: 'read' };
+
+/** What every `Auth` must do. */
+export function authContract(harness: AuthHarness): ContractCase[] {
+  return [
+    authCase(harness, 'says in one line what it accepts', async ({ auth }) => {
+      ok(auth.description.length > 0 && !auth.description.includes('\n'));
+    }),
+    authCase(harness, 'knows each credential\'s principal', async ({ auth, issue }) => {
+      const [anns, bobs] = [await issue(ann), await issue(bob)];
+      deepEqual(await auth.authenticate(anns), ann);
+      deepEqual(await auth.authenticate(bobs), bob);
+      deepEqual(await auth.authenticate(anns), ann);
+    }),
+    authCase(harness, 'refuses a missing credential', async ({ auth }) => {
+      await refuses(auth, null);
+    }),
+    authCase(harness, 'refuses what is nearly a credential', async ({ auth, issue }) => {
+      const key = await issue(ann);
+      const nearly = [key.slice(1), key.slice(0, -1), `${key}x`, ` ${key}`, `${key} `, `${key}\u0000`, key.toUpperCase(), `Bearer ${key}`];
+      for (const credential of nearly) await refuses(auth, credential);
+    }),
+    authCase(harness, 'refuses what is nothing like a credential', async ({ auth, issue }) => {
+      await issue(ann);
+      const nothings = ['', ' ', '%', '*', `' OR 1=1 --`, '\u0000', '\ud800', 'é\n', 'null', 'undefined', '__proto__', 'x'.repeat(1_000_000)];
+      for (const credential of nothings) await refuses(auth, credential);
+    }),
+    authCase(harness, 'refuses an expired credential, from that moment on', async ({ auth, issue, pass }) => {
+      const key = await issue(ann, 1000);
+      pass(999);
+      deepEqual(await auth.authenticate(key), ann);
+      pass(1);
+      await refuses(auth, key);
+    }),
+    authCase(harness, 'refuses a revoked credential at once, and no other', async ({ auth, issue, revoke }) => {
+      const [anns, bobs] = [await issue(ann), await issue(bob)];
+      deepEqual(await auth.authenticate(anns), ann);
+      await revoke(anns);
+      await refuses(auth, anns);
+      deepEqual(await auth.authenticate(bobs), bob);
+    }),
+    authCase(harness, 'fails as unavailable, not as refused, when its store does', async ({ auth, issue, breakStore }) => {
+      const key = await issue(ann);
+      if (breakStore === null) {
+        deepEqual(await auth.authenticate(key), ann);
+        return;
+      }
+      await breakStore();
+      await rejects(auth.authenticate(key), (error) => isFailureOf(error, 'store_unavailable'));
+    }),
+  ];
+}
+
+function authCase(harness: AuthHarness, name: string, run: (open: OpenAuth) => Promise<void>): ContractCase {
+  return {
+    name,
+    async run() {
+      const open = await harness.open();
+      try {
+        await run(open);
+      } finally {
+        await open.dispose();
+      }
+    },
+  };
+}
+
+async function refuses(auth: Auth, credential: string | null): Promise<void> {
+  await rejects(auth.authenticate(credential), (error) => {
+    ok(isFailureOf(error, 'unauthorized'), String(error));
+    if (credential !== null && credential.length > 8) equal(error.message.includes(credential), false);
+    return true;
+  });
+}

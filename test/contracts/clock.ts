@@ -1,0 +1,63 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { ContractCase } from './contract.ts';
+
+export interface OpenClock {
+  readonly clock: Clock;
+  /** Lets at least so much time pass. */
+  readonly pass: (ms: number) => Promise<void>;
+}
+
+/** What every `Clock` must do. */
+export function clockContract(open: () => OpenClock): ContractCase[] {
+  return [
+    {
+      name: 'tells milliseconds since the epoch, which go on',
+      run: async () => {
+        const { clock, pass } = open();
+        const before = clock.now();
+        ok(Number.isInteger(before) && before > Date.UTC(2020, 0, 1));
+        await pass(5);
+        ok(clock.now() > before);
+      },
+    },
+    {
+      name: 'calls back once, in the order of the times',
+      run: async () => {
+        const { clock, pass } = open();
+        const called: string[] = [];
+        clock.after(20, () => called.push('late'));
+        clock.after(1, () => called.push('early'));
+        clock.after(0, () => called.push('at once'));
+        deepEqual(called, []);
+        await pass(40);
+        deepEqual(called, ['at once', 'early', 'late']);
+      },
+    },
+    {
+      name: 'does not call back what was cancelled, which can be cancelled again',
+      run: async () => {
+        const { clock, pass } = open();
+        let calls = 0;
+        const cancel = clock.after(5, () => (calls += 1));
+        cancel();
+        cancel();
+        const late = clock.after(1, () => (calls += 10));
+        await pass(20);
+        late();
+        equal(calls, 10);
+      },
+    },
+    {
+      name: 'waits for longer than a timer of the platform can',
+      run: async () => {
+        const { clock, pass } = open();
+        const called: string[] = [];
+        const cancels = [2 ** 31, 2 ** 40, Number.MAX_SAFE_INTEGER].map((ms) => clock.after(ms, () => called.push(String(ms))));
+        await pass(20);
+        deepEqual(called, []);
+        for (const cancel of cancels) cancel();
+      },
+    },
+  ];
+}

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { agents, byPath, type StageCase } from './git-provider-harness.ts';
+
+const start = 1_600_000_000;
+
+export const fileCases: readonly StageCase[] = [
+  [
+    'lists regular files at any depth, with paths from the root',
+    async ({ publish, list }) => {
+      const repository = await publish({
+        commits: [
+          {
+            id: 'first',
+            at: start,
+            files: [
+              [`${agents}/a.md`, 'a'],
+              [`${agents}/deploy/aws.md`, 'b'],
+              [`${agents}/deploy/deep/er/still.md`, 'c'],
+              [`${agents}/run.sh`, { executable: 'd' }],
+              [`${agents}-old/x.md`, 'e'],
+              ['.skep/y.md', 'f'],
+              [`below/${agents}/z.md`, 'g'],
+            ],
+          },
+        ],
+      });
+      assert.deepEqual(await list(repository), [
+        [`${agents}/a.md`, start],
+        [`${agents}/deploy/aws.md`, start],
+        [`${agents}/deploy/deep/er/still.md`, start],
+        [`${agents}/run.sh`, start],
+      ]);
+    },
+  ],
+  [
+    'asks whether a file is wanted by its path below the directory, and lists only those',
+    async ({ publish, provider }) => {
+      const wanted = ['UPPER.MD', 'lower.md', 'deploy/Mixed.Md'];
+      const others = ['README.md', 'deploy/readme.MD', 'notes.txt'];
+      const repository = await publish({
+        commits: [{ id: 'first', at: start, files: [...wanted, ...others].map((name) => [`${agents}/${name}`, name]) }],
+      });
+      const asked: string[] = [];
+      const listing = await provider.listFiles(repository, {
+        directory: () => agents,
+        accepts: (path) => {
+          asked.push(path);
+          return wanted.includes(path);
+        },
+      });
+      assert.deepEqual(asked.toSorted(), [...wanted, ...others].toSorted());
+      assert.deepEqual(
+        listing.files.map(({ path }) => path).toSorted(),
+        wanted.map((name) => `${agents}/${name}`).toSorted(),
+      );
+    },
+  ],
+  [
+    'leaves out links and submodules, and asks about neither',
+    async ({ publish, list }) => {
+      const repository = await publish({
+        commits: [
+          {
+            id: 'first',
+            at: start,
+            files: [
+              [`${agents}/file.md`, 'a'],
+              [`${agents}/link.md`, { link: 'file.md' }],
+              [`${agents}/folder`, { link: '../../docs' }],
+              ['docs/a.md', 'a'],
+              [`${agents}/module.md`, { submodule: '1'.repeat(40) }],
+            ],
+          },
+        ],
+      });
+      assert.deepEqual(await list(repository), [[`${agents}/file.md`, start]]);
+    },
+  ],
+  [
+    'answers with an empty list where the directory is missing, a file, a link or a submodule',
+    async ({ publish, list }) => {
+      const repository = await publish({
+        commits: [
+          {
+            id: 'first',
+            at: start,
+            files: [
+              ['file', 'a'],
+              ['folder/a.md', 'a'],
+              ['link', { link: 'folder' }],
+              ['module', { submodule: '1'.repeat(40) }],
+            ],
+          },
+        ],
+      });
+      for (const directory of ['missing', 'missing/deeper', 'file', 'file/deeper', 'link', 'module']) {
+        assert.deepEqual(await list(repository, directory), [], directory);
+      }
+      assert.deepEqual(await list(repository, 'folder'), [['folder/a.md', start]]);
+    },
+  ],
+  [
+    'lists 250 files, each with its own date',
+    async ({ publish, list }) => {
+      const numbers = Array.from({ length: 250 }, (_, index) => index);
+      const repository = await publish({
+        commits: numbers.map((number) => ({
+          id: `c${number}`,
+          at: start + number,
+          files: [[`${agents}/group-${number % 7}/agent-${number}.md`, 'x']],
+        })),
+      });
+      const expected = numbers.map((number) => [`${agents}/group-${number % 7}/agent-${number}.md`, start + number] as const);
+      assert.deepEqual(await list(repository), expected.toSorted(byPath));
+    },
+  ],
+  [
+    'takes names literally: spaces, quotes, line feeds, patterns, any language',
+    async ({ publish, list }) => {
+      const names = [
+        ' leading and trailing ',
+        '"quoted"',
+        "it's",
+        'back\\slash',
+        'line\nfeed',
+        '\nfirst',
+        'tab\tbed',
+        'star*',
+        '[set]?',
+        ':(glob)**',
+        '!not',
+        '-dash',
+        '--help',
+        '#hash',
+        '%ct',
+        '1600000000',
+        'grüße',
+        '日本語',
+        'e\u0301',
+        '🐝',
+        '\u2028',
+      ];
+      const repository = await publish({
+        commits: names.map((name, index) => ({
+          id: `c${index}`,
+          at: start + index,
+          files: [[`${agents}/${name}/${name}.md`, name]],
+        })),
+      });
+      const expected = names.map((name, index) => [`${agents}/${name}/${name}.md`, start + index] as const);
+      assert.deepEqual(await list(repository), expected.toSorted(byPath));
+    },
+  ],
+  [
+    'takes the directory literally',
+    async ({ publish, list }) => {
+      const directories = ['a*', 'ab', ':(top)a', 'ü/"q"', '-a'];
+      const repository = await publish({
+        commits: [{ id: 'first', at: start, files: directories.map((directory) => [`${directory}/x.md`, 'x']) }],
+      });
+      for (const directory of directories) {
+        assert.deepEqual(await list(repository, directory), [[`${directory}/x.md`, start]]);
+      }
+    },
+  ],
+  [
+    'is not confused by names that are not UTF-8',
+    async ({ publish, list, traits }) => {
+      const bytes = Buffer.concat([Buffer.from(`${agents}/`), Buffer.from([0xff, 0xfe]), Buffer.from('.md')]);
+      const repository = await publish({
+        commits: [
+          { id: 'odd', at: start, files: [[bytes, 'x']] },
+          { id: 'plain', at: start + 1, files: [[`${agents}/plain.md`, 'x']] },
+        ],
+      });
+      const plain = [`${agents}/plain.md`, start + 1] as const;
+      const expected = {
+        replaced: [plain, [`${agents}/\ufffd\ufffd.md`, start] as const],
+        omitted: [plain],
+      };
+      assert.deepEqual(await list(repository), expected[traits.invalidUtf8]);
+    },
+  ],
+];

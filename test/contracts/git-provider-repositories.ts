@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import { agents, type StageCase } from './git-provider-harness.ts';
+
+const start = 1_600_000_000;
+const file = `${agents}/a.md`;
+const everything = { directory: () => agents, accepts: () => true };
+
+export const repositoryCases: readonly StageCase[] = [
+  [
+    'tells the actual name of the repository, and lists the directory that is chosen by it',
+    async ({ publish, provider }) => {
+      const repository = await publish({ commits: [{ id: 'first', at: start, files: [['shop-agents/a.md', 'a']] }] });
+      const names: string[] = [];
+      const listing = await provider.listFiles(repository, {
+        directory: (name) => {
+          names.push(name);
+          return `${name}-agents`;
+        },
+        accepts: () => true,
+      });
+      assert.deepEqual(names, ['shop']);
+      assert.deepEqual(listing, {
+        directory: 'shop-agents',
+        files: [{ path: 'shop-agents/a.md', createdAt: start * 1000 }],
+      });
+    },
+  ],
+  [
+    'answers with an empty list for an empty repository, which has no default branch',
+    async ({ publish, provider, list }) => {
+      const repository = await publish({ commits: [] });
+      assert.deepEqual(await list(repository), []);
+      assert.deepEqual(await provider.find(repository), { path: repository, defaultBranch: null });
+    },
+  ],
+  [
+    'fails with repository_not_found where there is none',
+    async ({ publish, provider }) => {
+      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'a']] }] });
+      for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`]) {
+        const isRefusal = (error: unknown): boolean =>
+          isFailureOf(error, 'repository_not_found') && error.context.repository === missing;
+        await assert.rejects(provider.listFiles(missing, everything), isRefusal, missing);
+        await assert.rejects(provider.find(missing), isRefusal, missing);
+      }
+    },
+  ],
+  [
+    'reads the default branch only',
+    async ({ publish, provider, list }) => {
+      const repository = await publish({
+        defaultBranch: 'trunk',
+        branches: { main: 'other', trunk: 'default' },
+        commits: [
+          { id: 'root', at: start, files: [['x', '1']] },
+          {
+            id: 'other',
+            parents: ['root'],
+            at: start + 10,
+            files: [
+              [file, '1'],
+              [`${agents}/other.md`, '1'],
+            ],
+          },
+          { id: 'default', parents: ['root'], at: start + 20, files: [[file, '1']] },
+        ],
+      });
+      assert.deepEqual(await list(repository), [[file, start + 20]]);
+      assert.deepEqual(await provider.find(repository), { path: repository, defaultBranch: 'trunk' });
+    },
+  ],
+  [
+    'shows new commits, deletions and a rewritten history at once',
+    async ({ publish, list }) => {
+      const first = { id: 'first', at: start, files: [[file, '1'] as const] };
+      const second = { id: 'second', at: start + 10, files: [[`${agents}/b.md`, '1'] as const] };
+      const third = { id: 'third', at: start + 20, files: [[file, null] as const] };
+      const rewritten = { id: 'rewritten', at: start + 30, files: [[file, '1'] as const] };
+      const repository = await publish({ commits: [first] });
+      assert.deepEqual(await list(repository), [[file, start]]);
+      await publish({ commits: [first, second] });
+      assert.deepEqual(await list(repository), [
+        [file, start],
+        [`${agents}/b.md`, start + 10],
+      ]);
+      await publish({ commits: [first, second, third] });
+      assert.deepEqual(await list(repository), [[`${agents}/b.md`, start + 10]]);
+      await publish({ commits: [rewritten] });
+      assert.deepEqual(await list(repository), [[file, start + 30]]);
+      await publish({ commits: [] });
+      assert.deepEqual(await list(repository), []);
+    },
+  ],
+  [
+    'tells repositories and directories apart',
+    async ({ publish, list }) => {
+      const shop = await publish({ commits: [{ id: 'shop', at: start, files: [[file, '1'], ['docs/a.md', '1']] }] });
+      const tool = await publish({ commits: [{ id: 'tool', at: start + 10, files: [[file, '1']] }] }, 'acme/tool');
+      assert.deepEqual(await list(shop), [[file, start]]);
+      assert.deepEqual(await list(tool), [[file, start + 10]]);
+      assert.deepEqual(await list(shop, 'docs'), [['docs/a.md', start]]);
+      assert.deepEqual(await list(tool, 'docs'), []);
+    },
+  ],
+  [
+    'gives many callers at once the same answer',
+    async ({ publish, list }) => {
+      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
+      const answers = await Promise.all(Array.from({ length: 20 }, () => list(repository)));
+      for (const answer of answers) assert.deepEqual(answer, [[file, start]]);
+    },
+  ],
+  [
+    'ends with the reason of a signal that has fired, and serves the next caller',
+    async ({ publish, provider, list }) => {
+      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
+      const reason = new Error('the caller has left');
+      const isReason = (error: unknown): boolean => error === reason;
+      await assert.rejects(provider.listFiles(repository, everything, AbortSignal.abort(reason)), isReason);
+      await assert.rejects(provider.find(repository, AbortSignal.abort(reason)), isReason);
+      const controller = new AbortController();
+      const leaving = provider.listFiles(repository, everything, controller.signal);
+      controller.abort(reason);
+      await assert.rejects(leaving, isReason);
+      assert.deepEqual(await list(repository), [[file, start]]);
+    },
+  ],
+  [
+    'says in one line that it answers, and closes twice',
+    async ({ provider }) => {
+      assert.match(provider.name, /^[a-z][a-z-]*$/u);
+      const { ok, detail } = await provider.check();
+      assert.equal(ok, true, detail);
+      assert.match(detail, /^[^\n]+$/u);
+      await provider.close();
+      await provider.close();
+    },
+  ],
+];

@@ -1,0 +1,109 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+
+/** What stands at a path: text is the content of a regular file. */
+export type Entry = string | { readonly executable: string } | { readonly link: string } | { readonly submodule: string };
+
+export interface CommitDescription {
+  readonly id: string;
+  /** Ids of earlier commits; the commit before this one if left out, none for a root. */
+  readonly parents?: readonly string[];
+  /** Committer date, in seconds since the epoch. */
+  readonly at: number;
+  /** Changes against the first parent: from a path (bytes, where it is not UTF-8) to what is there; null removes it. */
+  readonly files: readonly (readonly [path: string | Uint8Array, entry: Entry | null])[];
+}
+
+export interface RepositoryDescription {
+  readonly commits: readonly CommitDescription[];
+  /** From a branch to the id of its commit; the default branch is at the last commit if it is left out. */
+  readonly branches?: Readonly<Record<string, string>>;
+  readonly defaultBranch?: string;
+  readonly objectFormat?: 'sha1' | 'sha256';
+}
+
+const building = 'refs/skep-building';
+
+/** Makes a bare repository with the real git program, which must be on the PATH. */
+export async function createRepository(gitDir: string, description: RepositoryDescription): Promise<void> {
+  const { commits, defaultBranch = 'main', objectFormat = 'sha1' } = description;
+  await git(gitDir, ['init', '--quiet', '--bare', `--object-format=${objectFormat}`, `--initial-branch=${defaultBranch}`, gitDir]);
+  await addCommits(gitDir, description);
+  if (commits.length > 0) await git(gitDir, ['update-ref', '-d', building]);
+}
+
+/** Runs git without anybody's configuration, and answers with what it prints. */
+export async function git(gitDir: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('git', args, { env: environment(gitDir), maxBuffer: 64 * 1024 * 1024 });
+  return stdout;
+}
+
+function environment(gitDir: string): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env['PATH'],
+    GIT_DIR: gitDir,
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_AUTHOR_NAME: 'A',
+    GIT_AUTHOR_EMAIL: 'a@example.com',
+    GIT_COMMITTER_NAME: 'C',
+    GIT_COMMITTER_EMAIL: 'c@example.com',
+  };
+}
+
+async function addCommits(gitDir: string, description: RepositoryDescription): Promise<void> {
+  const { commits, defaultBranch = 'main' } = description;
+  const last = commits.at(-1);
+  if (last === undefined) return;
+  const marks = new Map(commits.map(({ id }, index) => [id, `:${index + 1}`]));
+  const markOf = (id: string): string => {
+    const mark = marks.get(id);
+    if (mark === undefined) throw new Error(`no commit has the id ${id}`);
+    return mark;
+  };
+  const branches = { [defaultBranch]: last.id, ...description.branches };
+  const stream = [
+    ...commits.map((commit, index) => commitCommand(commit, commits[index - 1]?.id, markOf)),
+    ...Object.entries(branches).map(([branch, id]) => `reset refs/heads/${branch}\nfrom ${markOf(id)}\n`),
+  ];
+  const child = spawn('git', ['fast-import', '--quiet', '--force'], {
+    env: environment(gitDir),
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  child.stdin.end(stream.join('\n'));
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
+}
+
+function commitCommand(commit: CommitDescription, before: string | undefined, markOf: (id: string) => string): string {
+  const { id, at, files, parents = before === undefined ? [] : [before] } = commit;
+  const lines = [
+    ...(parents.length === 0 ? [`reset ${building}`, ''] : []),
+    `commit ${building}`,
+    `mark ${markOf(id)}`,
+    `author A <a@example.com> ${at} +0000`,
+    `committer C <c@example.com> ${at} +0000`,
+    data(id),
+    ...parents.map((parent, index) => `${index === 0 ? 'from' : 'merge'} ${markOf(parent)}`),
+    ...files.map(([path, entry]) => change(quote(path), entry)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function change(path: string, entry: Entry | null): string {
+  if (entry === null) return `D ${path}`;
+  if (typeof entry === 'string') return `M 100644 inline ${path}\n${data(entry)}`;
+  if ('executable' in entry) return `M 100755 inline ${path}\n${data(entry.executable)}`;
+  if ('link' in entry) return `M 120000 inline ${path}\n${data(entry.link)}`;
+  return `M 160000 ${entry.submodule} ${path}`;
+}
+
+function data(text: string): string {
+  return `data ${Buffer.byteLength(text)}\n${text}`;
+}
+
+function quote(path: string | Uint8Array): string {
+  const octal = [...Buffer.from(path)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`);
+  return `"${octal.join('')}"`;
+}

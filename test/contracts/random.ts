@@ -1,0 +1,34 @@
+import { equal, match } from 'node:assert/strict';
+import type { Random } from '../../src/ports/random.ts';
+import type { ContractCase } from './contract.ts';
+
+/** What every `Random` must do. */
+export function randomContract(create: () => Random): ContractCase[] {
+  const many = Array.from({ length: 2000 });
+  return [
+    {
+      name: 'makes ids that are DNS labels and begin with the prefix',
+      run: async () => {
+        const random = create();
+        for (const id of many.map(() => random.id('sandbox'))) match(id, /^sandbox-[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
+        equal(random.id('sandbox').length <= 63, true);
+      },
+    },
+    {
+      name: 'never makes an id or a secret twice',
+      run: async () => {
+        const random = create();
+        equal(new Set(many.map(() => random.id('s'))).size, many.length);
+        equal(new Set(many.map(() => random.secret())).size, many.length);
+      },
+    },
+    {
+      name: 'makes secrets of at least 256 bits that a URL and a header take',
+      run: async () => {
+        const random = create();
+        // 43 characters of 64 kinds carry 258 bits.
+        for (const secret of many.map(() => random.secret())) match(secret, /^[A-Za-z0-9_-]{43,}$/);
+      },
+    },
+  ];
+}

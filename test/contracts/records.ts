@@ -1,0 +1,89 @@
+import type { Conversation } from '../../src/domain/conversation.ts';
+import type { ApiKeyRecord } from '../../src/domain/principal.ts';
+import { type Sandbox, newSandbox } from '../../src/domain/sandbox.ts';
+import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+
+// Records to write into a store under test. What a case does not name has some valid value.
+
+export const someTime = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+
+export function someSpec(changes: Partial<SandboxSpec> = {}): SandboxSpec {
+  return {
+    id: 'node',
+    description: 'Node with git',
+    image: 'node:26',
+    command: ['sh', '-c', 'exec sleep infinity'],
+    workingDir: '/workspace',
+    initialEnv: { CI: '1', GREETING: `it's "quoted"` },
+    sessionKeyEnv: 'SESSION_API_KEY',
+    ports: [{ name: 'AGENT_SERVER', port: 8000 }],
+    ready: { probe: { kind: 'http', port: 8000, path: '/health' }, withinMs: 60_000 },
+    resources: { cpus: 1.5, memoryBytes: 2 ** 31, pids: 512 },
+    rest: { freezeAfterMs: 900_000, stopAfterMs: 7_200_000, deleteAfterMs: null },
+    ...changes,
+  };
+}
+
+export function someSandbox(id: string, changes: Partial<Sandbox> = {}): Sandbox {
+  const made = newSandbox({ id, ownerId: 'ann', spec: someSpec(), sessionApiKey: `secret-of-${id}`, now: someTime });
+  return { ...made, ...changes };
+}
+
+export function someConversation(id: string, changes: Partial<Conversation> = {}): Conversation {
+  return {
+    id,
+    ownerId: 'ann',
+    title: `Title of ${id}`,
+    sandboxId: `sandbox-of-${id}`,
+    sandboxSpecId: 'node',
+    startsSandbox: true,
+    selectedRepository: 'acme/shop',
+    selectedBranch: 'main',
+    gitProvider: 'local',
+    initialMessage: { content: [{ type: 'text', text: 'Hello,\n"world"' }] },
+    startStatus: 'WORKING',
+    executionStatus: null,
+    statusDetail: null,
+    generation: 1,
+    createdAt: someTime,
+    updatedAt: someTime,
+    deletedAt: null,
+    removedAt: null,
+    ...changes,
+  };
+}
+
+export function someApiKey(id: string, changes: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
+  return {
+    id,
+    name: `name of ${id}`,
+    userId: 'ann',
+    access: 'full',
+    hash: `hash-of-${id}`,
+    createdAt: someTime,
+    expiresAt: null,
+    revokedAt: null,
+    ...changes,
+  };
+}
+
+/** The record after a write: changed, and one generation on. */
+export function nextGeneration<T extends { readonly generation: number }>(record: T, changes: Partial<T> = {}): T {
+  return { ...record, ...changes, generation: record.generation + 1 };
+}
+
+/** Values that would do harm in a store that takes data for something else. */
+export const hostileTexts: readonly string[] = [
+  `'; DROP TABLE sandboxes; --`,
+  `" OR "1"="1`,
+  '%',
+  '_',
+  '\\',
+  '$1 ?1 :name @x',
+  '\u0000',
+  'line\nbreak\ttab',
+  'null',
+  '',
+  '{"$ne": null}',
+  'e\u0301\u{1f600}\u202e',
+];

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
+import { eventually, type StageCase } from './sandbox-runtime-harness.ts';
+
+/** Collects the ids that a runtime wakes for. */
+function listen(runtime: SandboxRuntime): { readonly woken: Set<string>; readonly end: () => void } {
+  const woken = new Set<string>();
+  return { woken, end: runtime.subscribe((id) => woken.add(id)) };
+}
+
+export const eventCases: readonly StageCase[] = [
+  [
+    'wakes who listens when a command ends by itself',
+    async ({ runtime, start, launch }) => {
+      const { woken } = listen(runtime);
+      const sandbox = launch('exits');
+      await start(sandbox);
+      await eventually('it wakes', async () => woken.has(sandbox.id));
+      assert.equal((await runtime.inspect(sandbox.id)).state, 'stopped');
+    },
+  ],
+  [
+    'wakes who listens when a sandbox is killed from outside, running or frozen',
+    async ({ runtime, begun, crash, traits }) => {
+      const { woken } = listen(runtime);
+      const running = await begun('counts');
+      const frozen = await begun('counts');
+      const untouched = await begun('counts');
+      await runtime.freeze(frozen.id);
+      for (const { id } of [running, frozen]) {
+        await crash(id);
+        const wakes = (): boolean => woken.has(id) || traits.outsideKill === 'unnoticed';
+        await eventually('it wakes', async () => wakes() && (await runtime.inspect(id)).state === 'stopped');
+      }
+      assert.equal(woken.has(untouched.id), false);
+    },
+  ],
+  [
+    'wakes who listens for the sandboxes of an earlier runtime too',
+    async ({ runtime, open, begun, crash, traits }) => {
+      const running = await begun('counts');
+      const frozen = await begun('counts');
+      await runtime.freeze(frozen.id);
+      await runtime.close();
+      const reopened = await open();
+      const { woken } = listen(reopened);
+      // It has looked at what there is before something happens to it.
+      assert.equal((await reopened.freeze(running.id)).state, 'frozen');
+      assert.equal((await reopened.freeze(frozen.id)).state, 'frozen');
+      for (const { id } of [running, frozen]) {
+        await crash(id);
+        const wakes = (): boolean => woken.has(id) || traits.outsideKillAfterReopening === 'unnoticed';
+        await eventually('it wakes', async () => wakes() && (await reopened.inspect(id)).state === 'stopped');
+      }
+    },
+  ],
+  [
+    'wakes each who listens, and nobody who has ended that',
+    async ({ runtime, start, launch }) => {
+      const ended = listen(runtime);
+      const one = listen(runtime);
+      const other = listen(runtime);
+      ended.end();
+      ended.end();
+      const sandbox = launch('exits');
+      await start(sandbox);
+      await eventually('both wake', async () => one.woken.has(sandbox.id) && other.woken.has(sandbox.id));
+      assert.equal(ended.woken.size, 0);
+    },
+  ],
+];

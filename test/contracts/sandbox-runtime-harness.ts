@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import type { SandboxFact } from '../../src/domain/sandbox-fact.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
+import type { ContractCase } from './contract.ts';
+
+/** In what sandbox runtimes may differ. */
+export interface SandboxRuntimeTraits {
+  /** What is found of a sandbox whose command does not exist. */
+  readonly missingCommand: 'absent' | 'created' | 'stopped';
+  /** Does `detail` tell the code that a command exited with? */
+  readonly exitCode: 'told' | 'unknown';
+  /** Does something answer at the exposed URLs where a program listens? */
+  readonly ports: 'served' | 'pretended';
+  /** Are listeners woken when a sandbox's processes are killed from outside? */
+  readonly outsideKill: 'wakes' | 'unnoticed';
+  /** The same, of sandboxes that an earlier runtime object started. */
+  readonly outsideKillAfterReopening: 'wakes' | 'unnoticed';
+}
+
+/**
+ * What a sandbox is to run. Each program appends a line to the file `runs` in its working directory when it begins.
+ *
+ * - `counts`: writes a growing number to the file `count`, from 1, again and again until it is ended.
+ * - `stubborn`: the same, and it does not end when it is asked to.
+ * - `exits`: ends at once with code 3.
+ * - `tells`: writes the values of the variables `GREETING` and `SESSION_KEY` to the file `told`, a line each, and goes on.
+ * - `serves`: answers every HTTP request on the sandbox's only port with 200 and its count of requests, from 1.
+ * - `missing`: its command does not exist.
+ */
+export type SandboxProgram = 'counts' | 'stubborn' | 'exits' | 'tells' | 'serves' | 'missing';
+
+export interface SandboxRuntimeHarness {
+  readonly traits: SandboxRuntimeTraits;
+  /** A new runtime object over the harness's engine, which the harness closes in the end. */
+  readonly open: () => Promise<SandboxRuntime>;
+  /**
+   * What to start for the program: an id that was never given, the variable `GREETING` with the value `hello there`, the
+   * session key in `SESSION_KEY`, and a port 8080 that is named `WEB`.
+   */
+  readonly launch: (program: SandboxProgram) => SandboxLaunch;
+  /** A file of the sandbox's working directory; null when it is not there. */
+  readonly readFile: (id: string, name: string) => Promise<string | null>;
+  /** Kills all processes of the sandbox, without the runtime. */
+  readonly crash: (id: string) => Promise<void>;
+  /** What is left of the sandbox on the engine: its processes, its files, its reservations. */
+  readonly leftovers: (id: string) => Promise<readonly string[]>;
+  /** Removes everything. */
+  readonly close: () => Promise<void>;
+}
+
+/** What a case has in hand: a harness, a runtime, and short forms of what cases say often. */
+export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
+  readonly runtime: SandboxRuntime;
+  readonly start: (launch: SandboxLaunch) => Promise<SandboxFact>;
+  readonly resume: (launch: SandboxLaunch) => Promise<SandboxFact>;
+  /** Starts the program, and waits until it has begun. */
+  readonly begun: (program: 'counts' | 'stubborn' | 'tells' | 'serves') => Promise<SandboxLaunch>;
+  /** How often the sandbox's program has begun. */
+  readonly runs: (id: string) => Promise<number>;
+  readonly count: (id: string) => Promise<number>;
+  /** Waits until the program has counted on. */
+  readonly countsOn: (id: string) => Promise<void>;
+}
+
+export type StageCase = readonly [name: string, run: (stage: SandboxRuntimeStage) => Promise<void>];
+
+/** A signal that never fires. */
+export const never = new AbortController().signal;
+
+/** Turns cases that need a stage into contract cases, each with a harness of its own. */
+export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, cases: readonly StageCase[]): ContractCase[] {
+  return cases.map(([name, run]) => ({
+    name,
+    async run() {
+      const harness = await createHarness();
+      try {
+        await run(createStage(harness, await harness.open()));
+      } finally {
+        await harness.close();
+      }
+    },
+  }));
+}
+
+function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): SandboxRuntimeStage {
+  const start = (launch: SandboxLaunch): Promise<SandboxFact> => runtime.start(launch, () => {}, never);
+  const count = async (id: string): Promise<number> => Number((await harness.readFile(id, 'count')) ?? '0');
+  const runs = async (id: string): Promise<number> => ((await harness.readFile(id, 'runs')) ?? '').split('\n').length - 1;
+  return {
+    ...harness,
+    runtime,
+    start,
+    resume: (launch) => runtime.resume(launch, never),
+    async begun(program) {
+      const launch = harness.launch(program);
+      const fact = await start(launch);
+      assert.equal(fact.state, 'running', fact.detail ?? 'no detail');
+      await eventually(`${launch.id} begins`, async () => (await runs(launch.id)) > 0);
+      return launch;
+    },
+    runs,
+    count,
+    async countsOn(id) {
+      const before = await count(id);
+      await eventually(`${id} counts on from ${before}`, async () => (await count(id)) > before);
+    },
+  };
+}
+
+const patienceMs = 15_000;
+
+/** Asks again and again until the condition holds. */
+export async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  while (!(await condition())) {
+    if (performance.now() > deadline) assert.fail(`waited in vain: ${what}`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 5);
+    });
+  }
+}

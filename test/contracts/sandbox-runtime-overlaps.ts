@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import type { SandboxFact } from '../../src/domain/sandbox-fact.ts';
+import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { eventually, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+
+type Call = 'freeze' | 'stop' | 'resume';
+
+const results: Readonly<Record<Call, SandboxFact['state']>> = { freeze: 'frozen', stop: 'stopped', resume: 'running' };
+const calls: readonly Call[] = ['freeze', 'stop', 'resume'];
+
+function make({ runtime, resume }: SandboxRuntimeStage, call: Call, launch: SandboxLaunch): Promise<SandboxFact> {
+  return call === 'resume' ? resume(launch) : runtime[call](launch.id);
+}
+
+/** Proves that what the runtime says of a sandbox is what the sandbox does. */
+async function assertTrue(stage: SandboxRuntimeStage, launch: SandboxLaunch): Promise<void> {
+  const { runtime, resume, countsOn } = stage;
+  const { state } = await runtime.inspect(launch.id);
+  if (state === 'running') await countsOn(launch.id);
+  assert.equal((await resume(launch)).state, 'running');
+  await countsOn(launch.id);
+}
+
+const pairs: readonly StageCase[] = calls.flatMap((first) =>
+  calls.map((second): StageCase => [
+    `leaves a sandbox as one of them asked for when ${first} and ${second} overlap`,
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const [one, other] = await Promise.all([make(stage, first, sandbox), make(stage, second, sandbox)]);
+      const { state } = await stage.runtime.inspect(sandbox.id);
+      const asked = new Set([results[first], results[second]]);
+      for (const found of [one.state, other.state, state]) assert.ok(asked.has(found), found);
+      await assertTrue(stage, sandbox);
+    },
+  ]),
+);
+
+export const overlapCases: readonly StageCase[] = [
+  [
+    'runs the command once when a sandbox is started many times at once',
+    async ({ start, launch, runs, countsOn }) => {
+      const sandbox = launch('counts');
+      const facts = await Promise.all(Array.from({ length: 8 }, () => start(sandbox)));
+      for (const { state } of facts) assert.equal(state, 'running');
+      await countsOn(sandbox.id);
+      assert.equal(await runs(sandbox.id), 1);
+    },
+  ],
+  [
+    'runs the command once when two runtimes start or resume a sandbox at once',
+    async ({ runtime, open, launch, runs, countsOn }) => {
+      const other = await open();
+      const { signal } = new AbortController();
+      const sandbox = launch('counts');
+      for (let life = 1; life < 5; life += 1) {
+        const facts = await Promise.all(
+          [runtime, other].map((one) => (life === 1 ? one.start(sandbox, () => {}, signal) : one.resume(sandbox, signal))),
+        );
+        for (const fact of facts) assert.deepEqual(fact, facts[0]);
+        await countsOn(sandbox.id);
+        assert.equal(await runs(sandbox.id), life);
+        await runtime.stop(sandbox.id);
+      }
+    },
+  ],
+  [
+    'runs a stopped sandbox once when it is resumed many times at once',
+    async ({ runtime, begun, resume, runs, countsOn }) => {
+      const sandbox = await begun('counts');
+      await runtime.stop(sandbox.id);
+      await Promise.all(Array.from({ length: 8 }, () => resume(sandbox)));
+      await countsOn(sandbox.id);
+      assert.equal(await runs(sandbox.id), 2);
+    },
+  ],
+  ...pairs,
+  [
+    'freezes what is being started, whichever comes first',
+    async (stage) => {
+      const { runtime, launch, start } = stage;
+      const sandbox = launch('counts');
+      const [started] = await Promise.all([start(sandbox), runtime.freeze(sandbox.id)]);
+      assert.ok(['running', 'frozen'].includes(started.state), started.state);
+      await assertTrue(stage, sandbox);
+    },
+  ],
+  [
+    'leaves a whole sandbox or none when it is removed while it starts',
+    async ({ runtime, launch, start, countsOn, leftovers }) => {
+      for (let times = 0; times < 5; times += 1) {
+        const sandbox = launch('counts');
+        await Promise.all([start(sandbox), runtime.remove(sandbox.id)]);
+        const { state } = await runtime.inspect(sandbox.id);
+        assert.ok(state === 'absent' || state === 'running', state);
+        if (state === 'running') await countsOn(sandbox.id);
+        await runtime.remove(sandbox.id);
+        assert.deepEqual(await leftovers(sandbox.id), []);
+      }
+    },
+  ],
+  [
+    'removes a sandbox that is removed many times at once, and while it is stopped or frozen',
+    async ({ runtime, begun, leftovers }) => {
+      const sandbox = await begun('stubborn');
+      await Promise.all([
+        runtime.stop(sandbox.id),
+        runtime.freeze(sandbox.id),
+        runtime.remove(sandbox.id),
+        runtime.remove(sandbox.id),
+      ]);
+      assert.equal((await runtime.inspect(sandbox.id)).state, 'absent');
+      assert.deepEqual(await leftovers(sandbox.id), []);
+    },
+  ],
+  [
+    'does not make one sandbox wait for another',
+    async ({ runtime, begun, start, launch, runs }) => {
+      const stubborn = await begun('stubborn');
+      const stopped = runtime.stop(stubborn.id);
+      const quick = launch('counts');
+      await start(quick);
+      await eventually('the other one begins', async () => (await runs(quick.id)) === 1);
+      await runtime.freeze(quick.id);
+      assert.equal((await stopped).state, 'stopped');
+    },
+  ],
+];

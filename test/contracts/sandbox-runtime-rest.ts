@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { eventually, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+
+/** Proves that a sandbox's program is held: another's goes on, and it does not. */
+async function assertHeld({ begun, count, countsOn }: SandboxRuntimeStage, id: string): Promise<void> {
+  const before = await count(id);
+  const clock = await begun('counts');
+  for (let times = 0; times < 5; times += 1) await countsOn(clock.id);
+  assert.equal(await count(id), before);
+}
+
+export const restCases: readonly StageCase[] = [
+  [
+    'freezes: all is held, and the URLs stay',
+    async (stage) => {
+      const { runtime, begun, countsOn } = stage;
+      const sandbox = await begun('counts');
+      await countsOn(sandbox.id);
+      const running = await runtime.inspect(sandbox.id);
+      const fact = await runtime.freeze(sandbox.id);
+      assert.deepEqual(fact, { ...running, state: 'frozen' });
+      await assertHeld(stage, sandbox.id);
+      assert.deepEqual(await runtime.inspect(sandbox.id), fact);
+      assert.deepEqual(await runtime.freeze(sandbox.id), fact);
+    },
+  ],
+  [
+    'resumes what is frozen with its memory, and leaves what runs alone',
+    async ({ runtime, begun, resume, count, countsOn, runs }) => {
+      const sandbox = await begun('counts');
+      await countsOn(sandbox.id);
+      await runtime.freeze(sandbox.id);
+      const before = await count(sandbox.id);
+      assert.equal((await resume(sandbox)).state, 'running');
+      await countsOn(sandbox.id);
+      assert.ok((await count(sandbox.id)) > before);
+      assert.equal((await resume(sandbox)).state, 'running');
+      await countsOn(sandbox.id);
+      assert.equal(await runs(sandbox.id), 1);
+    },
+  ],
+  [
+    'freezes and resumes again and again',
+    async ({ runtime, begun, resume, countsOn, runs }) => {
+      const sandbox = await begun('counts');
+      for (let times = 0; times < 10; times += 1) {
+        assert.equal((await runtime.freeze(sandbox.id)).state, 'frozen');
+        assert.equal((await resume(sandbox)).state, 'running');
+      }
+      await countsOn(sandbox.id);
+      assert.equal(await runs(sandbox.id), 1);
+    },
+  ],
+  [
+    'stops: nothing runs, and the files are kept',
+    async (stage) => {
+      const { runtime, begun, countsOn, runs } = stage;
+      const sandbox = await begun('counts');
+      await countsOn(sandbox.id);
+      const fact = await runtime.stop(sandbox.id);
+      assert.equal(fact.state, 'stopped');
+      assert.deepEqual(fact.exposedUrls, []);
+      assert.equal(await runs(sandbox.id), 1);
+      await assertHeld(stage, sandbox.id);
+      assert.deepEqual(await runtime.stop(sandbox.id), fact);
+      assert.equal((await runtime.freeze(sandbox.id)).state, 'stopped');
+      assert.deepEqual(await runtime.inspect(sandbox.id), fact);
+    },
+  ],
+  [
+    'stops what is frozen',
+    async ({ runtime, begun, runs }) => {
+      const sandbox = await begun('counts');
+      await runtime.freeze(sandbox.id);
+      assert.equal((await runtime.stop(sandbox.id)).state, 'stopped');
+      assert.equal(await runs(sandbox.id), 1);
+    },
+  ],
+  [
+    'stops a program that does not end when it is asked to',
+    async (stage) => {
+      const { runtime, begun, countsOn } = stage;
+      const sandbox = await begun('stubborn');
+      await countsOn(sandbox.id);
+      assert.equal((await runtime.stop(sandbox.id)).state, 'stopped');
+      await assertHeld(stage, sandbox.id);
+    },
+  ],
+  [
+    'runs a stopped sandbox again over its files',
+    async ({ runtime, begun, resume, countsOn, runs }) => {
+      const sandbox = await begun('counts');
+      for (let life = 2; life < 5; life += 1) {
+        await runtime.stop(sandbox.id);
+        const fact = await resume(sandbox);
+        assert.equal(fact.state, 'running');
+        assert.equal(fact.exposedUrls.length, sandbox.spec.ports.length);
+        await eventually('it begins again', async () => (await runs(sandbox.id)) === life);
+      }
+      await countsOn(sandbox.id);
+    },
+  ],
+  [
+    'runs a sandbox again whose command ended, and one that was killed',
+    async ({ runtime, begun, start, launch, resume, crash, runs }) => {
+      const ending = launch('exits');
+      await start(ending);
+      await eventually('it ends', async () => (await runtime.inspect(ending.id)).state === 'stopped');
+      await resume(ending);
+      await eventually('it begins again', async () => (await runs(ending.id)) === 2);
+
+      const killed = await begun('counts');
+      await crash(killed.id);
+      await eventually('it is gone', async () => (await runtime.inspect(killed.id)).state === 'stopped');
+      assert.equal((await resume(killed)).state, 'running');
+      await eventually('it begins again', async () => (await runs(killed.id)) === 2);
+    },
+  ],
+  [
+    'removes a sandbox in any state, and leaves nothing of it',
+    async ({ runtime, begun, start, launch, leftovers }) => {
+      const running = await begun('counts');
+      const frozen = await begun('counts');
+      const stopped = await begun('counts');
+      const stubborn = await begun('stubborn');
+      const ended = launch('exits');
+      await runtime.freeze(frozen.id);
+      await runtime.stop(stopped.id);
+      await start(ended);
+      for (const { id } of [running, frozen, stopped, stubborn, ended]) {
+        await runtime.remove(id);
+        assert.equal((await runtime.inspect(id)).state, 'absent');
+        assert.deepEqual(await leftovers(id), []);
+        await runtime.remove(id);
+      }
+      assert.deepEqual(await runtime.list(), []);
+    },
+  ],
+  [
+    'makes a removed sandbox anew, without its old files',
+    async ({ runtime, begun, start, runs }) => {
+      const sandbox = await begun('counts');
+      await runtime.remove(sandbox.id);
+      assert.equal((await start(sandbox)).state, 'running');
+      await eventually('it begins', async () => (await runs(sandbox.id)) === 1);
+    },
+  ],
+  [
+    'keeps sandboxes apart',
+    async (stage) => {
+      const { runtime, begun, countsOn, crash } = stage;
+      const frozen = await begun('counts');
+      const stopped = await begun('counts');
+      const killed = await begun('counts');
+      const removed = await begun('counts');
+      const running = await begun('counts');
+      await runtime.freeze(frozen.id);
+      await runtime.stop(stopped.id);
+      await crash(killed.id);
+      await runtime.remove(removed.id);
+      await countsOn(running.id);
+      await assertHeld(stage, frozen.id);
+      await eventually('the killed one is gone', async () => (await runtime.inspect(killed.id)).state === 'stopped');
+      const states = new Map((await runtime.list()).map(({ id, state }) => [id, state]));
+      assert.equal(states.get(frozen.id), 'frozen');
+      assert.equal(states.get(stopped.id), 'stopped');
+      assert.equal(states.get(killed.id), 'stopped');
+      assert.equal(states.get(removed.id), undefined);
+      assert.equal(states.get(running.id), 'running');
+    },
+  ],
+];

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { eventually, never, type StageCase } from './sandbox-runtime-harness.ts';
+
+export const survivalCases: readonly StageCase[] = [
+  [
+    'lets sandboxes go on when it is closed, and can be closed twice',
+    async ({ runtime, open, begun, runs, countsOn }) => {
+      const sandbox = await begun('counts');
+      await runtime.close();
+      await runtime.close();
+      await countsOn(sandbox.id);
+      assert.equal((await (await open()).inspect(sandbox.id)).state, 'running');
+      assert.equal(await runs(sandbox.id), 1);
+    },
+  ],
+  [
+    'finds every sandbox of an earlier runtime as it is',
+    async ({ runtime, open, begun, start, launch }) => {
+      const running = await begun('counts');
+      const frozen = await begun('counts');
+      const stopped = await begun('counts');
+      const ended = launch('exits');
+      await start(ended);
+      await runtime.freeze(frozen.id);
+      await runtime.stop(stopped.id);
+      await eventually('it ends', async () => (await runtime.inspect(ended.id)).state === 'stopped');
+      const facts = await runtime.list();
+      assert.equal(facts.length, 4);
+      await runtime.close();
+
+      const reopened = await open();
+      assert.deepEqual(await reopened.list(), facts);
+      for (const fact of facts) assert.deepEqual(await reopened.inspect(fact.id), fact);
+      assert.equal((await reopened.inspect(running.id)).state, 'running');
+    },
+  ],
+  [
+    'goes on with the sandboxes of an earlier runtime',
+    async ({ runtime, open, begun, runs, countsOn, leftovers }) => {
+      const first = await begun('counts');
+      const second = await begun('counts');
+      const third = await begun('counts');
+      await runtime.freeze(second.id);
+      await runtime.stop(third.id);
+      await runtime.close();
+
+      const reopened = await open();
+      for (const sandbox of [first, second, third]) {
+        assert.notEqual((await reopened.start(sandbox, () => {}, never)).state, 'absent');
+        assert.equal((await reopened.resume(sandbox, never)).state, 'running');
+        await countsOn(sandbox.id);
+      }
+      assert.equal(await runs(first.id), 1);
+      assert.equal(await runs(second.id), 1);
+      assert.equal(await runs(third.id), 2);
+      assert.equal((await reopened.freeze(first.id)).state, 'frozen');
+      assert.equal((await reopened.stop(second.id)).state, 'stopped');
+      for (const { id } of [first, second, third]) {
+        await reopened.remove(id);
+        assert.deepEqual(await leftovers(id), []);
+      }
+      assert.deepEqual(await reopened.list(), []);
+    },
+  ],
+  [
+    'notices what was killed while no runtime was there',
+    async ({ runtime, open, begun, crash }) => {
+      const running = await begun('counts');
+      const frozen = await begun('counts');
+      await runtime.freeze(frozen.id);
+      await runtime.close();
+      await crash(running.id);
+      await crash(frozen.id);
+      const reopened = await open();
+      for (const { id } of [running, frozen]) {
+        await eventually('it is gone', async () => (await reopened.inspect(id)).state === 'stopped');
+      }
+    },
+  ],
+];

@@ -1,0 +1,158 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { runningStatuses } from '../../src/domain/sandbox-lifecycle.ts';
+import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
+import type { ContractCase } from './contract.ts';
+import { nextGeneration, someConversation, someSandbox, someTime } from './records.ts';
+import { race, storeCase, type StoreHarness } from './store.ts';
+
+const unlimited = { runningPerOwner: null, running: null };
+const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
+
+/** Who gets in: limits and claims. */
+export function sandboxAdmissionCases(harness: StoreHarness): ContractCase[] {
+  return [...limitCases(harness), ...admitCases(harness), ...claimCases(harness)];
+}
+
+function limitCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'refuses an insert that a limit has no room for, and says which limit', async ([{ sandboxes }]) => {
+      const limits = { runningPerOwner: 1, running: 2 };
+      deepEqual(await sandboxes.insert(someSandbox('a1'), limits), { kind: 'inserted' });
+      deepEqual(await sandboxes.insert(someSandbox('a2'), limits), {
+        kind: 'limit',
+        reached: { limit: 'running_per_owner', max: 1 },
+      });
+      deepEqual(await sandboxes.insert(someSandbox('b1', { ownerId: 'bob' }), limits), { kind: 'inserted' });
+      deepEqual(await sandboxes.insert(someSandbox('c1', { ownerId: 'cyd' }), limits), {
+        kind: 'limit',
+        reached: { limit: 'running', max: 2 },
+      });
+      equal(await sandboxes.find('a2'), null);
+      equal(await sandboxes.find('c1'), null);
+    }),
+    storeCase(harness, 'lets nothing in where the limit is 0', async ([{ sandboxes }]) => {
+      equal((await sandboxes.insert(someSandbox('one'), { runningPerOwner: 0, running: null })).kind, 'limit');
+      equal((await sandboxes.insert(someSandbox('one'), { runningPerOwner: null, running: 0 })).kind, 'limit');
+    }),
+    ...sandboxStatuses.map((status) => {
+      const counts = runningStatuses.includes(status);
+      return storeCase(harness, `${counts ? 'counts' : 'does not count'} a sandbox that is ${status}`, async ([{ sandboxes }]) => {
+        await sandboxes.insert(someSandbox('one', { status }), unlimited);
+        const { kind } = await sandboxes.insert(someSandbox('two'), { runningPerOwner: 1, running: null });
+        equal(kind, counts ? 'limit' : 'inserted');
+      });
+    }),
+    storeCase(harness, 'does not count a sandbox that is deleted', async ([{ sandboxes }]) => {
+      await sandboxes.insert(someSandbox('one', { status: 'RUNNING', deletedAt: someTime }), unlimited);
+      equal((await sandboxes.insert(someSandbox('two'), { runningPerOwner: 1, running: 1 })).kind, 'inserted');
+    }),
+    storeCase(harness, 'follows replacements in what it counts', async ([{ sandboxes }]) => {
+      const limits = { runningPerOwner: 1, running: null };
+      const sandbox = someSandbox('one', { status: 'PAUSING' });
+      await sandboxes.insert(sandbox, unlimited);
+      const paused = nextGeneration(sandbox, { status: 'PAUSED' });
+      await sandboxes.replace(paused);
+      equal((await sandboxes.insert(someSandbox('two', { status: 'PAUSED' }), limits)).kind, 'inserted');
+      await sandboxes.replace(nextGeneration(paused, { status: 'RESUMING' }));
+      equal((await sandboxes.insert(someSandbox('three'), limits)).kind, 'limit');
+    }),
+    storeCase(harness, 'never exceeds a limit under many inserts at once', async (connections) => {
+      const limits = { runningPerOwner: 7, running: 10 };
+      const outcomes = await race(connections, 50, ({ sandboxes }, turn) =>
+        sandboxes.insert(someSandbox(`s${turn}`, { ownerId: turn < 40 ? 'ann' : 'bob' }), limits),
+      );
+      equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 10);
+      const kept = await connections[0].sandboxes.scan(null, 100);
+      equal(kept.length, 10);
+      equal(kept.filter(({ ownerId }) => ownerId === 'ann').length <= 7, true);
+    }),
+  ];
+}
+
+function admitCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'admits a move while there is room, and only then', async ([{ sandboxes }]) => {
+      const limits = { runningPerOwner: 1, running: null };
+      await sandboxes.insert(paused('one'), unlimited);
+      await sandboxes.insert(paused('two'), unlimited);
+      const resuming = nextGeneration(paused('one'), { status: 'RESUMING' });
+      deepEqual(await sandboxes.admit(resuming, limits), { kind: 'replaced' });
+      deepEqual(await sandboxes.find('one'), resuming);
+      deepEqual(await sandboxes.admit(nextGeneration(paused('two'), { status: 'RESUMING' }), limits), {
+        kind: 'limit',
+        reached: { limit: 'running_per_owner', max: 1 },
+      });
+      deepEqual(await sandboxes.find('two'), paused('two'));
+    }),
+    storeCase(harness, 'finds an admission of another generation stale, limit or not', async ([{ sandboxes }]) => {
+      await sandboxes.insert(paused('one'), unlimited);
+      for (const limits of [unlimited, { runningPerOwner: 0, running: 0 }]) {
+        deepEqual(await sandboxes.admit(paused('one'), limits), { kind: 'stale' });
+        deepEqual(await sandboxes.admit({ ...paused('one'), generation: 3 }, limits), { kind: 'stale' });
+        deepEqual(await sandboxes.admit({ ...paused('nobody'), generation: 2 }, limits), { kind: 'stale' });
+      }
+    }),
+    storeCase(harness, 'admits one that runs already, since it takes no more room', async ([{ sandboxes }]) => {
+      const running = someSandbox('one', { status: 'RUNNING' });
+      await sandboxes.insert(running, unlimited);
+      deepEqual(await sandboxes.admit(nextGeneration(running), { runningPerOwner: 1, running: 1 }), { kind: 'replaced' });
+    }),
+    storeCase(harness, 'never exceeds a limit under many admissions and inserts at once', async (connections) => {
+      const limits = { runningPerOwner: 5, running: null };
+      for (let turn = 0; turn < 30; turn += 1) await connections[0].sandboxes.insert(paused(`p${turn}`), unlimited);
+      const outcomes = await race(connections, 60, async ({ sandboxes }, turn): Promise<{ readonly kind: string }> =>
+        turn % 2 === 0
+          ? sandboxes.admit(nextGeneration(paused(`p${turn / 2}`), { status: 'RESUMING' }), limits)
+          : sandboxes.insert(someSandbox(`n${turn}`), limits),
+      );
+      equal(outcomes.filter(({ kind }) => kind === 'replaced' || kind === 'inserted').length, 5);
+      const kept = await connections[0].sandboxes.scan(null, 100);
+      equal(kept.filter(({ status }) => runningStatuses.includes(status)).length, 5);
+    }),
+  ];
+}
+
+function paused(id: string): Sandbox {
+  return someSandbox(id, { status: 'PAUSED', pauseKind: 'freeze' });
+}
+
+function claimCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'tells a repeated request from a conflicting one', async ([{ sandboxes }]) => {
+      deepEqual(await sandboxes.insert(someSandbox('one'), unlimited, claim), { kind: 'inserted' });
+      deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
+      equal(await sandboxes.find('two'), null);
+    }),
+    storeCase(harness, 'recognises a repeated request at the limit', async ([{ sandboxes }]) => {
+      const limits = { runningPerOwner: 1, running: 1 };
+      await sandboxes.insert(someSandbox('one'), limits, claim);
+      deepEqual(await sandboxes.insert(someSandbox('two'), limits, claim), { kind: 'repeated', id: 'one' });
+    }),
+    storeCase(harness, 'keeps no claim of a request that was refused', async ([{ sandboxes }]) => {
+      equal((await sandboxes.insert(someSandbox('one'), { runningPerOwner: 0, running: null }, claim)).kind, 'limit');
+      deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
+    }),
+    storeCase(harness, 'keeps claims of different owners, keys and sorts of record apart', async ([store]) => {
+      const { sandboxes, conversations } = store;
+      await sandboxes.insert(someSandbox('one'), unlimited, claim);
+      deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, ownerId: 'bob' }), { kind: 'inserted' });
+      deepEqual(await sandboxes.insert(someSandbox('three'), unlimited, { ...claim, key: 'key-2' }), { kind: 'inserted' });
+      deepEqual(await conversations.insert(someConversation('four'), claim), { kind: 'inserted' });
+    }),
+    storeCase(harness, 'lets one of many requests with one claim make a record', async (connections) => {
+      const outcomes = await race(connections, 30, ({ sandboxes }, turn) => sandboxes.insert(someSandbox(`s${turn}`), unlimited, claim));
+      const [kept, ...others] = await connections[0].sandboxes.scan(null, 100);
+      deepEqual(others, []);
+      equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 1);
+      equal(outcomes.filter((outcome) => outcome.kind === 'repeated' && outcome.id === kept?.id).length, 29);
+    }),
+    storeCase(harness, 'forgets a claim with the record that it made', async ([{ sandboxes }]) => {
+      await sandboxes.insert(someSandbox('one', { deletedAt: someTime, removedAt: someTime }), unlimited, claim);
+      await sandboxes.purge(someTime);
+      deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, claim), { kind: 'repeated', id: 'one' });
+      await sandboxes.purge(someTime + 1);
+      deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
+    }),
+  ];
+}

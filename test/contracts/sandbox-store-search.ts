@@ -1,0 +1,142 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import type { Sandbox } from '../../src/domain/sandbox.ts';
+import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
+import type { ContractCase } from './contract.ts';
+import { nextGeneration, someSandbox, someSpec, someTime } from './records.ts';
+import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.ts';
+
+const unlimited = { runningPerOwner: null, running: null };
+
+/** What is found: pages, filters, the sweep and the purge. */
+export function sandboxSearchCases(harness: StoreHarness): ContractCase[] {
+  return [...searchCases(harness), ...pagingCases(harness), ...sweepCases(harness)];
+}
+
+function searchCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'shows an owner its own sandboxes that are not deleted, newest first', async ([{ sandboxes }]) => {
+      await fill(sandboxes, [
+        someSandbox('old', { createdAt: someTime }),
+        someSandbox('new', { createdAt: someTime + 2 }),
+        someSandbox('mid', { createdAt: someTime + 1 }),
+        someSandbox('gone', { deletedAt: someTime }),
+        someSandbox('bobs', { ownerId: 'bob' }),
+      ]);
+      const page = await sandboxes.search('ann', {}, { after: null, limit: 100 });
+      deepEqual(idsOf(page.items), ['new', 'mid', 'old']);
+      equal(page.next, null);
+      deepEqual(page.items[2], someSandbox('old', { createdAt: someTime }));
+      deepEqual(await sandboxes.search('cyd', {}, { after: null, limit: 100 }), { items: [], next: null });
+    }),
+    storeCase(harness, 'filters by status, by spec and by both', async ([{ sandboxes }]) => {
+      const python = someSpec({ id: 'python' });
+      await fill(sandboxes, [
+        someSandbox('a', { status: 'RUNNING' }),
+        someSandbox('b', { status: 'PAUSED' }),
+        someSandbox('c', { status: 'RUNNING', spec: python }),
+        someSandbox('d', { status: 'PAUSED', spec: python }),
+        someSandbox('e', { status: 'PAUSED', spec: python, deletedAt: someTime }),
+      ]);
+      const found = async (filter: Parameters<SandboxStore['search']>[1]): Promise<string[]> =>
+        idsOf((await sandboxes.search('ann', filter, { after: null, limit: 100 })).items);
+      deepEqual(await found({ status: 'PAUSED' }), ['d', 'b']);
+      deepEqual(await found({ specId: 'python' }), ['d', 'c']);
+      deepEqual(await found({ specId: 'python', status: 'RUNNING' }), ['c']);
+      deepEqual(await found({ specId: 'none' }), []);
+      deepEqual(await found({ status: 'MISSING' }), []);
+    }),
+    storeCase(harness, 'shows what holds now', async (connections) => {
+      const [{ sandboxes }] = connections;
+      const other = connections.at(-1)?.sandboxes ?? sandboxes;
+      const search = async (): Promise<readonly Sandbox[]> => (await sandboxes.search('ann', {}, { after: null, limit: 100 })).items;
+      const sandbox = someSandbox('one');
+      await fill(sandboxes, [sandbox]);
+      deepEqual(await search(), [sandbox]);
+      const running = nextGeneration(sandbox, { status: 'RUNNING', updatedAt: someTime + 1 });
+      await other.replace(running);
+      deepEqual(await search(), [running]);
+      await other.touch('one', someTime + 9);
+      deepEqual(await search(), [{ ...running, lastActiveAt: someTime + 9 }]);
+      await other.replace(nextGeneration(running, { deletedAt: someTime + 10 }));
+      deepEqual(await search(), []);
+    }),
+  ];
+}
+
+function pagingCases(harness: StoreHarness): ContractCase[] {
+  return [
+    ...[1, 2, 3, 7, 10, 11, 100].map((limit) =>
+      storeCase(harness, `goes through rows with equal times in pages of ${limit}, each once`, async ([{ sandboxes }]) => {
+        const rows = Array.from({ length: 10 }, (_, n) => someSandbox(`s${n}`, { createdAt: someTime + Math.floor(n / 4) }));
+        await fill(sandboxes, rows.toReversed());
+        const seen = await allPages((after) => sandboxes.search('ann', {}, { after, limit }));
+        deepEqual(idsOf(seen), ['s9', 's8', 's7', 's6', 's5', 's4', 's3', 's2', 's1', 's0']);
+      }),
+    ),
+    storeCase(harness, 'has no next page after one that is just full', async ([{ sandboxes }]) => {
+      await fill(sandboxes, [someSandbox('one'), someSandbox('two')]);
+      equal((await sandboxes.search('ann', {}, { after: null, limit: 2 })).next, null);
+    }),
+    ...[1, 2, 3].map((seed) =>
+      storeCase(harness, `shows a row that stays exactly once, whatever comes and goes (${seed})`, async ([{ sandboxes }]) => {
+        const below = numbers(seed);
+        const row = (id: string): Sandbox => someSandbox(id, { createdAt: someTime + below(12) });
+        const stay = Array.from({ length: 60 }, (_, n) => row(`stay-${n}`));
+        const leave = Array.from({ length: 60 }, (_, n) => row(`leave-${n}`));
+        await fill(sandboxes, [...stay, ...leave]);
+        let come = 0;
+        const seen = await allPages(
+          (after) => sandboxes.search('ann', {}, { after, limit: 1 + below(9) }),
+          async () => {
+            for (let n = below(4); n > 0; n -= 1) await fill(sandboxes, [row(`come-${(come += 1)}`)]);
+            const [left] = leave.splice(below(leave.length), 1);
+            if (left !== undefined) await sandboxes.replace(nextGeneration(left, { deletedAt: someTime }));
+          },
+        );
+        equal(new Set(idsOf(seen)).size, seen.length, 'a row is shown twice');
+        const shown = new Set(idsOf(seen));
+        deepEqual(idsOf([...stay, ...leave]).filter((id) => !shown.has(id)), []);
+      }),
+    ),
+  ];
+}
+
+function sweepCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'sweeps over every record that is not known to be removed, by id', async ([{ sandboxes }]) => {
+      await fill(sandboxes, [
+        someSandbox('d', { status: 'ERROR' }),
+        someSandbox('b', { deletedAt: someTime }),
+        someSandbox('c', { deletedAt: someTime, removedAt: someTime }),
+        someSandbox('a', { ownerId: 'bob', status: 'RUNNING' }),
+      ]);
+      deepEqual(idsOf(await sandboxes.scan(null, 100)), ['a', 'b', 'd']);
+      deepEqual(idsOf(await sandboxes.scan(null, 2)), ['a', 'b']);
+      deepEqual(idsOf(await sandboxes.scan('b', 2)), ['d']);
+      deepEqual(idsOf(await sandboxes.scan('bb', 2)), ['d']);
+      deepEqual(await sandboxes.scan('d', 2), []);
+    }),
+    storeCase(harness, 'forgets the records that were removed before the time, and no other', async ([{ sandboxes }]) => {
+      await fill(sandboxes, [
+        someSandbox('kept'),
+        someSandbox('deleted', { deletedAt: someTime - 9 }),
+        someSandbox('at', { deletedAt: someTime - 9, removedAt: someTime }),
+        someSandbox('before', { deletedAt: someTime - 9, removedAt: someTime - 1 }),
+      ]);
+      await sandboxes.purge(someTime);
+      deepEqual(idsOf(await sandboxes.findMany(['kept', 'deleted', 'at', 'before'])).toSorted(), ['at', 'deleted', 'kept']);
+    }),
+    storeCase(harness, 'forgets a great many', async ([{ sandboxes }]) => {
+      const rows = Array.from({ length: 450 }, (_, n) => someSandbox(`s${n}`, { deletedAt: someTime, removedAt: someTime }));
+      await fill(sandboxes, [...rows, someSandbox('kept')]);
+      await sandboxes.purge(someTime + 1);
+      equal(await sandboxes.find('s0'), null);
+      equal(await sandboxes.find('s449'), null);
+      deepEqual(idsOf(await sandboxes.scan(null, 100)), ['kept']);
+    }),
+  ];
+}
+
+async function fill(sandboxes: SandboxStore, rows: readonly Sandbox[]): Promise<void> {
+  for (const row of rows) await sandboxes.insert(row, unlimited);
+}

@@ -1,0 +1,164 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { sandboxStatuses } from '../../src/domain/sandbox.ts';
+import type { ContractCase } from './contract.ts';
+import { hostileTexts, nextGeneration, someSandbox, someSpec, someTime } from './records.ts';
+import { sandboxAdmissionCases } from './sandbox-store-admission.ts';
+import { sandboxSearchCases } from './sandbox-store-search.ts';
+import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
+
+const unlimited = { runningPerOwner: null, running: null };
+
+/** What every `SandboxStore` must do. */
+export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
+  return [
+    ...recordCases(harness),
+    ...replaceCases(harness),
+    ...touchCases(harness),
+    ...sandboxAdmissionCases(harness),
+    ...sandboxSearchCases(harness),
+    ...closedCases(harness, {
+      insert: ({ sandboxes }) => sandboxes.insert(someSandbox('one'), unlimited),
+      replace: ({ sandboxes }) => sandboxes.replace(someSandbox('one', { generation: 2 })),
+      admit: ({ sandboxes }) => sandboxes.admit(someSandbox('one', { generation: 2 }), unlimited),
+      touch: ({ sandboxes }) => sandboxes.touch('one', someTime),
+      find: ({ sandboxes }) => sandboxes.find('one'),
+      findMany: ({ sandboxes }) => sandboxes.findMany(['one']),
+      search: ({ sandboxes }) => sandboxes.search('ann', {}, { after: null, limit: 1 }),
+      scan: ({ sandboxes }) => sandboxes.scan(null, 1),
+      purge: ({ sandboxes }) => sandboxes.purge(someTime),
+    }),
+  ];
+}
+
+function recordCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'gives a record back as it was written', async ([{ sandboxes }]) => {
+      const full = someSandbox('full', {
+        status: 'PAUSED',
+        statusDetail: 'frozen: no activity',
+        pauseKind: 'freeze',
+        exposedUrls: [{ name: 'AGENT_SERVER', url: 'http://127.0.0.1:40001', port: 8000 }],
+        lastActiveAt: someTime + 1,
+        updatedAt: someTime + 2,
+        statusSince: someTime + 3,
+        deletedAt: someTime + 4,
+        removedAt: someTime + 5,
+      });
+      const bare = someSandbox('bare', {
+        spec: someSpec({ description: null, image: null, command: null, initialEnv: {}, ports: [], ready: { probe: { kind: 'none' }, withinMs: 1 } }),
+      });
+      for (const sandbox of [full, bare]) {
+        deepEqual(await sandboxes.insert(sandbox, unlimited), { kind: 'inserted' });
+        deepEqual(await sandboxes.find(sandbox.id), sandbox);
+      }
+    }),
+    storeCase(harness, 'keeps every status', async ([{ sandboxes }]) => {
+      for (const status of sandboxStatuses) {
+        await sandboxes.insert(someSandbox(status.toLowerCase(), { status }), unlimited);
+        equal((await sandboxes.find(status.toLowerCase()))?.status, status);
+      }
+    }),
+    storeCase(harness, 'takes every text for data', async ([{ sandboxes }]) => {
+      for (const [index, text] of hostileTexts.entries()) {
+        const sandbox = someSandbox(`hostile-${index}`, {
+          ownerId: `owner ${text}`,
+          spec: someSpec({ id: text, initialEnv: { X: text }, command: [text] }),
+          statusDetail: text,
+          sessionApiKey: text,
+        });
+        await sandboxes.insert(sandbox, unlimited, { ownerId: text, key: text, fingerprint: text });
+        deepEqual(await sandboxes.find(sandbox.id), sandbox);
+        equal(await sandboxes.find(text), null);
+        deepEqual(idsOf((await sandboxes.search(`owner ${text}`, { specId: text }, { after: null, limit: 100 })).items), [sandbox.id]);
+      }
+    }),
+    storeCase(harness, 'answers with null for an unknown id', async ([{ sandboxes }]) => {
+      equal(await sandboxes.find('nobody'), null);
+    }),
+    storeCase(harness, 'finds those of many ids that exist, deleted ones too', async ([{ sandboxes }]) => {
+      await sandboxes.insert(someSandbox('one'), unlimited);
+      await sandboxes.insert(someSandbox('two', { deletedAt: someTime }), unlimited);
+      await sandboxes.insert(someSandbox('three'), unlimited);
+      const unknown = Array.from({ length: 97 }, (_, index) => `unknown-${index}`);
+      deepEqual(idsOf(await sandboxes.findMany(['two', ...unknown, 'one'])).toSorted(), ['one', 'two']);
+      deepEqual(await sandboxes.findMany([]), []);
+    }),
+    storeCase(harness, 'leaves a record that exists as it is when it is inserted again', async ([{ sandboxes }]) => {
+      const sandbox = someSandbox('one');
+      await sandboxes.insert(sandbox, unlimited);
+      deepEqual(await sandboxes.insert({ ...sandbox, ownerId: 'bob' }, { runningPerOwner: 0, running: 0 }), { kind: 'inserted' });
+      deepEqual(await sandboxes.find('one'), sandbox);
+    }),
+  ];
+}
+
+function replaceCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'replaces a record that is one generation older', async ([{ sandboxes }]) => {
+      const sandbox = someSandbox('one');
+      await sandboxes.insert(sandbox, unlimited);
+      const exposedUrls = [{ name: 'AGENT_SERVER', url: 'http://127.0.0.1:40001', port: 8000 }];
+      const running = nextGeneration(sandbox, { status: 'RUNNING', exposedUrls, updatedAt: someTime + 1, lastActiveAt: someTime + 1 });
+      deepEqual(await sandboxes.replace(running), { kind: 'replaced' });
+      deepEqual(await sandboxes.find('one'), running);
+      const deleted = nextGeneration(running, { deletedAt: someTime + 2 });
+      deepEqual(await sandboxes.replace(deleted), { kind: 'replaced' });
+      deepEqual(await sandboxes.find('one'), deleted);
+    }),
+    storeCase(harness, 'does not replace one of any other generation, or an unknown one', async ([{ sandboxes }]) => {
+      const sandbox = someSandbox('one', { generation: 5 });
+      await sandboxes.insert(sandbox, unlimited);
+      for (const generation of [1, 4, 5, 7]) {
+        deepEqual(await sandboxes.replace({ ...sandbox, status: 'ERROR', generation }), { kind: 'stale' });
+      }
+      deepEqual(await sandboxes.replace(someSandbox('nobody', { generation: 2 })), { kind: 'stale' });
+      deepEqual(await sandboxes.find('one'), sandbox);
+      equal(await sandboxes.find('nobody'), null);
+    }),
+    storeCase(harness, 'lets one of many replacements of a generation win', async (connections) => {
+      const [{ sandboxes }] = connections;
+      let current = someSandbox('one');
+      await sandboxes.insert(current, unlimited);
+      for (let round = 0; round < 10; round += 1) {
+        const rivals = Array.from({ length: 20 }, (_, turn) => nextGeneration(current, { statusDetail: `${round}/${turn}` }));
+        const outcomes = await race(connections, rivals.length, async (store, turn) => {
+          const rival = rivals[turn];
+          return rival !== undefined && (await store.sandboxes.replace(rival)).kind === 'replaced';
+        });
+        const winners = rivals.filter((_, turn) => outcomes[turn]);
+        equal(winners.length, 1);
+        current = winners[0] ?? current;
+        deepEqual(await sandboxes.find('one'), current);
+      }
+    }),
+  ];
+}
+
+function touchCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'notes activity without a new generation, and never moves it back', async ([{ sandboxes }]) => {
+      const sandbox = someSandbox('one');
+      await sandboxes.insert(sandbox, unlimited);
+      await sandboxes.touch('one', someTime + 100);
+      deepEqual(await sandboxes.find('one'), { ...sandbox, lastActiveAt: someTime + 100 });
+      await sandboxes.touch('one', someTime + 50);
+      deepEqual(await sandboxes.find('one'), { ...sandbox, lastActiveAt: someTime + 100 });
+    }),
+    storeCase(harness, 'keeps activity that was noted while a replacement was on its way', async ([{ sandboxes }]) => {
+      const sandbox = someSandbox('one');
+      await sandboxes.insert(sandbox, unlimited);
+      await sandboxes.touch('one', someTime + 100);
+      await sandboxes.replace(nextGeneration(sandbox, { statusDetail: 'written with the older time' }));
+      equal((await sandboxes.find('one'))?.lastActiveAt, someTime + 100);
+    }),
+    storeCase(harness, 'ends at the latest of many touches at once', async (connections) => {
+      await connections[0].sandboxes.insert(someSandbox('one'), unlimited);
+      await race(connections, 30, ({ sandboxes }, turn) => sandboxes.touch('one', someTime + ((turn * 7) % 30)));
+      equal((await connections[0].sandboxes.find('one'))?.lastActiveAt, someTime + 29);
+    }),
+    storeCase(harness, 'ignores activity of an unknown sandbox', async ([{ sandboxes }]) => {
+      await sandboxes.touch('nobody', someTime);
+      equal(await sandboxes.find('nobody'), null);
+    }),
+  ];
+}

@@ -1,0 +1,118 @@
+import { equal, ok, rejects } from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import type { Page, PageKey } from '../../src/domain/page.ts';
+import type { Store } from '../../src/ports/store.ts';
+import type { ContractCase } from './contract.ts';
+import { someConversation } from './records.ts';
+
+/** In what the adapters of the store may differ. */
+export interface StoreTraits {
+  /** Do the records outlive the store object? */
+  readonly durable: boolean;
+}
+
+/** At least one connection, all over the same records: calls that race are made through all of them in turn. */
+export type Connections = readonly [Store, ...Store[]];
+
+export interface OpenStore {
+  readonly connections: Connections;
+  /** Closes the connections and opens new ones over the same place. */
+  reopen(): Promise<Connections>;
+  /** Closes and removes everything. Called once, also when the store is closed already. */
+  dispose(): Promise<void>;
+}
+
+export interface StoreHarness {
+  readonly traits: StoreTraits;
+  /** Opens a new, empty store. */
+  open(): Promise<OpenStore>;
+}
+
+/** What the store as a whole must do; its parts have suites of their own. */
+export function storeContract(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'says in one line that it answers', async ([store]) => {
+      const { ok: answers, detail } = await store.check();
+      equal(answers, true);
+      ok(detail.length > 0 && !detail.includes('\n'), detail);
+    }),
+    storeCase(harness, 'is closed more than once without harm, and says then that it does not answer', async ([store]) => {
+      await store.close();
+      await store.close();
+      equal((await store.check()).ok, false);
+    }),
+    storeCase(
+      harness,
+      harness.traits.durable ? 'keeps its records when it is closed' : 'forgets its records when it is closed',
+      async ([store], open) => {
+        await store.conversations.insert(someConversation('kept'));
+        const [reopened] = await open.reopen();
+        equal((await reopened.conversations.find('kept')) !== null, harness.traits.durable);
+      },
+    ),
+  ];
+}
+
+export function storeCase(
+  harness: StoreHarness,
+  name: string,
+  run: (connections: Connections, open: OpenStore) => Promise<void>,
+): ContractCase {
+  return {
+    name,
+    async run() {
+      const open = await harness.open();
+      try {
+        await run(open.connections, open);
+      } finally {
+        await open.dispose();
+      }
+    },
+  };
+}
+
+/** A case for each call: once the store is closed, it fails with `store_unavailable`. */
+export function closedCases(harness: StoreHarness, calls: Readonly<Record<string, (store: Store) => Promise<unknown>>>): ContractCase[] {
+  return Object.entries(calls).map(([name, call]) =>
+    storeCase(harness, `${name} fails with store_unavailable once the store is closed`, async ([store]) => {
+      await store.close();
+      await rejects(call(store), (error) => isFailureOf(error, 'store_unavailable') && error.context.retryAfterSeconds >= 1);
+    }),
+  );
+}
+
+/** Makes the call so many times at once, through all the connections in turn. */
+export function race<T>(connections: Connections, times: number, call: (store: Store, turn: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(
+    Array.from({ length: times }, (_, turn) => call(connections[turn % connections.length] ?? connections[0], turn)),
+  );
+}
+
+/** Goes through all the pages, doing something between them. */
+export async function allPages<T>(
+  fetch: (after: PageKey | null) => Promise<Page<T>>,
+  between: () => Promise<void> = async () => {},
+): Promise<T[]> {
+  const seen: T[] = [];
+  let after: PageKey | null = null;
+  do {
+    const page: Page<T> = await fetch(after);
+    seen.push(...page.items);
+    after = page.next;
+    if (after !== null) await between();
+  } while (after !== null);
+  return seen;
+}
+
+export function idsOf(rows: readonly { readonly id: string }[]): string[] {
+  return rows.map(({ id }) => id);
+}
+
+/** Whole numbers from 0 to below the bound, the same ones each time. */
+export function numbers(seed: number): (bound: number) => number {
+  let state = seed;
+  return (bound) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return Math.floor((state / 0x80000000) * bound);
+  };
+}

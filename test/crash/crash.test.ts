@@ -1,0 +1,88 @@
+import { afterAll, expect, test } from 'vitest';
+import { removeFolder, startServer, temporaryFolder } from '../support/server.ts';
+import { createClient } from '../support/client.ts';
+import { until } from '../support/until.ts';
+import { all, load, type Knowledge } from './load.ts';
+import { sandboxesWithProcesses } from './processes.ts';
+
+const key = 'a-static-key-for-the-crash-test';
+const config = {
+  specs: [{ id: 'plain', command: ['sh', '-c', 'while :; do sleep 1000; done'], ready: { within: '20s' } }],
+  limits: { running: 25 },
+};
+const cycles = 12;
+const resting = new Set(['RUNNING', 'PAUSED']);
+
+const folders: string[] = [];
+afterAll(async () => {
+  for (const folder of folders) {
+    for (const pids of sandboxesWithProcesses(folder).values()) for (const pid of pids) process.kill(pid, 'SIGKILL');
+    await removeFolder(folder);
+  }
+});
+
+/** Random numbers by a seed, so that a failure can be seen again. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+test('killed at random moments under load, again and again: nothing acknowledged is lost, nothing is stuck, nothing is left over', { timeout: 300_000 }, async () => {
+  const dataDir = await temporaryFolder();
+  folders.push(dataDir);
+  const seed = Date.now() % 1_000_000;
+  const random = seeded(seed);
+  const knowledge: Knowledge = { sandboxes: new Map(), conversations: new Map() };
+
+  for (let cycle = 0; cycle < cycles; cycle += 1) {
+    const server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'warn' } });
+    const loading = load(server.url, key, knowledge, 6, random);
+    const moment = 30 + Math.floor(random() * 700);
+    const timer = setTimeout(() => server.process.kill('SIGKILL'), moment);
+    try {
+      await loading;
+    } finally {
+      clearTimeout(timer);
+      await server.kill();
+    }
+  }
+
+  const server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'warn' } });
+  const call = createClient(server.url, key);
+  const about = `seed ${seed}`;
+  try {
+    const sandboxes = await until(() => all(server.url, key, '/api/v1/sandboxes/search'), (found) => found.every(({ status }) => resting.has(String(status))));
+    const ids = new Set(sandboxes.map(({ id }) => String(id)));
+    for (const [id, { deleting, deleted }] of knowledge.sandboxes) {
+      if (deleted) expect(ids.has(id), `${id} was deleted; ${about}`).toBe(false);
+      else if (!deleting) expect(ids.has(id), `${id} was acknowledged; ${about}`).toBe(true);
+    }
+
+    const conversations = await until(
+      () => all(server.url, key, '/api/v1/app-conversations'),
+      (found) => found.every(({ start_status: status }) => status === 'READY' || status === 'ERROR'),
+    );
+    const conversationIds = new Set(conversations.map(({ id }) => String(id)));
+    for (const [id, { deleting, deleted }] of knowledge.conversations) {
+      if (deleted) expect(conversationIds.has(id), `${id} was deleted; ${about}`).toBe(false);
+      else if (!deleting) expect(conversationIds.has(id), `${id} was acknowledged; ${about}`).toBe(true);
+    }
+
+    const owned = new Set(sandboxes.filter(({ status, pause_kind: kind }) => status === 'RUNNING' || kind === 'freeze').map(({ id }) => String(id)));
+    const running = await until(
+      () => [...sandboxesWithProcesses(dataDir).keys()].toSorted(),
+      (found) => found.length === owned.size,
+    );
+    expect(running, about).toEqual([...owned].toSorted());
+    expect(knowledge.sandboxes.size, 'the load has made sandboxes').toBeGreaterThan(cycles);
+
+    for (const id of conversationIds) expect((await call('DELETE', `/api/v1/app-conversations/${id}`)).status).toBe(204);
+    for (const id of ids) expect((await call('DELETE', `/api/v1/sandboxes/${id}`)).status).toBe(204);
+    await until(() => [...sandboxesWithProcesses(dataDir).keys()], (found) => found.length === 0);
+  } finally {
+    expect(await server.stop()).toBe(0);
+  }
+});

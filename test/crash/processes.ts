@@ -1,0 +1,25 @@
+import { readFileSync, readdirSync } from 'node:fs';
+
+/**
+ * The processes of this machine that belong to sandboxes below the data folder, by the sandbox's id: each process of one
+ * carries the id and its workspace in its environment.
+ */
+export function sandboxesWithProcesses(dataDir: string): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const { SKEP_SANDBOX_ID: id, SKEP_WORKSPACE: workspace } = environmentOf(pid);
+    if (id !== undefined && workspace?.startsWith(`${dataDir}/`) === true) found.set(id, [...(found.get(id) ?? []), Number(pid)]);
+  }
+  return found;
+}
+
+function environmentOf(pid: string): Record<string, string> {
+  try {
+    if (/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) return {};
+    const lines = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+    return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+  } catch {
+    // It ended meanwhile, or belongs to somebody else.
+    return {};
+  }
+}

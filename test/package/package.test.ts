@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cleanEnv, removeFolder, temporaryFolder } from '../support/server.ts';
+
+const run = promisify(execFile);
+const project = join(import.meta.dirname, '../..');
+let app: string;
+
+/** An empty folder with the packed package in it, and the packages that it depends on. */
+beforeAll(async () => {
+  app = await temporaryFolder();
+  await run(process.execPath, ['build.ts'], { cwd: project });
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', app], { cwd: project });
+  const tarball = (await readdir(app)).find((name) => name.endsWith('.tgz')) ?? 'none';
+  const modules = join(app, 'node_modules');
+  await mkdir(join(modules, 'skep'), { recursive: true });
+  await run('tar', ['-xzf', join(app, tarball), '-C', join(modules, 'skep'), '--strip-components=1']);
+  const installed = (await readdir(join(project, 'node_modules'))).filter((name) => !name.startsWith('.') && name !== 'skep');
+  await Promise.all(installed.map((name) => symlink(join(project, 'node_modules', name), join(modules, name))));
+  await writeFile(join(app, 'package.json'), '{"type":"module"}');
+}, 120_000);
+afterAll(async () => await removeFolder(app));
+
+async function script(name: string, source: string): Promise<unknown> {
+  await writeFile(join(app, name), source);
+  const { stdout } = await run(process.execPath, [name], { cwd: app, env: cleanEnv() });
+  return JSON.parse(stdout);
+}
+
+const adapters = (urls: string[]) => new Set(urls.flatMap((url) => /\/src\/adapters\/([^/]+)\//.exec(url)?.[1] ?? []));
+
+/** Notes every module that is loaded. */
+const hooks = `
+import { registerHooks } from 'node:module';
+const loaded = [];
+registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+`;
+
+const ownProvider = `
+const own = {
+  name: 'own', family: 'other', hosts: ['git.example.com'],
+  listFiles: async (repository, query) => ({ directory: query.directory('shop'), files: [{ path: query.directory('shop') + '/a.md', createdAt: 0 }] }),
+  find: async (path) => ({ path, defaultBranch: 'main' }),
+  check: async () => ({ ok: true, detail: 'mine' }),
+  close: async () => {},
+};
+`;
+
+test('every subpath of the export map resolves, and exports something', async () => {
+  const found = await script('subpaths.js', `
+    const { exports } = (await import('skep/package.json', { with: { type: 'json' } })).default;
+    const found = {};
+    for (const subpath of Object.keys(exports).filter((name) => !name.endsWith('.json'))) {
+      found[subpath] = Object.keys(await import('skep' + subpath.slice(1)));
+    }
+    console.log(JSON.stringify(found));
+  `);
+  const names = found as Record<string, string[]>;
+  expect(Object.keys(names).length).toBeGreaterThan(6);
+  for (const [subpath, exported] of Object.entries(names)) expect(exported, subpath).not.toEqual([]);
+  expect(names['.']).toContain('createSkep');
+  expect(names['./express']).toContain('createRouter');
+  expect(names['./testing']).toContain('gitProviderContract');
+});
+
+test('embedded under a prefix, with one adapter swapped for the caller’s own', async () => {
+  const answer = await script('embed.js', `
+    import express from 'express';
+    import { createSkep } from 'skep';
+    import { createRouter } from 'skep/express';
+    ${ownProvider}
+    const skep = await createSkep({ git: [own], auth: { kind: 'api-keys', staticKey: 'a-static-key-of-mine' } });
+    const app = express();
+    app.use('/agents', createRouter(skep));
+    app.get('/mine', (request, response) => response.send('mine'));
+    const server = app.listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const url = 'http://127.0.0.1:' + server.address().port;
+    const headers = { 'X-Session-API-Key': 'a-static-key-of-mine' };
+    const microagents = await (await fetch(url + '/agents/api/user/repository/acme%2Fshop/microagents', { headers })).json();
+    const started = await fetch(url + '/agents/api/v1/sandboxes', { method: 'POST', headers });
+    const { id, status } = await started.json();
+    const deleted = await fetch(url + started.headers.get('location').replace(url, ''), { method: 'DELETE', headers });
+    const mine = await (await fetch(url + '/mine')).text();
+    server.close();
+    await skep.close();
+    console.log(JSON.stringify({ microagents, started: started.status, status, deleted: deleted.status, mine }));
+  `);
+  expect(answer).toEqual({
+    microagents: [{ name: 'a', path: '.skep/microagents/a.md', created_at: expect.stringMatching(/^1970-01-01T00:00:00(\.000)?Z$/) }],
+    started: 201, status: 'STARTING', deleted: 204, mine: 'mine',
+  });
+});
+
+test('the root loads no adapter, and a deployment only those that it uses', async () => {
+  const loaded = await script('lazy.js', `
+    ${hooks}
+    const { createSkep } = await import('skep');
+    const atImport = [...loaded];
+    ${ownProvider}
+    const skep = await createSkep({ git: [own] });
+    await skep.microagents.list('acme/shop');
+    await skep.close();
+    console.log(JSON.stringify({ atImport, inUse: loaded }));
+  `);
+  const { atImport, inUse } = loaded as { atImport: string[]; inUse: string[] };
+  expect(atImport.some((url) => url.includes('skep/dist/'))).toBe(true);
+  expect([...adapters(atImport)]).toEqual([]);
+  expect(adapters(inUse)).toEqual(new Set(['memory', 'system', 'process', 'network-probe', 'api-keys']));
+  expect(inUse.filter((url) => /\/(express|kysely|pino|commander|yaml)\//.test(url))).toEqual([]);
+});
