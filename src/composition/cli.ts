@@ -1,13 +1,10 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { keyAccesses, type KeyAccess } from '../domain/principal.ts';
-import { doctor } from './commands/doctor.ts';
-import { createKey, listKeys, revokeKey } from './commands/keys.ts';
-import { serve } from './commands/serve.ts';
 import { parseDuration } from './config/quantities.ts';
 import { explain } from './explain.ts';
 import { packageVersion } from './package-info.ts';
 
-/** Runs the executable with the arguments of the process; answers with its exit code. */
+/** Runs the executable with the arguments of the process; answers with its exit code. A command loads what it needs. */
 export async function main(argv: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = new Command('skep')
@@ -20,7 +17,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   program
     .command('serve')
     .description('run the server')
-    .action(async () => void (exitCode = await serve(process.env)));
+    .action(async () => {
+      const { serve } = await import('./commands/serve.ts');
+      exitCode = await serve(process.env);
+    });
 
   const keys = program.command('keys').description('manage API keys; works while the server runs');
   keys
@@ -31,22 +31,32 @@ export async function main(argv: readonly string[]): Promise<number> {
     .option('--expires <duration>', 'for how long it holds, for example 30d', toDuration)
     .addOption(new Option('--access <access>', 'what it may do').choices(keyAccesses).default('full'))
     .action(async (name: string, options: { user: string; expires?: number; access: KeyAccess }) => {
+      const { createKey } = await import('./commands/keys.ts');
       exitCode = await createKey(process.env, { name, ...options });
     });
   keys
     .command('list')
     .description('list the keys, without the keys themselves')
-    .action(async () => void (exitCode = await listKeys(process.env)));
+    .action(async () => {
+      const { listKeys } = await import('./commands/keys.ts');
+      exitCode = await listKeys(process.env);
+    });
   keys
     .command('revoke')
     .description('make a key worthless, at once')
     .argument('<name-or-id>')
-    .action(async (key: string) => void (exitCode = await revokeKey(process.env, key)));
+    .action(async (key: string) => {
+      const { revokeKey } = await import('./commands/keys.ts');
+      exitCode = await revokeKey(process.env, key);
+    });
 
   program
     .command('doctor')
     .description('say what is configured, what answers, and how to mend what does not')
-    .action(async () => void (exitCode = await doctor(process.env)));
+    .action(async () => {
+      const { doctor } = await import('./commands/doctor.ts');
+      exitCode = await doctor(process.env);
+    });
 
   try {
     await program.parseAsync(argv);

@@ -47,7 +47,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     env['SKEP_CONFIG'] = join(await temporaryFolder(), 'skep.json');
     await writeFile(env['SKEP_CONFIG'], JSON.stringify(options.config));
   }
-  const child = spawn(process.execPath, [executable, 'serve'], { env, cwd: options.cwd ?? dataDir, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [executable, 'serve'], { env, cwd: options.cwd ?? tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
   const output = { stdout: '', stderr: '' };
   const exited = once(child, 'exit') as Promise<[number | null]>;
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));

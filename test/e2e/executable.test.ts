@@ -1,0 +1,178 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient, items, object } from '../support/client.ts';
+import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+let folder: string;
+beforeAll(async () => void (folder = await temporaryFolder()));
+afterAll(async () => await removeFolder(folder));
+
+const newFolder = (name: string): string => {
+  const path = join(folder, name);
+  mkdirSync(path, { recursive: true });
+  return path;
+};
+
+describe('serve', () => {
+  test('shows where it listens, what serves, the key that it made, and commands that work as printed', { timeout: 60_000 }, async () => {
+    const root = newFolder('repository with space');
+    execFileSync('git', ['init', '-q', root]);
+    mkdirSync(join(root, '.skep/microagents'), { recursive: true });
+    writeFileSync(join(root, '.skep/microagents/hello.md'), '# Hello\n');
+    const git = (...args: string[]) => execFileSync('git', ['-C', root, '-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args]);
+    git('add', '.');
+    git('commit', '-qm', 'Say hello');
+
+    const server = await startServer({ dataDir: join(folder, 'first'), cwd: root });
+    try {
+      const { stdout } = server.output();
+      expect(stdout).toMatch(/store +sqlite +ok/);
+      expect(stdout).toMatch(/runtime +process +ok/);
+      expect(stdout).toMatch(/git +local +ok/);
+      const exported = /^ +(export SKEP_API_KEY=\S+)$/m.exec(stdout)?.[1] ?? 'false';
+      const commands = stdout.split('\n').map((line) => line.trim()).filter((line) => line.startsWith('curl '));
+      expect(commands.length).toBeGreaterThan(3);
+      const answers = commands.map((command) => {
+        const [, status, body] = /^HTTP\/1\.1 (\d+)[\s\S]*?\r\n\r\n([\s\S]*)$/.exec(execFileSync('sh', ['-c', `${exported}; ${command} -si`], { encoding: 'utf8' })) ?? [];
+        return { status, body: JSON.parse(body ?? '') as unknown };
+      });
+      expect(answers.map(({ status }) => status)).toEqual(['200', '201', '200', '201']);
+      expect(answers[0]?.body).toMatchObject([{ name: 'hello' }]);
+    } finally {
+      expect(await server.stop()).toBe(0);
+    }
+
+    const again = await startServer({ dataDir: join(folder, 'first') });
+    expect(again.output().stdout).not.toMatch(/export SKEP_API_KEY=skep_/);
+    expect(await again.stop()).toBe(0);
+  });
+
+  test('keeps no key in plain text, and writes no secret into its log', { timeout: 60_000 }, async () => {
+    const dataDir = join(folder, 'plain');
+    const key = 'a-static-key-that-nobody-sees';
+    const server = await startServer({ dataDir, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'debug' } });
+    const call = createClient(server.url, key);
+    await call('POST', '/api/v1/sandboxes');
+    const sandbox = await until(async () => items(await call('GET', '/api/v1/sandboxes/search'))[0], (found) => found?.['status'] === 'RUNNING');
+    await call('GET', '/api/v1/sandboxes/search?x=1', undefined, { 'X-Session-API-Key': 'another-secret-key-of-somebody' });
+    const made = (await runSkep(['keys', 'create', 'ci'], { SKEP_DATA_DIR: dataDir })).stdout.trim();
+    await createClient(server.url, made)('GET', '/api/v1/sandboxes/search');
+    await call('DELETE', `/api/v1/sandboxes/${String(sandbox?.['id'])}`);
+    await server.stop();
+    const { stdout, stderr } = server.output();
+    for (const secret of [key, made, String(sandbox?.['session_api_key']), 'another-secret-key-of-somebody']) {
+      expect(secret.length).toBeGreaterThan(20);
+      expect(stdout + stderr).not.toContain(secret);
+    }
+    const kept = readdirSync(dataDir, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => readFileSync(join(dataDir, name), 'latin1')).join('');
+    expect(kept).not.toContain(key);
+    expect(kept).not.toContain(made);
+  });
+
+  test('starts nothing with a wrong configuration, and lists every mistake', async () => {
+    const dataDir = join(folder, 'wrong');
+    const { code, stderr } = await runSkep(['serve'], { SKEP_PORT: 'http', SKEP_API_KEY: 'short', SKEP_DATA_DIR: dataDir });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/2 mistakes[\s\S]*SKEP_PORT[\s\S]*SKEP_API_KEY|2 mistakes[\s\S]*SKEP_API_KEY[\s\S]*SKEP_PORT/);
+    expect(stderr).not.toContain('short\n');
+    expect(() => readdirSync(dataDir)).toThrow('ENOENT');
+  });
+
+  test('refuses auto where it does not listen on loopback', async () => {
+    const { code, stderr } = await runSkep(['serve'], { SKEP_HOST: '0.0.0.0', SKEP_DATA_DIR: join(folder, 'open') });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/SKEP_SANDBOX_RUNTIME.*isolation/)]);
+  });
+
+  test('refuses a data folder that another server has open, and an address in use', { timeout: 60_000 }, async () => {
+    const server = await startServer({ dataDir: join(folder, 'taken') });
+    try {
+      const second = await runSkep(['serve'], { SKEP_PORT: '0', SKEP_DATA_DIR: server.dataDir });
+      expect([second.code, second.stderr]).toEqual([1, expect.stringMatching(/in use|open|another/i)]);
+      expect(second.stderr).not.toContain('    at ');
+      const third = await runSkep(['serve'], { SKEP_PORT: new URL(server.url).port, SKEP_DATA_DIR: join(folder, 'free') });
+      expect([third.code, third.stderr]).toEqual([1, expect.stringContaining('SKEP_PORT')]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('a sandbox outlives it, and is found again after SIGTERM and after SIGKILL', { timeout: 60_000 }, async () => {
+    const dataDir = join(folder, 'outlive');
+    const env = { SKEP_API_KEY: 'a-static-key-of-16-or-more' };
+    const ask = (url: string) => createClient(url, env.SKEP_API_KEY);
+    let server = await startServer({ dataDir, env });
+    const { id } = object(await ask(server.url)('POST', '/api/v1/sandboxes'));
+    const path = `/api/v1/sandboxes/${String(id)}`;
+    const running = await until(async () => object(await ask(server.url)('GET', path)), ({ status }) => status === 'RUNNING');
+    const served = (running['exposed_urls'] as { url: string }[])[0]?.url ?? '';
+    const headers = { 'X-Session-API-Key': String(running['session_api_key']) };
+    for (const end of ['stop', 'kill'] as const) {
+      await server[end]();
+      expect((await fetch(served, { headers })).status).toBe(200);
+      expect((await fetch(served)).status).toBe(401);
+      server = await startServer({ dataDir, env });
+      expect(object(await ask(server.url)('GET', path))).toMatchObject({ status: 'RUNNING', exposed_urls: running['exposed_urls'] });
+    }
+    expect((await ask(server.url)('DELETE', path)).status).toBe(204);
+    await expect(fetch(served)).rejects.toThrow('fetch failed');
+    await server.stop();
+  });
+});
+
+describe('keys', () => {
+  test('are made, listed and revoked while the server runs; a read key changes nothing; users do not see each other', { timeout: 60_000 }, async () => {
+    const server = await startServer({ dataDir: join(folder, 'keys') });
+    const env = { SKEP_DATA_DIR: server.dataDir };
+    const create = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runSkep(['keys', 'create', ...args], env);
+      expect([code, stderr]).toEqual([0, expect.any(String)]);
+      return createClient(server.url, stdout.trim());
+    };
+    try {
+      const [full, read, other] = [await create('full'), await create('look', '--access', 'read'), await create('other', '--user', 'else', '--expires', '1d')];
+      const { id } = object(await full('POST', '/api/v1/sandboxes'));
+      expect((await read('GET', `/api/v1/sandboxes/${String(id)}`)).status).toBe(200);
+      expect((await read('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(403);
+      expect((await other('GET', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
+      expect((await other('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
+
+      const { stdout } = await runSkep(['keys', 'list'], env);
+      expect(stdout).toMatch(/full .*default.*valid[\s\S]*look .*read.*valid[\s\S]*other .*else.*valid/);
+      expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(0);
+      expect((await full('GET', '/api/v1/sandboxes/search')).status).toBe(401);
+      expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(1);
+      expect((await runSkep(['keys', 'create', 'look'], env)).code).toBe(1);
+      expect((await read('GET', '/api/v1/sandboxes/search')).status).toBe(200);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('doctor', () => {
+  test('says what is configured and what answers', async () => {
+    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor'), SKEP_PORT: '0', SKEP_API_KEY: 'a-static-key-of-mine' });
+    expect(stdout).toMatch(/SKEP_PORT +0 +\(environment\)/);
+    expect(stdout).toMatch(/ok +git local: git \d/);
+    expect(stdout).toMatch(/ok +store sqlite/);
+    expect(stdout).toContain('(set)');
+    expect(stdout).not.toContain('a-static-key-of-mine');
+    expect(code).toBe(0);
+  });
+
+  test('says how to mend what does not', async () => {
+    const empty = newFolder('no-programs');
+    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor2'), SKEP_PORT: '0', PATH: empty });
+    expect(stdout).toMatch(/NOT OK +git local: .*install git/i);
+    expect(code).toBe(1);
+  });
+});
+
+test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--expires', 'soon']]])('%j is refused with help', async (args) => {
+  const { code, stderr } = await runSkep(args);
+  expect(code).not.toBe(0);
+  expect(stderr).toMatch(/error: /);
+});
