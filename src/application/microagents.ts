@@ -1,6 +1,13 @@
 import { isMicroagentPath, microagentDirectory, microagentsOf, type Microagent } from '../domain/microagent.ts';
 import type { Repositories } from './repositories.ts';
 
+export interface MicroagentListing {
+  /** Sorted by path. */
+  readonly microagents: readonly Microagent[];
+  /** When the git host last confirmed it, in ms since the epoch; null: just now. Older only where the deployment allows it. */
+  readonly confirmedAt: number | null;
+}
+
 /** Lists the microagents of repositories. */
 export class Microagents {
   readonly #repositories: Repositories;
@@ -16,12 +23,17 @@ export class Microagents {
    * none. Failures: `invalid_request` (no repository name), those of the git provider.
    */
   async list(repositoryName: string, signal?: AbortSignal): Promise<readonly Microagent[]> {
+    return (await this.listing(repositoryName, signal)).microagents;
+  }
+
+  /** The same, and how old it is. */
+  async listing(repositoryName: string, signal?: AbortSignal): Promise<MicroagentListing> {
     const { provider, path } = this.#repositories.locate(repositoryName);
     const query = {
       directory: (name: string) => microagentDirectory(provider.family, name, this.#product),
       accepts: isMicroagentPath,
     };
-    const { directory, files } = await provider.listFiles(path, query, signal);
-    return microagentsOf(directory, files);
+    const { directory, files, confirmedAt } = await provider.listFiles(path, query, signal);
+    return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
   }
 }

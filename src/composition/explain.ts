@@ -13,4 +13,4 @@ export function explain(error: unknown): string {
   return error.stack ?? error.message;
 }
 
-const foreseen: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'RuntimeRefused']);
+const foreseen: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused']);

@@ -9,6 +9,11 @@ export const startSteps: Readonly<Record<ConversationStartStatus, readonly Conve
   ERROR: [],
 };
 
+/** Is its start or its end under way? */
+export function isUnsettled({ startStatus, deletedAt, removedAt }: Conversation): boolean {
+  return deletedAt === null ? startSteps[startStatus].length > 0 : removedAt === null;
+}
+
 /** What to do next for the start of a conversation. `sandbox` is null where there is none, or a deleted one. */
 export type StartStep =
   | { readonly kind: 'none' }

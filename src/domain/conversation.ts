@@ -45,3 +45,11 @@ export interface Conversation {
 export const conversationSortOrders = ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC'] as const;
 
 export type ConversationSortOrder = (typeof conversationSortOrders)[number];
+
+/**
+ * A text as titles are compared: two that differ only in case, or in how an accent is encoded, become one. Upper case,
+ * because lower case depends on a letter's place in its word (a Greek sigma at the end).
+ */
+export function foldTitle(text: string): string {
+  return text.normalize('NFC').toUpperCase();
+}

@@ -67,5 +67,10 @@ export function markRemoved(sandbox: Sandbox, now: number): Sandbox {
   return { ...sandbox, removedAt: now, generation: sandbox.generation + 1, updatedAt: now };
 }
 
-/** Statuses that count against the limits on running sandboxes. */
-export const runningStatuses: readonly SandboxStatus[] = ['STARTING', 'RUNNING', 'PAUSING', 'RESUMING'];
+/** Statuses in which a sandbox takes, or is about to take, what the limits on running ones bound. */
+export const runningStatuses: ReadonlySet<SandboxStatus> = new Set(['STARTING', 'RUNNING', 'PAUSING', 'RESUMING']);
+
+/** Does it count against the limits on running sandboxes? */
+export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
+  return deletedAt === null && runningStatuses.has(status);
+}

@@ -21,6 +21,8 @@ export interface DirectoryListing {
   readonly directory: string;
   /** In no particular order. */
   readonly files: readonly DatedFile[];
+  /** When the host last confirmed it, in ms since the epoch, where that was earlier than now. */
+  readonly confirmedAt?: number;
 }
 
 export interface RepositoryInfo {

@@ -29,7 +29,7 @@ export interface SandboxStore {
 
   /**
    * Compare-and-set: writes the record if the stored one is exactly one generation older; `stale` otherwise, also
-   * when there is none.
+   * when there is none. `lastActiveAt` never moves back, so that a `touch` in between is not lost.
    */
   replace(sandbox: Sandbox): Promise<ReplaceOutcome>;
 

@@ -3,7 +3,7 @@ import { removeFolder, startServer, temporaryFolder } from '../support/server.ts
 import { createClient } from '../support/client.ts';
 import { until } from '../support/until.ts';
 import { all, load, type Knowledge } from './load.ts';
-import { sandboxesWithProcesses } from './processes.ts';
+import { killSandboxes, sandboxesWithProcesses } from '../support/processes.ts';
 
 const key = 'a-static-key-for-the-crash-test';
 const config = {
@@ -16,7 +16,7 @@ const resting = new Set(['RUNNING', 'PAUSED']);
 const folders: string[] = [];
 afterAll(async () => {
   for (const folder of folders) {
-    for (const pids of sandboxesWithProcesses(folder).values()) for (const pid of pids) process.kill(pid, 'SIGKILL');
+    killSandboxes(folder);
     await removeFolder(folder);
   }
 });

@@ -3,12 +3,16 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient, items, object } from '../support/client.ts';
+import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 let folder: string;
 beforeAll(async () => void (folder = await temporaryFolder()));
-afterAll(async () => await removeFolder(folder));
+afterAll(async () => {
+  killSandboxes(folder);
+  await removeFolder(folder);
+});
 
 const newFolder = (name: string): string => {
   const path = join(folder, name);

@@ -1,5 +1,5 @@
-import { startSteps } from '../../domain/conversation-start.ts';
-import type { Conversation, ConversationSortOrder } from '../../domain/conversation.ts';
+import { isUnsettled } from '../../domain/conversation-start.ts';
+import { foldTitle, type Conversation, type ConversationSortOrder } from '../../domain/conversation.ts';
 import type { PageKey } from '../../domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import { Claims } from './store-claims.ts';
@@ -76,7 +76,7 @@ const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
 function matcher(filter: ConversationFilter): (conversation: Conversation) => boolean {
   const { ids, sandboxId } = filter;
   const { createdFrom = -Infinity, createdBefore = Infinity, updatedFrom = -Infinity, updatedBefore = Infinity } = filter;
-  const title = fold(filter.titleContains ?? '');
+  const title = foldTitle(filter.titleContains ?? '');
   return (one) =>
     (ids === undefined || ids.includes(one.id)) &&
     (sandboxId === undefined || one.sandboxId === sandboxId) &&
@@ -84,14 +84,5 @@ function matcher(filter: ConversationFilter): (conversation: Conversation) => bo
     one.createdAt < createdBefore &&
     one.updatedAt >= updatedFrom &&
     one.updatedAt < updatedBefore &&
-    fold(one.title ?? '').includes(title);
-}
-
-/** Two texts that differ only in case, or in how an accent is encoded, become one. */
-function fold(text: string): string {
-  return text.normalize('NFC').toUpperCase();
-}
-
-function isUnsettled({ startStatus, deletedAt, removedAt }: Conversation): boolean {
-  return deletedAt === null ? startSteps[startStatus].length > 0 : removedAt === null;
+    foldTitle(one.title ?? '').includes(title);
 }

@@ -1,5 +1,5 @@
 import { limitReached, type LimitReached, type SandboxLimits } from '../../domain/limits.ts';
-import { runningStatuses } from '../../domain/sandbox-lifecycle.ts';
+import { countsAsRunning } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { Claims } from './store-claims.ts';
@@ -12,7 +12,7 @@ export function createMemorySandboxes(state: StoreState): SandboxStore {
   const all = (): Sandbox[] => [...records.values()];
 
   function room(ownerId: string, limits: SandboxLimits): LimitReached | null {
-    const running = all().filter(isRunning);
+    const running = all().filter(countsAsRunning);
     const ofOwner = running.filter((sandbox) => sandbox.ownerId === ownerId);
     return limitReached(limits, { ofOwner: ofOwner.length, all: running.length });
   }
@@ -44,7 +44,7 @@ export function createMemorySandboxes(state: StoreState): SandboxStore {
       whileOpen(state, () => {
         const stored = records.get(sandbox.id);
         if (stored?.generation !== sandbox.generation - 1) return { kind: 'stale' };
-        const reached = isRunning(stored) ? null : room(sandbox.ownerId, limits);
+        const reached = countsAsRunning(stored) ? null : room(sandbox.ownerId, limits);
         return reached === null ? swap(sandbox) : { kind: 'limit', reached };
       }),
 
@@ -79,8 +79,4 @@ export function createMemorySandboxes(state: StoreState): SandboxStore {
         }
       }),
   };
-}
-
-function isRunning({ deletedAt, status }: Sandbox): boolean {
-  return deletedAt === null && runningStatuses.includes(status);
 }

@@ -12,6 +12,7 @@ import type { ProcessTable } from './process-table.ts';
  * 3. It runs the command as its child and notes how that ended. A signal for the group does not end the launcher.
  * 4. It ends what the command left in the group, as the end of a container's first process does.
  *
+ * It never waits for a child in vfork, which a subshell avoids: a freeze would find it neither running nor held.
  * Its variables have a prefix, because a variable of the same name in the command's environment would be changed.
  */
 const script = `
@@ -31,7 +32,7 @@ fi
 printf '%s\\n' "$$" "$_skep_start" "$_skep_boot" "$_skep_plan" > "$_skep_claim.$$" && ln "$_skep_claim.$$" "$_skep_claim" 2>/dev/null
 _skep_lost=$?
 exec 3>&-
-rm -f "$_skep_claim.$$"
+( rm -f "$_skep_claim.$$" )
 [ $_skep_lost -eq 0 ] || exit 1
 if [ -z "$_skep_asked" ]; then
   PATH=$_skep_path
@@ -41,7 +42,7 @@ else
   _skep_status=143
 fi
 PATH=$_skep_own_path
-printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && mv "$_skep_exit.$$" "$_skep_exit"
+printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && ( mv "$_skep_exit.$$" "$_skep_exit" )
 kill -s KILL -- "-$$"
 `;
 

@@ -11,12 +11,14 @@ const limitMs = 10_000;
 export async function holdAll(table: ProcessTable, claim: Claim): Promise<void> {
   const look = createLook(table, claim);
   const asked = new Set<string>();
+  // One that is in the kernel runs on only to be stopped. It may be there until it is continued: a parent waits so for a
+  // child that was stopped between fork and exec. The leader does not, and tells whether the sandbox is frozen.
+  const isAboutToStop = (process: ProcessEntry): boolean =>
+    process.uninterruptible && asked.has(identityOf(process)) && process.pid !== claim.leader?.pid;
   await untilNone(async () => {
     await signalLeadersGroup(table, claim, 'SIGSTOP');
     const members = await look();
-    // One that is in the kernel runs on only to be stopped. It may be there until it is continued: a parent waits so for
-    // a child that was stopped between fork and exec.
-    const loose = members.filter((process) => !process.held && !(process.uninterruptible && asked.has(identityOf(process))));
+    const loose = members.filter((process) => !process.held && !isAboutToStop(process));
     signalWithGroups(table, loose, members, 'SIGSTOP');
     for (const process of loose) asked.add(identityOf(process));
     return loose.length;
@@ -28,7 +30,10 @@ export async function releaseAll(table: ProcessTable, claim: Claim): Promise<voi
   const look = createLook(table, claim);
   const released = new Set<string>();
   await untilNone(async () => {
-    const held = (await look()).filter((process) => process.held && !released.has(identityOf(process)));
+    // One that is in the kernel may have a stop to come, which this takes back.
+    const held = (await look()).filter(
+      (process) => (process.held || process.uninterruptible) && !released.has(identityOf(process)),
+    );
     for (const process of held) if (process.group !== claim.leader?.pid) table.signal(process, 'SIGCONT');
     await signalLeadersGroup(table, claim, 'SIGCONT');
     for (const process of held) {

@@ -1,18 +1,10 @@
-import { startSteps } from '../../domain/conversation-start.ts';
-import { type Conversation, conversationStartStatuses, executionStatuses } from '../../domain/conversation.ts';
+import { isUnsettled } from '../../domain/conversation-start.ts';
+import { type Conversation, conversationStartStatuses, executionStatuses, foldTitle } from '../../domain/conversation.ts';
 import { parseColumn, wordOf, wordOrNull } from './columns.ts';
 import { MessageColumn } from './schema.ts';
 import type { ConversationRow } from './tables.ts';
 
-/**
- * A text as titles are compared: two that differ only in case, or in how an accent is encoded, become one. Upper case,
- * because lower case depends on a letter's place in its word (a Greek sigma at the end). Stored with each title: a
- * change of the rule needs a migration.
- */
-export function foldTitle(text: string): string {
-  return text.normalize('NFC').toUpperCase();
-}
-
+/** The folded title is stored, so a change of how titles are folded needs a migration. */
 export function rowOfConversation(conversation: Conversation): ConversationRow {
   return {
     id: conversation.id,
@@ -36,10 +28,6 @@ export function rowOfConversation(conversation: Conversation): ConversationRow {
     unsettled: Number(isUnsettled(conversation)),
     initial_message: conversation.initialMessage === null ? null : JSON.stringify(conversation.initialMessage),
   };
-}
-
-function isUnsettled({ startStatus, deletedAt, removedAt }: Conversation): boolean {
-  return deletedAt === null ? startSteps[startStatus].length > 0 : removedAt === null;
 }
 
 export const conversationColumns = [

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { ConversationSortOrder } from '../../domain/conversation.ts';
+import { foldTitle, type ConversationSortOrder } from '../../domain/conversation.ts';
 import type { PageKey, PageRequest } from '../../domain/page.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
-import { conversationColumns, foldTitle } from './conversation-row.ts';
+import { conversationColumns } from './conversation-row.ts';
 import { afterAll, beforeAll, membersOf, notByIndex } from './lists.ts';
 import { build, type Statement, statement } from './statement.ts';
 import type { ConversationRow } from './tables.ts';

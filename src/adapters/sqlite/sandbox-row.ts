@@ -1,4 +1,4 @@
-import { runningStatuses } from '../../domain/sandbox-lifecycle.ts';
+import { countsAsRunning } from '../../domain/sandbox-lifecycle.ts';
 import { pauseKinds, type Sandbox, sandboxStatuses } from '../../domain/sandbox.ts';
 import { columnReader, wordOf, wordOrNull } from './columns.ts';
 import { ExposedUrlsColumn, SpecColumn } from './schema.ts';
@@ -20,7 +20,7 @@ export function rowOfSandbox(sandbox: Sandbox): SandboxRow {
     last_active_at: sandbox.lastActiveAt,
     deleted_at: sandbox.deletedAt,
     removed_at: sandbox.removedAt,
-    running: Number(sandbox.deletedAt === null && runningStatuses.includes(sandbox.status)),
+    running: Number(countsAsRunning(sandbox)),
     exposed_urls: JSON.stringify(sandbox.exposedUrls),
     spec: JSON.stringify(sandbox.spec),
   };

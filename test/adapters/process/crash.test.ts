@@ -36,6 +36,11 @@ async function killOneAtRandom(round: number): Promise<ReadonlyMap<string, strin
   }));
 }
 
+/** Does the killed Skep ask this sandbox to stop in the end? */
+function stops(id: string): boolean {
+  return Number(id.split('-').at(-1)) % 4 >= 2;
+}
+
 async function sandboxOf(pid: number): Promise<string | null> {
   const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
   return /\0SKEP_SANDBOX_ID=([^\0]*)/.exec(`\0${environ}`)?.[1] ?? null;
@@ -72,9 +77,11 @@ test('a Skep that is killed at any moment loses no sandbox, and nothing runs unk
       }
       const before = found.get(id) ?? 'absent';
       const { state } = await runtime.start(launch, () => {}, never);
-      assert.equal(state, before === 'absent' || before === 'created' ? 'running' : before);
-      const runs = (await host.readFile(id, 'runs'))?.split('\n').length ?? 1;
-      assert.ok(runs <= 3, `${id} ran too often`);
+      // What was asked to stop may do so meanwhile.
+      const isStopping = before === 'running' && state === 'stopped' && stops(id);
+      if (!isStopping) assert.equal(state, before === 'absent' || before === 'created' ? 'running' : before);
+      const runs = await host.readFile(id, 'runs');
+      assert.ok(runs === null || runs === 'run\n', `${id} ran too often`);
       if (before === 'frozen') assert.equal((await runtime.resume(launch, never)).state, 'running');
       await runtime.freeze(id);
       await runtime.remove(id);

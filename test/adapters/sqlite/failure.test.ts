@@ -46,6 +46,21 @@ describe('at run time', () => {
     connection.close();
   });
 
+  test('a transaction that breaks off leaves nothing behind, and the next one works', async () => {
+    await (await createSqliteStore({ dataDir: folder.path })).close();
+    const connection = openConnection(database, 0);
+    const conversations = createConversations(connection);
+    const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
+    // The second statement, which keeps the claim, is the one that fails.
+    connection.database.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
+    await expect(conversations.insert(someConversation('one'), claim)).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(connection.database.isTransaction).toBe(false);
+    expect(await conversations.find('one')).toBeNull();
+    connection.database.exec('DROP TRIGGER broken');
+    expect(await conversations.insert(someConversation('one'), claim)).toEqual({ kind: 'inserted' });
+    connection.close();
+  });
+
   test('a write that the file system refuses is a failure, and what was written is kept', async () => {
     const child = startChild('fill', folder.path, '', 'ulimit -f 4000');
     await child.ended();

@@ -23,3 +23,8 @@ function environmentOf(pid: string): Record<string, string> {
     return {};
   }
 }
+
+/** Ends every process of the sandboxes below the folder, which outlive the server that started them. */
+export function killSandboxes(folder: string): void {
+  for (const pids of sandboxesWithProcesses(folder).values()) for (const pid of pids) process.kill(pid, 'SIGKILL');
+}

@@ -1,0 +1,10 @@
+export type { ContractCase } from './contract.ts';
+export { authContract, type AuthHarness } from './auth.ts';
+export { clockContract } from './clock.ts';
+export { gitProviderContract } from './git-provider.ts';
+export type { GitProviderHarness, GitProviderTraits } from './git-provider-harness.ts';
+export { randomContract } from './random.ts';
+export { readinessProbeContract, type ReadinessProbeHarness } from './readiness-probe.ts';
+export { sandboxRuntimeContract } from './sandbox-runtime.ts';
+export type { SandboxProgram, SandboxRuntimeHarness, SandboxRuntimeTraits } from './sandbox-runtime-harness.ts';
+export { storeContract, type OpenStore, type StoreHarness, type StoreTraits } from './store.ts';
