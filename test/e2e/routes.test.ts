@@ -1,0 +1,172 @@
+import { basename, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient, items, object, type Answer, type Client } from '../support/client.ts';
+import { createAnswerCheck, type AnswerCheck, type OpenApiDocument } from '../support/openapi.ts';
+import { killSandboxes } from '../support/processes.ts';
+import { removeFolder, startServer, type Server } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const key = 'a-static-key-for-the-routes';
+const project = resolve(import.meta.dirname, '../..');
+let server: Server;
+let check: AnswerCheck;
+let document: OpenApiDocument;
+let call: Client;
+
+beforeAll(async () => {
+  server = await startServer({ env: { SKEP_API_KEY: key, SKEP_LOCAL_GIT_ROOT: project } });
+  call = createClient(server.url, key);
+  document = (await call('GET', '/openapi.json')).body as OpenApiDocument;
+  check = createAnswerCheck(document);
+});
+afterAll(async () => {
+  await server.stop();
+  killSandboxes(server.dataDir);
+  await removeFolder(server.dataDir);
+});
+
+/** Every operation that the document names and a test has called with success. */
+const succeeded = new Set<string>();
+
+async function ask(method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer> {
+  const answer = await call(method, path, body, headers);
+  check(method, template, answer);
+  if (answer.status < 300) succeeded.add(`${method.toLowerCase()} ${template}`);
+  return answer;
+}
+
+const sandboxOf = async (id: unknown) => object(await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`));
+
+describe('each route, over real HTTP, answers as the published document says', () => {
+  test('health and readiness, without a key', async () => {
+    const open = createClient(server.url, null);
+    for (const path of ['/health', '/ready', '/openapi.json']) {
+      const answer = await open('GET', path);
+      check('GET', path, answer);
+      expect(answer.status).toBe(200);
+      succeeded.add(`get ${path}`);
+    }
+    const docs = await open('GET', '/docs');
+    expect([docs.status, docs.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')]);
+    succeeded.add('get /docs');
+  });
+
+  test('microagents', async () => {
+    const template = '/api/user/repository/{repository_name}/microagents';
+    const name = encodeURIComponent(basename(project));
+    const answer = await ask('GET', template, `/api/user/repository/${name}/microagents`);
+    expect(answer.status).toBe(200);
+    expect((answer.body as { name: string }[]).map(({ name }) => name)).toEqual(['adapter', 'http/routes', 'sandbox-lifecycle', 'testing']);
+  });
+
+  test('a sandbox from its start to its deletion', async () => {
+    const created = await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', { sandbox_spec_id: 'workspace' });
+    expect(created.status).toBe(201);
+    const { id } = object(created);
+    const path = created.headers.get('location') ?? '';
+    expect(path).toMatch(new RegExp(`/api/v1/sandboxes/${String(id)}$`));
+    expect(object(created)).toMatchObject({ status: 'STARTING', session_api_key: null, exposed_urls: null, created_by_user_id: 'default' });
+    const running = await until(() => sandboxOf(id), ({ status }) => status === 'RUNNING');
+    expect(running).toMatchObject({ session_api_key: expect.any(String), exposed_urls: [{ name: 'FILES', port: 8000, url: expect.any(String) }] });
+
+    const move = async (to: string, body?: unknown) => object(await ask('POST', `/api/v1/sandboxes/{id}/${to}`, `/api/v1/sandboxes/${String(id)}/${to}`, body));
+    expect(await move('pause')).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze', session_api_key: null, exposed_urls: null });
+    expect(await move('resume')).toMatchObject({ status: 'RUNNING', pause_kind: null, session_api_key: running['session_api_key'] });
+    expect(await move('pause', { pause_kind: 'stop' })).toMatchObject({ status: 'PAUSED', pause_kind: 'stop' });
+    expect(await move('resume')).toMatchObject({ status: 'RUNNING' });
+
+    const found = await ask('GET', '/api/v1/sandboxes/search', '/api/v1/sandboxes/search?status__eq=RUNNING&sandbox_spec_id__eq=workspace');
+    expect(items(found).map((sandbox) => sandbox['id'])).toContain(id);
+    for (let twice = 0; twice < 2; twice += 1) {
+      expect((await ask('DELETE', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`)).status).toBe(204);
+    }
+    expect((await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
+  });
+
+  test('sandbox specs', async () => {
+    const answer = await ask('GET', '/api/v1/sandbox-specs/search', '/api/v1/sandbox-specs/search');
+    expect(items(answer)).toMatchObject([{ id: 'workspace', ports: [{ name: 'FILES', port: 8000 }], created_at: expect.any(String) }]);
+  });
+
+  test('a conversation from its start to its deletion', async () => {
+    const name = basename(project);
+    const body = { title: 'Fix the bug', selected_repository: name, initial_message: { content: [{ type: 'text', text: 'Hello' }] } };
+    const created = await ask('POST', '/api/v1/app-conversations', '/api/v1/app-conversations', body);
+    expect([created.status, created.headers.get('location')]).toEqual([201, expect.stringContaining('/api/v1/app-conversations/')]);
+    const { id } = object(created);
+    const one = async () => object(await ask('GET', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`));
+    const ready = await until(one, ({ start_status: status }) => status === 'READY');
+    expect(ready).toMatchObject({ title: 'Fix the bug', sandbox_status: 'RUNNING', git_provider: 'local', selected_repository: name, execution_status: null });
+    expect((await ask('DELETE', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`)).status).toBe(204);
+    expect((await ask('GET', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`)).status).toBe(404);
+    expect((await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(ready['sandbox_id'])}`)).status).toBe(404);
+  });
+
+  test('conversations are listed in each order, filtered, and paged without loss while others come and go', { timeout: 60_000 }, async () => {
+    const { id: sandboxId } = object(await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes'));
+    const make = async (title: string) => String(object(await ask('POST', '/api/v1/app-conversations', '/api/v1/app-conversations', { title, sandbox_id: sandboxId }))['id']);
+    const made: string[] = [];
+    for (let number = 0; number < 7; number += 1) made.push(await make(`Number ${number} of 100%_x`));
+    await until(
+      () => ask('GET', '/api/v1/app-conversations', `/api/v1/app-conversations?sandbox_id__eq=${String(sandboxId)}`),
+      (answer) => items(answer).every(({ start_status: status }) => status === 'READY'),
+    );
+
+    const list = async (query: string) => ask('GET', '/api/v1/app-conversations', `/api/v1/app-conversations?${query}`);
+    const ids = (answer: Answer) => items(answer).map((one) => String(one['id']));
+    expect(ids(await list(`sort_order=CREATED_AT&sandbox_id__eq=${String(sandboxId)}`))).toEqual(made);
+    expect(ids(await list(`sandbox_id__eq=${String(sandboxId)}`))).toEqual(made.toReversed());
+    for (const order of ['UPDATED_AT', 'UPDATED_AT_DESC']) {
+      const updated = items(await list(`sort_order=${order}&sandbox_id__eq=${String(sandboxId)}`)).map((one) => String(one['updated_at']));
+      expect(updated).toEqual(order === 'UPDATED_AT' ? updated.toSorted() : updated.toSorted().toReversed());
+    }
+    expect(ids(await list(`title__contains=${encodeURIComponent('NUMBER 3 OF 100%_')}`))).toEqual([made[3]]);
+    expect(ids(await list(`ids=${made[1]}&ids=${made[2]}&ids=none`))).toEqual([made[2], made[1]]);
+    const fourth = items(await list(`ids=${made[4]}`))[0];
+    const time = encodeURIComponent(String(fourth?.['created_at']));
+    expect(ids(await list(`created_at__gte=${time}&sort_order=CREATED_AT&sandbox_id__eq=${String(sandboxId)}`))[0]).toBe(made[4]);
+    expect(ids(await list(`created_at__lt=${time}&sandbox_id__eq=${String(sandboxId)}`))[0]).toBe(made[3]);
+
+    const seen: string[] = [];
+    let gone = '';
+    for (let page: string | null = ''; page !== null; ) {
+      const answer: Answer = await list(`limit=2&sandbox_id__eq=${String(sandboxId)}${page === '' ? '' : `&page_id=${page}`}`);
+      seen.push(...ids(answer));
+      page = object(answer)['next_page_id'] as string | null;
+      if (seen.length === 2) {
+        await make('Newer');
+        gone = seen[0] ?? '';
+        await ask('DELETE', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${gone}`);
+      }
+    }
+    expect(seen).toEqual(made.toReversed());
+    expect(gone).toBe(made[6]);
+    await ask('DELETE', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(sandboxId)}`);
+    expect(items(await list(`ids=${made[0]}`))).toMatchObject([{ sandbox_status: 'MISSING', start_status: 'READY' }]);
+  });
+
+  test('a request that is made twice under one idempotency key is made once', async () => {
+    const headers = { 'Idempotency-Key': 'only-once' };
+    const first = await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', {}, headers);
+    const again = await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', {}, headers);
+    expect([again.status, object(again)['id']]).toEqual([201, object(first)['id']]);
+    expect((await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', { sandbox_spec_id: 'workspace' }, headers)).status).toBe(409);
+    await ask('DELETE', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(object(first)['id'])}`);
+  });
+});
+
+test('the document is the one that the design fixes, and no operation of it was left out above', () => {
+  expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '0.53.0' } });
+  expect(document.security).toBeUndefined();
+  expect(document.components.securitySchemes).toEqual({ APIKeyHeader: expect.objectContaining({ type: 'apiKey', in: 'header', name: 'X-Session-API-Key' }) });
+  expect(document.servers.map(({ url }) => url)).toEqual([server.url, 'http://127.0.0.1:3000']);
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, path, operation })));
+  expect(operations.map(({ name }) => name).toSorted()).toEqual([...succeeded].toSorted());
+  expect(operations.find(({ path }) => path.endsWith('/microagents'))?.operation.operationId).toBe(
+    'get_repository_microagents_api_user_repository__repository_name__microagents_get',
+  );
+  const open = new Set(['/health', '/ready', '/openapi.json', '/docs']);
+  for (const { path, operation, name } of operations) {
+    expect(operation.security, name).toEqual(open.has(path) ? undefined : [{ APIKeyHeader: [] }]);
+  }
+});
