@@ -41,7 +41,9 @@ function alive(
   freezing: boolean,
   detail: string | null,
 ): SandboxFact {
-  const held = !freezing && processes.length > 0 && processes.every((process) => process.held);
+  // A member that waits in the kernel for one that is held is held as well.
+  const held =
+    !freezing && processes.some((process) => process.held) && processes.every((process) => process.held || process.uninterruptible);
   const exposedUrls: ExposedUrl[] = plan.ports.map(({ name, port, hostPort }) => ({
     name,
     url: `http://127.0.0.1:${hostPort}`,

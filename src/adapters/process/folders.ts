@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode } from './file-errors.ts';
+import { errorCode, unavailable } from './file-errors.ts';
 import { isSandboxId, sandboxLayout, type Layout } from './layout.ts';
 
 /** Makes the folder of the runtime, which only its owner can enter. Idempotent. */
@@ -10,6 +10,14 @@ export async function makeRoot({ root, trash, ports }: Layout): Promise<void> {
   await chmod(root, 0o700);
   await mkdir(trash, { recursive: true });
   await mkdir(ports, { recursive: true });
+}
+
+/**
+ * Rejects where the runtime's folder is not the one that was made: a disk that is not mounted must not look like one
+ * whose sandboxes are gone.
+ */
+export async function demandRoot({ trash }: Layout): Promise<void> {
+  if (!(await lstat(trash)).isDirectory()) throw unavailable('its data folder is not what it was');
 }
 
 /** Makes the folder of a sandbox: whole, or not at all. Idempotent. */

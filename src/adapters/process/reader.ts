@@ -1,6 +1,6 @@
 import type { SandboxFact } from '../../domain/sandbox-fact.ts';
 import { factOf } from './facts.ts';
-import { sandboxIds } from './folders.ts';
+import { demandRoot, sandboxIds } from './folders.ts';
 import type { Layout } from './layout.ts';
 import type { ProcessTable } from './process-table.ts';
 import { readLastLaunch, type Claim, type LaunchRecord } from './records.ts';
@@ -34,8 +34,13 @@ export function createReader(layout: Layout, table: ProcessTable): Reader {
     return { fact, record, live: liveLaunch(fact, record) };
   };
   return {
-    read: async (id) => sight(id, await readLastLaunch(layout.sandbox(id).launches), table),
+    async read(id) {
+      const record = await readLastLaunch(layout.sandbox(id).launches);
+      if (record === 'absent') await demandRoot(layout);
+      return sight(id, record, table);
+    },
     async readAll() {
+      await demandRoot(layout);
       const ids = await sandboxIds(layout);
       const records = await inBatches(ids, async (id) => ({ id, record: await readLastLaunch(layout.sandbox(id).launches) }));
       // Taken after the records were read, so that every leader that they name had begun.

@@ -1,7 +1,7 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { SandboxLimits } from '../../domain/limits.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import { newSandbox, type PauseKind, type Sandbox, type SandboxStatus } from '../../domain/sandbox.ts';
+import { newSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
 import { markDeleted, move } from '../../domain/sandbox-lifecycle.ts';
 import type { Claim } from '../../ports/claim.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -143,12 +143,16 @@ export class Sandboxes {
   }
 
   /** Drives the sandbox to rest and answers with what became of it; with the failure where it did not get there. */
-  async #settled(ownerId: string, id: string, wanted: SandboxStatus): Promise<Sandbox> {
+  async #settled(ownerId: string, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
     const { clock, answerWithinMs, driver } = this.#parts;
     const settled = await within(clock, answerWithinMs, driver.settle(id));
     const sandbox = await this.get(ownerId, id);
-    if (sandbox.status !== wanted && settled?.failure != null) throw settled.failure;
-    return sandbox;
+    const { status } = sandbox;
+    if (status === wanted) return sandbox;
+    if (settled?.failure != null) throw settled.failure;
+    // Otherwise it is on the way still, or got there and was moved on by somebody else.
+    if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
+    throw new Failure(wanted === 'PAUSED' ? 'sandbox_not_running' : 'sandbox_not_paused', { id, status });
   }
 }
 

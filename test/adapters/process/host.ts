@@ -94,3 +94,6 @@ export function kill(pid: number): void {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
+
+/** The states of a process that is held: D is a parent that waits, inside the kernel, for a child that is. */
+export const heldState = /^[TDZ]$/;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { SandboxLaunch, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../contracts/sandbox-runtime-harness.ts';
-import { createHost, isAlive, stateOf, type Host } from './host.ts';
+import { createHost, heldState, isAlive, stateOf, type Host } from './host.ts';
 import { launchOf, programs, shell } from './programs.ts';
 import { startAndLeave } from './start-and-leave.ts';
 
@@ -30,9 +30,6 @@ async function pidIn(id: string, file: string): Promise<number> {
 }
 
 const daemon = (pidFile: string): string => `sh -c 'echo $$ > ${pidFile}; while :; do sleep 0.01; done'`;
-
-/** D is a parent that waits, inside the kernel, for a child that is held. */
-const heldState = /^[TDZ]$/;
 
 /** Ways to leave the leader's group and session. */
 const escapes = {
@@ -67,14 +64,15 @@ describe.each(Object.entries(escapes))('%s', (_, script) => {
 describe('a sandbox that forks all the time', () => {
   // Each generation forks the next one and ends; a bounded number of them at a time.
   const restless = `
-    chain() { sh -c '[ -e stop ] || { sh chain.sh & }; exit'; }
     echo '[ -e stop ] && exit; sleep 0.001; sh chain.sh & exit' > chain.sh
     for n in 1 2 3 4; do sh chain.sh & done
     for n in 1 2 3 4; do (while [ ! -e stop ]; do sleep 0.001 & wait; done) & done
+    : > begun
     while :; do : | cat | cat; done`;
 
   test('is held whole, and killed whole', { timeout: 60_000 }, async () => {
     const launch = await start(restless);
+    await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
     for (let times = 0; times < 15; times += 1) {
       assert.equal((await runtime.freeze(launch.id)).state, 'frozen');
       const held = await host.processes(launch.id);
@@ -91,6 +89,7 @@ describe('a sandbox that forks all the time', () => {
   test('is stopped whole, while it is frozen too', { timeout: 60_000 }, async () => {
     for (const first of ['freeze', 'inspect'] as const) {
       const launch = await start(restless);
+      await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
       await runtime[first](launch.id);
       assert.equal((await runtime.stop(launch.id)).state, 'stopped');
       assert.deepEqual(await host.processes(launch.id), []);
