@@ -20,6 +20,8 @@ export interface Server {
   readonly url: string;
   readonly dataDir: string;
   readonly process: ChildProcess;
+  /** Its exit code, when it has ended. */
+  readonly exited: Promise<number | null>;
   /** What it wrote so far. */
   output(): { readonly stdout: string; readonly stderr: string };
   /** SIGTERM, and the exit code that follows. */
@@ -62,6 +64,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     url,
     dataDir,
     process: child,
+    exited: exited.then(([code]) => code),
     output: () => ({ ...output }),
     async stop() {
       child.kill('SIGTERM');
