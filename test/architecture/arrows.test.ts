@@ -26,6 +26,8 @@ describe('the arrows of the house', () => {
     ['application/a.ts', `export type A = import('../composition/options.ts').SkepOptions;`],
     ['adapters/sqlite/a.ts', `import { b } from '../memory/index.ts';`],
     ['adapters/sqlite/a.ts', `import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';`],
+    ['adapters/toolkit/a.ts', `import { b } from '../memory/index.ts';`],
+    ['adapters/toolkit/a.ts', `import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';`],
     ['adapters/express/a.ts', `import { Container } from 'inversify';`],
     ['adapters/express/a.ts', `import { createSkep } from '../../composition/index.ts';`],
     ['elsewhere/a.ts', `import { x } from '../domain/failure.ts';`],
@@ -36,6 +38,7 @@ describe('the arrows of the house', () => {
   test.each([
     ['adapters/express/a.ts', `import type { Skep } from '../../application/skep.ts';`],
     ['adapters/sqlite/a.ts', `import { DatabaseSync } from 'node:sqlite'; import './b.ts';`],
+    ['adapters/github/a.ts', `import { createFlights } from '../toolkit/flights.ts';`],
     ['composition/a.ts', `import 'reflect-metadata'; import '../adapters/sqlite/index.ts';`],
   ])('what is allowed in %s is let pass: %s', (path, text) => {
     expect(leaksIn([{ path, text }])).toEqual([]);

@@ -21,6 +21,9 @@ const mayImport: Readonly<Record<Layer, readonly Layer[]>> = {
   composition: ['domain', 'ports', 'application', 'adapters', 'composition'],
 };
 
+/** What several adapters need and no port is about; it is no adapter, and knows none. */
+const toolkit = 'toolkit';
+
 /** Adapters through which somebody drives the application. */
 const drivingAdapters: ReadonlySet<string> = new Set(['express']);
 
@@ -66,7 +69,8 @@ function broken(path: string, specifier: string): string | null {
   if (!mayImport[layer].includes(targetLayer)) return `${layer} may not import ${targetLayer}`;
   if (layer !== 'adapters') return null;
   if (targetLayer === 'application' && !drivingAdapters.has(folder)) return `the adapter ${folder} is not a driving one`;
-  return targetLayer === 'adapters' && targetFolder !== folder ? `the adapter ${folder} may not import the adapter ${targetFolder}` : null;
+  const foreign = targetLayer === 'adapters' && targetFolder !== folder && targetFolder !== toolkit;
+  return foreign ? `the adapter ${folder} may not import the adapter ${targetFolder}` : null;
 }
 
 function brokenPackage(layer: Layer, specifier: string): string | null {

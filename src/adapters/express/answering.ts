@@ -1,7 +1,6 @@
-import type { Request, RequestHandler, Response } from 'express';
 import { Failure, isFailure, type AnyFailure, type FailureCode } from '../../domain/failure.ts';
 import type { Deployment } from './deployment.ts';
-import { Exchange } from './exchange.ts';
+import { Exchange, type Incoming, type Outgoing } from './exchange.ts';
 import type { Operation, Reply } from './operation.ts';
 import type { Answer } from './response/answer.ts';
 import { isListed } from './response/failure-table.ts';
@@ -11,10 +10,13 @@ import { clientOf } from './guards/address.ts';
 
 const json = 'application/json; charset=utf-8';
 
-/** Answers the requests of a route: with what its operation replies, or with the failure in the way. */
-export function answering(deployment: Deployment, operation: Operation): RequestHandler {
-  return (request, response) => {
-    void serve(new Exchange(deployment, request, response, operation), async (exchange) => {
+/** Answers requests; the mount is the path that was taken off theirs. */
+export type Handler = (request: Incoming, response: Outgoing, mount: string) => void;
+
+/** Answers requests for an operation: with what it replies, or with the failure in the way. */
+export function answering(deployment: Deployment, operation: Operation): Handler {
+  return (request, response, mount) => {
+    void serve(new Exchange(deployment, operation, request, response, mount), async (exchange) => {
       if (operation.needsKey) await admit(exchange);
       if (operation.changes !== undefined && exchange.principal.access === 'read') {
         throw new Failure('forbidden', { action: operation.changes });
@@ -24,23 +26,14 @@ export function answering(deployment: Deployment, operation: Operation): Request
   };
 }
 
-/** Answers with the failure; whoever has no key where one is needed does not learn that much. */
-export function refusing(deployment: Deployment, failure: Failure, needsKey: boolean): RequestHandler {
-  return (request, response) => refuse(deployment, request, response, failure, needsKey);
-}
-
-/** Answers a single request with the failure. */
-export function refuse(
-  deployment: Deployment,
-  request: Request,
-  response: Response,
-  failure: Failure,
-  needsKey: boolean,
-): void {
-  void serve(new Exchange(deployment, request, response, null), async (exchange) => {
-    if (needsKey) await admit(exchange);
-    throw failure;
-  });
+/** Answers requests with the failure; whoever has no key where one is needed does not learn that much. */
+export function refusing(deployment: Deployment, failure: Failure, needsKey: boolean): Handler {
+  return (request, response, mount) => {
+    void serve(new Exchange(deployment, null, request, response, mount), async (exchange) => {
+      if (needsKey) await admit(exchange);
+      throw failure;
+    });
+  };
 }
 
 async function serve(exchange: Exchange, work: (exchange: Exchange) => Promise<Answer>): Promise<void> {
@@ -87,12 +80,12 @@ function isServers(code: FailureCode): boolean {
 }
 
 function log(exchange: Exchange, status: number, sent: boolean, failure: AnyFailure | null): void {
-  const { request, target, operation, caller, requestId, startedAt } = exchange;
+  const { request, path, operation, caller, requestId, startedAt } = exchange;
   const fields = {
     request_id: requestId,
     method: request.method,
     route: operation?.path ?? null,
-    path: target.path.length > 200 ? `${target.path.slice(0, 200)}...` : target.path,
+    path: path.length > 200 ? `${path.slice(0, 200)}...` : path,
     status,
     ms: Math.round((performance.now() - startedAt) * 100) / 100,
     key_name: caller?.keyName ?? null,

@@ -28,8 +28,10 @@ export interface Call {
   readonly skep: Skep;
   /** Who makes it. Throws in an operation that needs no key. */
   readonly principal: Principal;
-  /** The path and the query as they were sent. */
-  readonly target: { readonly path: string; readonly query: string };
+  /** As it was sent, without the mount path. */
+  readonly path: string;
+  /** As it was sent, without the question mark. */
+  readonly query: string;
   readonly request: BodyCarrier;
   readonly bodyLimitBytes: number;
   /** Where the router is mounted: `/agents`; empty at the root. */
@@ -116,22 +118,18 @@ export function operation<
   B extends z.ZodType,
   R extends z.ZodType,
 >(declaration: Declaration<P, Q, H, B, R>): Operation {
-  const { params, query, headers, body, handle, ...described } = declaration;
-  const readParams = pathReader(declaration.path, params);
-  const readQuery = queryReader(query);
-  const readHeaders = headerReader(headers);
-  const readBody = bodyReader(body);
+  const { handle, ...described } = declaration;
+  const readParams = pathReader(declaration.path, declaration.params);
+  const readQuery = queryReader(declaration.query);
+  const readHeaders = headerReader(declaration.headers);
+  const readBody = bodyReader(declaration.body);
   return {
     ...described,
-    params,
-    query,
-    headers,
-    body,
     run: async (call) => {
-      const { target, request, bodyLimitBytes } = call;
+      const { path, query, request, bodyLimitBytes } = call;
       const input = {
-        params: readParams(target.path),
-        query: readQuery(target.query),
+        params: readParams(path),
+        query: readQuery(query),
         headers: readHeaders(request.headers),
         body: await readBody(request, bodyLimitBytes),
       };

@@ -21,8 +21,6 @@ export interface HttpServerOptions extends RouterOptions {
   readonly host?: string;
   /** 3000 unless given; 0 is any free one. */
   readonly port?: number;
-  /** What Express is told about the proxies in front (`trust proxy`); none unless given. */
-  readonly trustProxy?: boolean | number | string;
   /** Largest head of a request, in bytes; 16 KiB unless given. */
   readonly maxHeaderBytes?: number;
   /** From the connection or the end of the last request to the end of the head; 10,000 unless given. */

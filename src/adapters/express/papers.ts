@@ -27,9 +27,9 @@ export class Papers {
     return { ...this.#at(mount).document };
   }
 
-  docs(mount: string): { readonly html: string; readonly policy: string } {
+  docs(mount: string, link: (path: string) => string): { readonly html: string; readonly policy: string } {
     const kept = this.#at(mount);
-    kept.html ??= docsPage(kept.document, mount);
+    kept.html ??= docsPage(kept.document, link('/openapi.json'));
     return { html: kept.html, policy: contentSecurityPolicy };
   }
 

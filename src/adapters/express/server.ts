@@ -1,15 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import express, { type Express } from 'express';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
-import { refuse } from './answering.ts';
+import { refusing } from './answering.ts';
 import { Connections } from './connections.ts';
-import { deploymentOf, type Deployment } from './deployment.ts';
+import { deploymentOf } from './deployment.ts';
+import { Dispatcher } from './dispatcher.ts';
 import { settingsOf, type HttpServerOptions } from './options.ts';
-import { originForm } from './request/path.ts';
-import { routerOf } from './router.ts';
+import { operations } from './routes/index.ts';
 
 export interface HttpServer {
   /** Where it listens: `http://127.0.0.1:3000`. */
@@ -27,7 +26,7 @@ const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
 /** Serves the HTTP interface on an address of its own. Rejects with the system's error where it can't listen there. */
 export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
-  const { host = '127.0.0.1', drainMs = 10_000, trustProxy = false } = options;
+  const { host = '127.0.0.1', drainMs = 10_000 } = options;
   const server = createServer(limitsOf(options));
   server.timeout = options.writeTimeoutMs ?? 30_000;
   const connections = new Connections(server);
@@ -39,27 +38,16 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
 
   // No connection is looked at before this turn of the event loop ends.
   const deployment = deploymentOf(skep, settingsOf({ publicUrl: url, ...options }));
-  const app = applicationOf(deployment, connections, trustProxy);
+  const { dispatch } = new Dispatcher(deployment, operations);
+  const refuse = refusing(deployment, shuttingDown, false);
   server.on('request', (request, response) => {
-    request.url = originForm(request.url ?? '/');
     connections.follow(request, response);
-    app(request, response);
+    if (connections.draining) refuse(request, response, '');
+    else dispatch(request, response, '');
   });
 
   let closing: Promise<void> | null = null;
   return { url, port, close: () => (closing ??= connections.drain(drainMs)) };
-}
-
-function applicationOf(deployment: Deployment, connections: Connections, trustProxy: boolean | number | string): Express {
-  const app = express();
-  app.disable('x-powered-by');
-  app.set('trust proxy', trustProxy);
-  app.use((request, response, next) => {
-    if (connections.draining) refuse(deployment, request, response, shuttingDown, false);
-    else next();
-  });
-  app.use(routerOf(deployment));
-  return app;
 }
 
 function limitsOf(options: HttpServerOptions) {

@@ -6,7 +6,7 @@ import { locate } from './locate.ts';
 import { resolveOptions, type LocalGitOptions } from './options.ts';
 import { readShallow } from './shallow.ts';
 import { createSnapshots } from './snapshots.ts';
-import { raceSignal, startTimeLimit } from './time-limit.ts';
+import { raceSignal, realTimers, startTimeLimit } from '../toolkit/time-limit.ts';
 
 /**
  * Serves the repositories below a folder, with the plumbing of the git program. A repository is hostile input: its
@@ -22,7 +22,7 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
     signal: AbortSignal | undefined,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const limit = startTimeLimit(timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]);
+    const limit = startTimeLimit(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]);
     try {
       limit.signal.throwIfAborted();
       return await raceSignal(work(limit.signal), limit.signal);

@@ -1,11 +1,11 @@
 import { timedOut } from './failures.ts';
-import { createFlights } from './flights.ts';
+import { createFlights } from '../toolkit/flights.ts';
 import type { ResolvedOptions } from './options.ts';
 import { createSlots } from './slots.ts';
 import type { Snapshot } from './snapshot.ts';
 import { createSnapshotCache } from './snapshot-cache.ts';
 import { readSnapshot, type SnapshotRequest } from './snapshot-reader.ts';
-import { startTimeLimit } from './time-limit.ts';
+import { realTimers, startTimeLimit } from '../toolkit/time-limit.ts';
 
 /** What directories hold, remembered for as long as it is true. */
 export interface Snapshots {
@@ -22,7 +22,7 @@ export function createSnapshots(options: ResolvedOptions, closing: AbortSignal):
 
   /** Settles when its git processes are gone; the callers don't wait for that. */
   async function read(key: string, request: SnapshotRequest, nobodyLeft: AbortSignal): Promise<Snapshot> {
-    const limit = startTimeLimit(timeoutMs, () => timedOut(timeoutMs), [nobodyLeft, closing]);
+    const limit = startTimeLimit(realTimers, timeoutMs, () => timedOut(timeoutMs), [nobodyLeft, closing]);
     try {
       return await slots.use(request.repository.commonDir, limit.signal, async () => {
         const earlier = cache.get(key);

@@ -94,4 +94,20 @@ export const migrations: readonly string[] = [
     first_seen INTEGER NOT NULL
   ) STRICT;
   `,
+  // The size is kept, since to add it up at each write would read the whole table.
+  `
+  CREATE TABLE knowledge (
+    id INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    UNIQUE (scope, key)
+  ) STRICT;
+  CREATE INDEX knowledge_by_use ON knowledge (used_at, id, bytes);
+
+  CREATE TABLE knowledge_size (bytes INTEGER NOT NULL) STRICT;
+  INSERT INTO knowledge_size VALUES (0);
+  `,
 ];

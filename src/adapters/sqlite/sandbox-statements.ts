@@ -94,12 +94,9 @@ function page(p: SearchValues, byStatus: boolean, bySpec: boolean) {
     .limit(p.limit);
 }
 
-/** One pair for each set of filters: what tells the records of the page apart, and the records themselves. */
+/** One for each set of filters. */
 function search(byStatus: boolean, bySpec: boolean) {
-  return {
-    marks: statement((p: SearchValues) => page(p, byStatus, bySpec).select(['seq', 'generation', 'last_active_at'])),
-    records: statement((p: SearchValues) => page(p, byStatus, bySpec).select(['seq', ...sandboxColumns])),
-  };
+  return statement((p: SearchValues) => page(p, byStatus, bySpec).select(sandboxColumns));
 }
 
 export const searchSandboxes = {

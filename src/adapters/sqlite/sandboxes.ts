@@ -1,12 +1,12 @@
 import { limitReached, type LimitReached, type SandboxLimits } from '../../domain/limits.ts';
-import { pageOf, type PageRequest } from '../../domain/page.ts';
+import { pageOf, type Page, type PageRequest } from '../../domain/page.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import { claimed, forgetClaims, keepClaim } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { afterAll } from './lists.ts';
+import { createPageMemory } from './page-memory.ts';
 import { purgeInBatches } from './purge.ts';
-import { createSandboxMemory } from './sandbox-memory.ts';
 import { rowOfSandbox, sandboxOf } from './sandbox-row.ts';
 import {
   countRunning,
@@ -24,7 +24,7 @@ import {
 } from './sandbox-statements.ts';
 
 export function createSandboxes(connection: Connection): SandboxStore {
-  const memory = createSandboxMemory();
+  const remembered = createPageMemory<Page<Sandbox>>(connection);
 
   function room(ownerId: string, limits: SandboxLimits): LimitReached | null {
     const { runningPerOwner, running } = limits;
@@ -75,10 +75,11 @@ export function createSandboxes(connection: Connection): SandboxStore {
     findMany: async (ids) => connection.all(findSandboxes, { ids: JSON.stringify(ids) }).map(sandboxOf),
 
     search: async (ownerId, filter, page) => {
-      const { marks, records } = searchSandboxes[shapeOf(filter)];
       const values = searchValues(ownerId, filter, page);
-      const rows = memory.recall(connection.all(marks, values)) ?? memory.remember(connection.all(records, values));
-      return pageOf(rows, page.limit, ({ createdAt, id }) => ({ value: createdAt, id }));
+      return remembered(JSON.stringify([filter, values]), () => {
+        const rows = connection.all(searchSandboxes[shapeOf(filter)], values);
+        return pageOf(rows.map(sandboxOf), page.limit, ({ createdAt, id }) => ({ value: createdAt, id }));
+      });
     },
 
     scan: async (afterId, limit) => connection.all(scanSandboxes, { after: afterId ?? '', limit }).map(sandboxOf),

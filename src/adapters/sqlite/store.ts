@@ -1,10 +1,12 @@
 import type { CheckResult } from '../../ports/check.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import type { Connection } from './connection.ts';
 import { createConversations } from './conversations.ts';
 import { type DataFolder, prepareDataFolder } from './data-folder.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
+import { createKnowledge, type KnowledgeOptions } from './knowledge.ts';
 import { migrations } from './migrations.ts';
 import { openAndMigrate, openCurrent, schemaVersionOf } from './open-database.ts';
 import { isStoreRefused, StoreRefused } from './refusal.ts';
@@ -22,6 +24,10 @@ export interface SqliteStoreOptions {
   readonly exclusive?: boolean;
   /** How long a write waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs?: number;
+  /** How much knowledge is kept, in bytes. */
+  readonly knowledgeBytes?: number;
+  /** Tells how long knowledge was not used. */
+  readonly clock?: Pick<Clock, 'now'>;
 }
 
 /**
@@ -29,25 +35,26 @@ export interface SqliteStoreOptions {
  * or is open in another process, was written by a newer version, or is damaged; it is left unchanged then.
  */
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { dataDir, exclusive = true, busyTimeoutMs = 5000 } = options;
+  const { dataDir, exclusive = true, busyTimeoutMs = 5000, knowledgeBytes = 64 * 1024 * 1024, clock = { now: () => Date.now() } } = options;
   const folder = prepareDataFolder(dataDir);
-  return exclusive ? openAsServer(folder, busyTimeoutMs) : openAsVisitor(folder, busyTimeoutMs);
+  const knowledge = { maxBytes: knowledgeBytes, now: () => clock.now() };
+  return exclusive ? openAsServer(folder, busyTimeoutMs, knowledge) : openAsVisitor(folder, busyTimeoutMs, knowledge);
 }
 
-function openAsServer(folder: DataFolder, busyTimeoutMs: number): Store {
+function openAsServer(folder: DataFolder, busyTimeoutMs: number, knowledge: KnowledgeOptions): Store {
   const lock = lockFolder(folder);
   try {
     schemaVersionOf(folder);
-    return storeOf(openAndMigrate(folder, busyTimeoutMs), lock);
+    return storeOf(openAndMigrate(folder, busyTimeoutMs), lock, knowledge);
   } catch (error) {
     lock.release();
     throw error;
   }
 }
 
-function openAsVisitor(folder: DataFolder, busyTimeoutMs: number): Store {
+function openAsVisitor(folder: DataFolder, busyTimeoutMs: number, knowledge: KnowledgeOptions): Store {
   if (schemaVersionOf(folder) < migrations.length) bringUpToDate(folder, busyTimeoutMs);
-  return storeOf(openCurrent(folder, busyTimeoutMs), null);
+  return storeOf(openCurrent(folder, busyTimeoutMs), null, knowledge);
 }
 
 function bringUpToDate(folder: DataFolder, busyTimeoutMs: number): void {
@@ -72,13 +79,14 @@ function lockForMigration(folder: DataFolder): FolderLock {
   }
 }
 
-function storeOf(connection: Connection, lock: FolderLock | null): Store {
+function storeOf(connection: Connection, lock: FolderLock | null, knowledge: KnowledgeOptions): Store {
   return {
     name: 'sqlite',
     sandboxes: createSandboxes(connection),
     conversations: createConversations(connection),
     apiKeys: createApiKeyStore(connection),
     specs: createSpecs(connection),
+    knowledge: createKnowledge(connection, knowledge),
     check: async () => check(connection),
     close: async () => {
       try {

@@ -7,6 +7,8 @@ export interface Tables {
   readonly claims: ClaimRow;
   readonly api_keys: ApiKeyRow;
   readonly specs: SpecRow;
+  readonly knowledge: KnowledgeRow & { id: Generated<number> };
+  readonly knowledge_size: { bytes: number };
 }
 
 export interface SandboxRow {
@@ -75,4 +77,12 @@ export interface SpecRow {
   id: string;
   fingerprint: string;
   first_seen: number;
+}
+
+export interface KnowledgeRow {
+  scope: string;
+  key: string;
+  value: string;
+  bytes: number;
+  used_at: number;
 }

@@ -81,7 +81,8 @@ test('a Skep that is killed at any moment loses no sandbox, and nothing runs unk
       const isStopping = before === 'running' && state === 'stopped' && stops(id);
       if (!isStopping) assert.equal(state, before === 'absent' || before === 'created' ? 'running' : before);
       const runs = await host.readFile(id, 'runs');
-      assert.ok(runs === null || runs === 'run\n', `${id} ran too often`);
+      // The file is there before the line in it is.
+      assert.ok(runs === null || 'run\n'.startsWith(runs), `${id} ran too often`);
       if (before === 'frozen') assert.equal((await runtime.resume(launch, never)).state, 'running');
       await runtime.freeze(id);
       await runtime.remove(id);

@@ -30,7 +30,7 @@ describe('the plan of a statement', () => {
     ['bySpec', 'sandboxes_by_spec (owner_id=? AND spec_id=?'],
     ['byBoth', 'sandboxes_by_spec_and_status (owner_id=? AND spec_id=? AND status=?'],
   ] as const)('sandboxes: %s begins in the index where the page begins', (shape, index) => {
-    const plan = planOf(searchSandboxes[shape].records.sql);
+    const plan = planOf(searchSandboxes[shape].sql);
     expect(plan).toContain(`${index} AND (created_at,id)<(?,?))`);
     expect(plan).not.toContain('TEMP B-TREE');
   });

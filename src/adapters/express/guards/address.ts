@@ -1,7 +1,7 @@
-import type { Request } from 'express';
+import type { Incoming } from '../exchange.ts';
 
 /** The client that limits count: an IPv4 address, or the /64 network of an IPv6 one, which one client owns as a whole. */
-export function clientOf(request: Request): string {
+export function clientOf(request: Incoming): string {
   // Outside of an Express application there is no `ip`.
   const address = request.ip ?? request.socket.remoteAddress ?? 'unknown';
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

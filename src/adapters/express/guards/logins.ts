@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import type { Request } from 'express';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { Principal } from '../../../domain/principal.ts';
 import type { Auth } from '../../../ports/auth.ts';
+import type { Incoming } from '../exchange.ts';
 import { headerOf } from '../request/headers.ts';
 import { clientOf } from './address.ts';
 
@@ -30,7 +30,7 @@ export class Logins {
   }
 
   /** Failures: `unauthorized`, `rate_limited`, those of the port. */
-  async authenticate(request: Request): Promise<Principal> {
+  async authenticate(request: Incoming): Promise<Principal> {
     const key = headerOf(request.headers, 'x-session-api-key');
     if (key === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', key);
@@ -47,13 +47,13 @@ export class Logins {
     }
   }
 
-  async #refuseBlocked(request: Request, digest: string): Promise<void> {
+  async #refuseBlocked(request: Incoming, digest: string): Promise<void> {
     if (this.#proven.has(digest)) return;
     const failures = await this.#failures.get(clientOf(request));
     if (failures !== null && failures.consumedPoints >= this.#perMinute) throw tooMany(failures.msBeforeNext);
   }
 
-  async #count(request: Request): Promise<void> {
+  async #count(request: Incoming): Promise<void> {
     this.#quietFrom = performance.now() + windowSeconds * 1000;
     try {
       await this.#failures.consume(clientOf(request));

@@ -8,8 +8,7 @@ const placeholder = /\{(\w+)\}/g;
 const spanning = new Set(['repository_name']);
 
 /**
- * A regular expression for the path template of an operation, matched against the path as it was sent. Nothing is
- * captured under Express's eyes, which would decode it and answer a mistake in its own way. What stands in a
+ * A regular expression for the path template of an operation, matched against the path as it was sent. What stands in a
  * placeholder is judged by the operation, so that a malformed name is told apart from an unknown route.
  */
 export function pathPattern(template: string): RegExp {
@@ -28,26 +27,27 @@ export function pathReader<T extends z.ZodObject>(template: string, schema: T): 
   };
 }
 
-const plainTarget = /^\/[!"$-~]*$/;
+const plainTarget = /^\/[^#]*$/;
 
-/**
- * The target of a request as a path with a query, whatever form it was sent in: without scheme, authority and fragment,
- * and with raw bytes beyond ASCII percent-encoded.
- */
+/** The target of a request as a path with a query, whatever form it was sent in: without scheme, authority and fragment. */
 export function originForm(target: string): string {
   if (plainTarget.test(target)) return target;
   return target
     .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
     .replace(/#.*$/s, '')
-    .replace(/[^!-~]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
     .replace(/^(?=\?|$)/, '/');
 }
 
-/** The path and the query of a target, as they were sent. */
-export function splitTarget(target: string): { readonly path: string; readonly query: string } {
-  const url = originForm(target);
-  const question = url.indexOf('?');
-  return question === -1 ? { path: url, query: '' } : { path: url.slice(0, question), query: url.slice(question + 1) };
+/** The path of a target in its origin form. */
+export function pathOf(target: string): string {
+  const question = target.indexOf('?');
+  return question === -1 ? target : target.slice(0, question);
+}
+
+/** The query of a target in its origin form, without its question mark. */
+export function queryOf(target: string): string {
+  const question = target.indexOf('?');
+  return question === -1 ? '' : target.slice(question + 1);
 }
 
 function compiled(template: string, valueOf: (name: string) => string): RegExp {

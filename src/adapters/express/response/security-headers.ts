@@ -9,10 +9,13 @@ export const securityHeaders = headersSetBy(
     xFrameOptions: { action: 'deny' },
     // Whoever terminates TLS decides on this one, for the whole host.
     strictTransportSecurity: false,
+    // The rest is about pages in browsers of long ago, or about pages at all.
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
     xDownloadOptions: false,
     xDnsPrefetchControl: false,
+    xPermittedCrossDomainPolicies: false,
     xXssProtection: false,
-    originAgentCluster: false,
   }),
 );
 

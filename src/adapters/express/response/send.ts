@@ -16,6 +16,7 @@ export function send({ response, requestId }: Exchange, { status, body, media, h
     response.end();
   } else {
     response.setHeader('Content-Type', media);
+    response.setHeader('Content-Length', Buffer.byteLength(body));
     response.end(body);
   }
   return true;

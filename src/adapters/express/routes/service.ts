@@ -40,8 +40,8 @@ export const serviceOperations = [
     operationId: 'docs',
     summary: 'Read this description',
     success: { status: 200, description: 'A page for people.', schema: z.string(), media: 'text/html; charset=utf-8' },
-    handle: ({ papers, mount }) => {
-      const { html, policy } = papers.docs(mount);
+    handle: ({ papers, mount, link }) => {
+      const { html, policy } = papers.docs(mount, link);
       return { value: html, headers: { 'Content-Security-Policy': policy } };
     },
   }),

@@ -42,7 +42,7 @@ export const specId = z
   .min(1)
   .max(255)
   .refine(isStorable, 'must be text without NUL and lone surrogates')
-  .meta({ description: 'The id of a sandbox spec.', example: 'node' });
+  .meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
 
 /** Text that every store keeps as it is: well-formed Unicode without NUL. */
 export function isStorable(text: string): boolean {

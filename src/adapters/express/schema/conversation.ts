@@ -45,8 +45,14 @@ export const conversationStartBody = z
     title: text(maxTitle).nullable().default(null),
     sandbox_id: resourceId.nullable().default(null).meta({ description: 'Use this sandbox; otherwise one is started.' }),
     sandbox_spec_id: specId.nullable().default(null).meta({ description: 'Start the sandbox from this spec; otherwise from the default one.' }),
-    selected_repository: repositoryName.nullable().default(null),
-    selected_branch: z.string().max(255).regex(branchName, 'must be a branch name that git takes').nullable().default(null),
+    selected_repository: repositoryName.nullable().default(null).meta({ description: 'The repository to work on, which must exist; named as in the path of its microagents.' }),
+    selected_branch: z
+      .string()
+      .max(255)
+      .regex(branchName, 'must be a branch name that git takes')
+      .nullable()
+      .default(null)
+      .meta({ description: 'A branch of that repository.' }),
     initial_message: message.nullable().default(null),
   })
   .superRefine((body, context) => {
@@ -57,7 +63,10 @@ export const conversationStartBody = z
       context.addIssue({ code: 'custom', path: ['selected_branch'], message: 'needs selected_repository' });
     }
   })
-  .meta({ id: 'AppConversationStartRequest' });
+  .meta({
+    id: 'AppConversationStartRequest',
+    example: { title: 'Mend the build', initial_message: { content: [{ type: 'text', text: 'Find out why the build is red.' }] } },
+  });
 
 export const conversationListQuery = z.object({
   ...pageQuery,

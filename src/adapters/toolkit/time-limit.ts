@@ -1,3 +1,15 @@
+import type { Clock } from '../../ports/clock.ts';
+
+type Timers = Pick<Clock, 'after'>;
+
+/** The machine's own, for adapters whose limits are about what really happens. */
+export const realTimers: Timers = {
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 /** Rejects with the signal's reason when it fires before the promise settles. */
 export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -18,25 +30,29 @@ export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise
 /** A signal that fires when a time is over, or when one of other signals does. */
 export interface TimeLimit {
   readonly signal: AbortSignal;
-  /** To be called when the work has ended. */
+  /** To be called when the work has ended. The signal fires then, for parts of it that were left behind by a failure. */
   end(): void;
 }
 
+const over = new Error('the work is over');
+
 /** `failure` makes the reason that the signal fires with after `ms`. */
 export function startTimeLimit(
+  timers: Timers,
   ms: number,
   failure: () => Error,
   signals: readonly (AbortSignal | undefined)[],
 ): TimeLimit {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(failure()), ms);
+  const cancel = timers.after(ms, () => controller.abort(failure()));
   // Listeners that are taken off again: the signal of a whole deployment outlives many limits.
   const links = signals.filter((signal) => signal !== undefined).map((signal) => follow(controller, signal));
   return {
     signal: controller.signal,
     end() {
-      clearTimeout(timer);
+      cancel();
       for (const unlink of links) unlink();
+      controller.abort(over);
     },
   };
 }
@@ -46,4 +62,11 @@ function follow(controller: AbortController, signal: AbortSignal): () => void {
   if (signal.aborted) onAbort();
   else signal.addEventListener('abort', onAbort, { once: true });
   return () => signal.removeEventListener('abort', onAbort);
+}
+
+/** Waits for so long. Rejects with the signal's reason when it fires first. */
+export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const cancel = timers.after(ms, over.resolve);
+  return raceSignal(over.promise, signal).finally(cancel);
 }

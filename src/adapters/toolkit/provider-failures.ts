@@ -1,0 +1,31 @@
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+
+const outages = new WeakSet<Error>();
+
+/** Is it the failure of a host that can't be reached, that takes too long, or that fails by its own admission? */
+export function isOutage(error: unknown): boolean {
+  return isFailureOf(error, 'provider_timeout') || (error instanceof Error && outages.has(error));
+}
+
+/** Makes the failures of one git provider. A reason is in our words: nothing that a host said is in it. */
+export function providerFailures(provider: string) {
+  const failed = (reason: string, cause?: unknown): Failure<'provider_failed'> =>
+    new Failure('provider_failed', { provider, reason }, cause === undefined ? {} : { cause });
+  return {
+    failed,
+    timedOut: (limitMs: number): Failure<'provider_timeout'> => new Failure('provider_timeout', { provider, limitMs }),
+    notFound: (repository: string): Failure<'repository_not_found'> => new Failure('repository_not_found', { repository }),
+    unauthorized: (cause?: unknown): Failure<'provider_unauthorized'> =>
+      new Failure('provider_unauthorized', { provider }, cause === undefined ? {} : { cause }),
+    rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>
+      new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
+    malformed: (what: string): Failure<'provider_failed'> => failed(`its answer about ${what} is not of the documented form`),
+    tooLarge: (limit: string): Failure<'provider_failed'> => failed(`the directory is too large to list (limit: ${limit})`),
+    /** A failure of a host that is down. */
+    down(reason: string, cause?: unknown): Failure<'provider_failed'> {
+      const failure = failed(reason, cause);
+      outages.add(failure);
+      return failure;
+    },
+  };
+}

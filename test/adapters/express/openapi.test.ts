@@ -1,0 +1,153 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { object } from '../../support/client.ts';
+import { createWorld, type World } from './world.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly security: unknown;
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema: unknown }[];
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly info: unknown;
+  readonly servers: unknown;
+  readonly security?: unknown;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, { readonly required?: readonly string[] }>>; readonly securitySchemes: unknown };
+}
+
+let world: World;
+let document: Document;
+beforeAll(async () => {
+  world = await createWorld({ server: { publicUrl: 'https://skep.example.org/', product: 'hive' } });
+  document = object(await world.client(null)('GET', '/openapi.json')) as unknown as Document;
+});
+afterAll(() => world.close());
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
+
+describe('the OpenAPI document', () => {
+  test('keeps to the recommended rules of redocly', async () => {
+    const config = await createConfig({ extends: ['recommended'] });
+    const problems = await lintFromString({ source: JSON.stringify(document), config, absoluteRef: 'openapi.json' });
+    const shown = problems.map(({ ruleId, message, location }) => ({ ruleId, message, at: location[0]?.pointer }));
+    // Nothing in a request for these can be wrong, and they need no key: there is no 4xx to document.
+    const open = new Set(['~1health', '~1ready', '~1openapi.json', '~1docs'].map((path) => `#/paths/${path}/get/responses`));
+    expect(shown.filter(({ ruleId, at = '' }) => !(ruleId === 'operation-4xx-response' && open.has(at)))).toEqual([]);
+  });
+
+  test('says what the design says', () => {
+    expect(document.openapi).toBe('3.1.0');
+    expect(document.info).toMatchObject({ title: 'hive', version: '0.53.0' });
+    expect(document.servers).toEqual([
+      { url: 'https://skep.example.org', description: expect.any(String) },
+      { url: 'http://127.0.0.1:3000', description: expect.any(String) },
+    ]);
+    expect(document.components.securitySchemes).toEqual({
+      APIKeyHeader: { type: 'apiKey', in: 'header', name: 'X-Session-API-Key', description: expect.any(String) },
+    });
+    expect(document.security).toBeUndefined();
+  });
+
+  test('has each route of the design', () => {
+    const operation = 'get_repository_microagents_api_user_repository__repository_name__microagents_get';
+    expect(document.paths['/api/user/repository/{repository_name}/microagents']?.['get']?.operationId).toBe(operation);
+    expect(operations().map(({ path, method, operation }) => `${method} ${path} ${Object.keys(operation.responses)[0]}`)).toEqual([
+      'get /api/user/repository/{repository_name}/microagents 200',
+      'post /api/v1/app-conversations 201',
+      'get /api/v1/app-conversations 200',
+      'get /api/v1/app-conversations/{id} 200',
+      'delete /api/v1/app-conversations/{id} 204',
+      'get /api/v1/sandboxes/search 200',
+      'post /api/v1/sandboxes 201',
+      'get /api/v1/sandboxes/{id} 200',
+      'delete /api/v1/sandboxes/{id} 204',
+      'post /api/v1/sandboxes/{id}/pause 200',
+      'post /api/v1/sandboxes/{id}/resume 200',
+      'get /api/v1/sandbox-specs/search 200',
+      'get /health 200',
+      'get /ready 200',
+      'get /openapi.json 200',
+      'get /docs 200',
+    ]);
+  });
+
+  test('names the key on each operation that needs it, and its failure', () => {
+    for (const { path, operation } of operations()) {
+      const needsKey = path.startsWith('/api/');
+      expect(operation.security).toEqual(needsKey ? [{ APIKeyHeader: [] }] : []);
+      expect('401' in operation.responses).toBe(needsKey);
+    }
+  });
+
+  test('names the resources and all their fields', () => {
+    const { schemas } = document.components;
+    expect(Object.keys(schemas)).toEqual(
+      expect.arrayContaining([
+        'MicroagentResponse', 'Sandbox', 'SandboxSpec', 'AppConversation', 'AppConversationStartRequest', 'HTTPValidationError', 'ValidationError',
+        'Problem', 'SandboxPage', 'SandboxSpecPage', 'AppConversationPage',
+      ]),
+    );
+    expect(schemas['Sandbox']?.required).toEqual([
+      'id', 'created_by_user_id', 'sandbox_spec_id', 'status', 'status_detail', 'pause_kind', 'session_api_key', 'exposed_urls', 'created_at',
+      'updated_at', 'last_active_at',
+    ]);
+    expect(schemas['SandboxSpec']?.required).toEqual([
+      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'ports', 'resources', 'created_at',
+    ]);
+    expect(schemas['AppConversation']?.required).toEqual([
+      'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',
+      'start_status', 'execution_status', 'status_detail', 'created_at', 'updated_at',
+    ]);
+    expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
+    const limit = document.paths['/api/v1/sandboxes/search']?.['get']?.parameters?.find(({ name }) => name === 'limit');
+    expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 100 });
+  });
+
+  test.each([
+    ['http://127.0.0.1:3000', ['http://127.0.0.1:3000']],
+    ['http://localhost:3000', ['http://localhost:3000']],
+    [undefined, ['own', 'http://127.0.0.1:3000']],
+  ])('with the public address %s, tells each server once', async (publicUrl, servers) => {
+    const other = await createWorld({ server: publicUrl === undefined ? {} : { publicUrl } });
+    try {
+      const { body } = await other.client(null)('GET', '/openapi.json');
+      const urls = servers.map((url) => ({ url: url === 'own' ? other.url : url }));
+      expect(body).toMatchObject({ servers: urls });
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('the docs page', () => {
+  test('shows every operation and schema, and links that lead somewhere', async () => {
+    const page = String((await world.client(null)('GET', '/docs')).body);
+    const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    for (const { operation } of operations()) expect(ids).toContain(operation.operationId);
+    for (const name of Object.keys(document.components.schemas)) expect(ids).toContain(`schema-${name}`);
+    const links = [...page.matchAll(/ href="([^"]+)"/g)].map(([, href = '']) => href);
+    expect(links.filter((href) => !(href === '/openapi.json' || (href.startsWith('#') && ids.has(href.slice(1)))))).toEqual([]);
+  });
+
+  test('runs no script and loads nothing', async () => {
+    const answer = await world.client(null)('GET', '/docs');
+    expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/]+='; /);
+    expect(String(answer.body)).not.toMatch(/<script|<link|<img|<iframe|\son\w+=|\ssrc=|url\(|@import|style="/i);
+  });
+
+  test('escapes what it shows', async () => {
+    const other = await createWorld({ server: { product: `<b onclick="x">&'` } });
+    try {
+      const page = String((await other.client(null)('GET', '/docs')).body);
+      expect(page).toContain('&lt;b onclick=&quot;x&quot;&gt;&amp;&#39;');
+      expect(page).not.toContain('<b onclick');
+    } finally {
+      await other.close();
+    }
+  });
+});

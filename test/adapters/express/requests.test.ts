@@ -1,0 +1,190 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { items, object, type Answer } from '../../support/client.ts';
+import { createWorld, plainSpec, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ specs: [plainSpec, { ...plainSpec, id: 'other' }] });
+});
+afterAll(() => world.close());
+
+const sandboxes = '/api/v1/sandboxes';
+const conversations = '/api/v1/app-conversations';
+
+function expectInvalid(answer: Answer, ...locs: readonly (readonly (string | number)[])[]): void {
+  expect(answer.status, JSON.stringify(answer.body)).toBe(422);
+  const detail = object(answer)['detail'] as { loc: unknown; msg: unknown }[];
+  expect(detail.map(({ loc }) => loc)).toEqual(locs);
+  for (const { msg } of detail) expect(msg).toMatch(/\S/);
+}
+
+/** Sends the request as it is, which no ordinary client would. */
+async function raw(target: string): Promise<{ status: number; body: unknown }> {
+  const socket = connect(world.port, '127.0.0.1');
+  socket.end(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nConnection: close\r\n\r\n`, 'latin1'));
+  const answer = await text(socket);
+  const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
+  return { status: Number(answer.split(' ')[1]), body: JSON.parse(body) as unknown };
+}
+
+function send(headers: Readonly<Record<string, string>>, body: string | Uint8Array<ArrayBuffer>): Promise<Response> {
+  return fetch(`${world.url}${sandboxes}`, { method: 'POST', body, headers: { 'X-Session-API-Key': world.keys.ann, ...headers } });
+}
+
+describe('queries', () => {
+  test.each([
+    ['limit=0', 'limit'], ['limit=101', 'limit'], ['limit=-1', 'limit'], ['limit=1.5', 'limit'], ['limit=', 'limit'],
+    ['limit=abc', 'limit'], ['limit=1e1', 'limit'], ['limit=0x10', 'limit'], ['limit=%201', 'limit'], ['limit', 'limit'],
+    ['limit=1&limit=2', 'limit'], ['limit=%ff', 'limit'], ['limit[]=3&limit=9999', 'limit'],
+    ['sort_order=RANDOM', 'sort_order'], ['sort_order=created_at', 'sort_order'], ['sort_order=', 'sort_order'],
+    ['created_at__gte=yesterday', 'created_at__gte'], ['created_at__gte=2026-02-30T00:00:00Z', 'created_at__gte'],
+    ['created_at__gte=2026-01-01', 'created_at__gte'], ['created_at__lt=2026-01-01T00:00Z', 'created_at__lt'],
+    ['created_at__gte=1769860800', 'created_at__gte'], ['updated_at__lt=2026-01-01T00:00:00', 'updated_at__lt'],
+    ['updated_at__gte=2026-01-01T00:00:00+01:00', 'updated_at__gte'], ['title__contains=%00', 'title__contains'],
+    [`title__contains=${'x'.repeat(501)}`, 'title__contains'], ['title__contains=%C3%28', 'title__contains'],
+    ['sandbox_id__eq=Not%20an%20id', 'sandbox_id__eq'], ['page_id=', 'page_id'], ['page_id=made-up', 'page_id'],
+    [`page_id=${Buffer.from('["app-conversations/CREATED_AT_DESC",1]').toString('base64url')}`, 'page_id'],
+    [`page_id=${Buffer.from('["app-conversations/CREATED_AT_DESC", 1,"x"]').toString('base64url')}`, 'page_id'],
+    [`page_id=${Buffer.from('["app-conversations/CREATED_AT",1,"x"]').toString('base64url')}`, 'page_id'],
+    [`page_id=${Buffer.from('["sandboxes",1,"x"]').toString('base64url')}`, 'page_id'],
+    [`page_id=${Buffer.from('["app-conversations/CREATED_AT_DESC",1,"x"]').toString('base64')}==`, 'page_id'],
+    [`page_id=${'A'.repeat(600)}`, 'page_id'],
+  ])('%s is refused', async (query, name) => {
+    expectInvalid(await world.ann('GET', `${conversations}?${query}`), ['query', name]);
+  });
+
+  test.each(['', 'unknown=1', 'unknown=1&unknown=2', 'unknown=%ff', '&&', '=', '%ff=1', '__proto__=1', 'limit=100', 'limit=007', 'ids=a&ids=b', 'ids=a', 'created_at__gte=2026-01-01T00:00:00.123456789-11:30'])(
+    '%s is taken',
+    async (query) => {
+      expect((await world.ann('GET', `${conversations}?${query}`)).status).toBe(200);
+    },
+  );
+
+  test('ids: 100, not 101, each an id', async () => {
+    const ids = Array.from({ length: 100 }, (_, index) => `ids=conv-${index}`).join('&');
+    expect((await world.ann('GET', `${conversations}?${ids}`)).status).toBe(200);
+    expectInvalid(await world.ann('GET', `${conversations}?${ids}&ids=one-more`), ['query', 'ids']);
+    expectInvalid(await world.ann('GET', `${conversations}?ids=a&ids=B`), ['query', 'ids', 1]);
+  });
+
+  test('a page id is good for its listing and its order only', async () => {
+    for (const title of ['a', 'b']) await world.ann('POST', conversations, { title });
+    for (let count = 0; count < 2; count += 1) await world.ann('POST', sandboxes);
+    const next = async (path: string) => String(object(await world.ann('GET', path))['next_page_id']);
+    const ofConversations = await next(`${conversations}?limit=1`);
+    const ofSandboxes = await next(`${sandboxes}/search?limit=1`);
+    const ofSpecs = await next('/api/v1/sandbox-specs/search?limit=1');
+    expect(items(await world.ann('GET', `/api/v1/sandbox-specs/search?page_id=${ofSpecs}`))).toMatchObject([{ id: 'other' }]);
+    expectInvalid(await world.ann('GET', `${conversations}?page_id=${ofConversations}&sort_order=UPDATED_AT`), ['query', 'page_id']);
+    expectInvalid(await world.ann('GET', `${conversations}?page_id=${ofSandboxes}`), ['query', 'page_id']);
+    expectInvalid(await world.ann('GET', `${sandboxes}/search?page_id=${ofSpecs}`), ['query', 'page_id']);
+    const ofNothing = Buffer.from('["sandbox-specs",0,"gone"]').toString('base64url');
+    expectInvalid(await world.ann('GET', `/api/v1/sandbox-specs/search?page_id=${ofNothing}`), ['query', 'page_id']);
+  });
+
+  test('of sandboxes', async () => {
+    expectInvalid(await world.ann('GET', `${sandboxes}/search?status__eq=ASLEEP&limit=0`), ['query', 'limit'], ['query', 'status__eq']);
+    expectInvalid(await world.ann('POST', `${sandboxes}?sandbox_spec_id=none`), ['query', 'sandbox_spec_id']);
+    expectInvalid(await world.ann('POST', `${sandboxes}?sandbox_spec_id=plain`, { sandbox_spec_id: 'other' }), ['query', 'sandbox_spec_id']);
+    expectInvalid(await world.ann('POST', `${sandboxes}?sandbox_spec_id=plain&sandbox_spec_id=plain`), ['query', 'sandbox_spec_id']);
+  });
+});
+
+describe('bodies', () => {
+  test.each<[string, unknown, (string | number)[]]>([
+    ['malformed JSON', '{"title":', ['body']],
+    ['another form of JSON', '[]', ['body']],
+    ['null', 'null', ['body']],
+    ['an unknown field', { titel: 'x' }, ['body', 'titel']],
+    ['a long unknown field', { ['x'.repeat(300)]: 1 }, ['body', `${'x'.repeat(100)}...`]],
+    ['a prototype', '{"__proto__":{"title":"x"}}', ['body', '__proto__']],
+    ['a long title', { title: 'x'.repeat(501) }, ['body', 'title']],
+    ['a title with NUL', { title: 'a\0b' }, ['body', 'title']],
+    ['half a character', '{"title":"\\ud800"}', ['body', 'title']],
+    ['no id', { sandbox_id: '../x' }, ['body', 'sandbox_id']],
+    ['both a sandbox and a spec', { sandbox_id: 'sb-1', sandbox_spec_id: 'plain' }, ['body', 'sandbox_spec_id']],
+    ['an unknown spec', { sandbox_spec_id: 'none' }, ['body', 'sandbox_spec_id']],
+    ['no repository name', { selected_repository: '/acme/shop' }, ['body', 'selected_repository']],
+    ['a way out of the root', { selected_repository: 'acme/../../etc' }, ['body', 'selected_repository']],
+    ['a branch of nothing', { selected_branch: 'main' }, ['body', 'selected_branch']],
+    ['no branch name', { selected_repository: 'acme/shop', selected_branch: '-delete' }, ['body', 'selected_branch']],
+    ['a range as a branch', { selected_repository: 'acme/shop', selected_branch: 'a..b' }, ['body', 'selected_branch']],
+    ['a long branch', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
+    ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
+    ['another kind of content', { initial_message: { content: [{ type: 'image', text: 'x' }] } }, ['body', 'initial_message', 'content', 0, 'type']],
+    ['a long text', { initial_message: { content: [{ type: 'text', text: 'x'.repeat(100_001) }] } }, ['body', 'initial_message', 'content', 0, 'text']],
+  ])('%s', async (_, body, loc) => {
+    expectInvalid(await world.ann('POST', conversations, body), loc);
+  });
+
+  test('of a pause', async () => {
+    expectInvalid(await world.ann('POST', `${sandboxes}/sb-1/pause`, { pause_kind: 'sleep' }), ['body', 'pause_kind']);
+    expectInvalid(await world.ann('POST', `${sandboxes}/sb-1/pause`, { kind: 'stop' }), ['body', 'kind']);
+  });
+
+  test('what they are sent as', async () => {
+    for (const type of ['application/json', 'application/json; charset=UTF-8', 'application/vnd.acme+json']) {
+      expect((await send({ 'Content-Type': type }, '{}')).status).toBe(201);
+    }
+    for (const [headers, body, loc] of [
+      [{ 'Content-Type': 'text/plain' }, '{}', ['header', 'content-type']],
+      [{ 'Content-Type': 'application/x-www-form-urlencoded' }, 'a=b', ['header', 'content-type']],
+      [{ 'Content-Type': 'application/json; charset=utf-16' }, '{}', ['header', 'content-type']],
+      [{ 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' }, '{}', ['header', 'content-encoding']],
+      [{ 'Content-Type': 'application/json' }, Uint8Array.of(0x7b, 0xff, 0x7d), ['body']],
+    ] as const) {
+      expect(await (await send(headers, body)).json()).toMatchObject({ detail: [{ loc }] });
+    }
+  });
+
+  test('however much is wrong, the answer is short', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`field${index}`, index]));
+    const content = Array.from({ length: 5000 }, () => ({}));
+    for (const body of [fields, { initial_message: { content } }]) {
+      const answer = await world.ann('POST', conversations, body);
+      expect([answer.status, (object(answer)['detail'] as unknown[]).length <= 20]).toEqual([422, true]);
+    }
+  });
+});
+
+describe('headers', () => {
+  test.each(['', 'two words', 'x'.repeat(256), 'caf\u00e9'])('the idempotency key %j', async (key) => {
+    expectInvalid(await world.ann('POST', sandboxes, {}, { 'Idempotency-Key': key }), ['header', 'idempotency-key']);
+  });
+});
+
+describe('paths', () => {
+  test.each([
+    '/api/user/repository//microagents', '/api/user/repository//acme/shop/microagents', '/api/user/repository/%2Facme/shop/microagents',
+    '/api/user/repository/../microagents', '/api/user/repository/acme/../shop/microagents', '/api/user/repository/acme/%2e%2e/shop/microagents',
+    '/api/user/repository/acme/./shop/microagents', '/api/user/repository/acme//shop/microagents', '/api/user/repository/acme/shop//microagents',
+    '/api/user/repository/acme%2F%2Fshop/microagents', '/api/user/repository/acme%5Cshop/microagents', '/api/user/repository/acme%00/microagents',
+    '/api/user/repository/acme%0Ashop/microagents', '/api/user/repository/%/microagents', '/api/user/repository/%zz/microagents',
+    '/api/user/repository/%ff/microagents', '/api/user/repository/%C0%AF/microagents', `/api/user/repository/${'a'.repeat(1025)}/microagents`,
+    '/api/user/repository/acme\\shop/microagents',
+  ])('%s is no repository name', async (target) => {
+    expect(await raw(target)).toMatchObject({ status: 422, body: { detail: [{ loc: ['path', 'repository_name'] }] } });
+  });
+
+  test.each([
+    ['/api/user/repository/acme%252Fshop/microagents', 'acme%2Fshop'],
+    ['/api/user/repository/caf%C3%A9/microagents', 'caf\u00e9'],
+    ['http://elsewhere.example/api/user/repository/a+b/microagents?x', 'a+b'],
+    ['/api/user/repository/none/microagents#fragment', 'none'],
+  ])('%s is decoded once', async (target, repository) => {
+    expect(await raw(target)).toMatchObject({ status: 404, body: { code: 'repository_not_found', repository } });
+  });
+
+  test.each([
+    `${sandboxes}/UPPER`, `${sandboxes}/a%2Fb`, `${sandboxes}/%2e%2e`, `${sandboxes}/a_b`, `${sandboxes}/-a`,
+    `${sandboxes}/${'a'.repeat(64)}`, `${sandboxes}/%`, `${conversations}/a.b`,
+  ])('%s is no id', async (target) => {
+    expect(await raw(target)).toMatchObject({ status: 422, body: { detail: [{ loc: ['path', 'id'] }] } });
+  });
+
+  test.each(['*', 'http://[::/x', '//a@b:99999/x#y', '//'])('%s is no route', async (target) => {
+    expect(await raw(target)).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  });
+});
