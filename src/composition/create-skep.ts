@@ -23,7 +23,7 @@ export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
   container.load(adaptersModule, applicationModule);
   const get = <T>(token: Token<T>): Promise<T> => container.getAsync<T>(token.id);
 
-  const [git, store, runtime] = [await get(tokens.gitProviders), await get(tokens.store), await get(tokens.runtime)];
+  const [store, git, runtime] = [await get(tokens.store), await get(tokens.gitProviders), await get(tokens.runtime)];
   const skep = {
     microagents: await get(tokens.microagents),
     sandboxes: await get(tokens.sandboxes),

@@ -1,8 +1,9 @@
 import type { Logger } from '../ports/logger.ts';
-import { ConfigError, type ConfigProblem } from './config/problem.ts';
+import { ConfigError, problemWith, type ConfigProblem } from './config/problem.ts';
 import type { SkepConfig } from './config/load.ts';
-import { settings, type SettingName } from './config/settings.ts';
-import type { GitOptions, RuntimeOptions, SkepOptions } from './options.ts';
+import { settings } from './config/settings.ts';
+import { toGitOptions } from './git-options.ts';
+import type { RuntimeOptions, SkepOptions } from './options.ts';
 
 /** What a configuration comes to, and what a person should know about it. */
 export interface Deployment {
@@ -13,7 +14,7 @@ export interface Deployment {
 /** Makes the options of {@link createSkep} from a configuration. Throws a {@link ConfigError} for what can't be had. */
 export function toDeployment(config: SkepConfig, logger: Logger): Deployment {
   const problems: ConfigProblem[] = [];
-  const git = config.gitProviders.flatMap((name) => toGitOptions(name, config, problems));
+  const git = config.gitProviders.map((name) => toGitOptions(name, config, problems));
   const runtime = toRuntimeOptions(config, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   const options: SkepOptions = {
@@ -29,17 +30,6 @@ export function toDeployment(config: SkepConfig, logger: Logger): Deployment {
   return { options, warnings: [...config.warnings, ...runtime.warnings] };
 }
 
-function toGitOptions(name: SkepConfig['gitProviders'][number], config: SkepConfig, problems: ConfigProblem[]): GitOptions[] {
-  switch (name) {
-    case 'local':
-      return [{ provider: 'local', root: config.localGitRoot ?? process.cwd(), timeoutMs: config.gitTimeoutMs }];
-    case 'github':
-    case 'gitlab':
-      problems.push(problemWith('gitProviders', `names ${name}, which this version has no adapter for`));
-      return [];
-  }
-}
-
 function toRuntimeOptions(
   { sandboxRuntime, host }: SkepConfig,
   problems: ConfigProblem[],
@@ -48,19 +38,15 @@ function toRuntimeOptions(
   const warning = 'sandboxes are plain processes of this machine, without isolation: run only what you trust';
   switch (sandboxRuntime) {
     case 'docker':
-      problems.push(problemWith('sandboxRuntime', 'names docker, which this version has no adapter for'));
+      problems.push(problemWith(settings.sandboxRuntime, 'names docker, which this version has no adapter for'));
       return { options, warnings: [] };
     case 'process':
       return { options, warnings: [warning] };
     case 'auto':
       if (isLoopback(host)) return { options, warnings: [warning] };
-      problems.push(problemWith('sandboxRuntime', `is auto, which does not choose the process runtime while ${settings.host.variable} is no loopback address, since it has no isolation; set it to process to have it all the same`));
+      problems.push(problemWith(settings.sandboxRuntime, `is auto, which does not choose the process runtime while ${settings.host.variable} is no loopback address, since it has no isolation; set it to process to have it all the same`));
       return { options, warnings: [] };
   }
-}
-
-function problemWith(name: SettingName, problem: string): ConfigProblem {
-  return { name: settings[name].variable, problem, form: settings[name].form };
 }
 
 /** Can only programs of this machine reach the address? */

@@ -18,7 +18,43 @@ export interface LocalGitOptions {
   readonly timeoutMs?: number;
 }
 
-export type GitOptions = LocalGitOptions;
+/** What the hosts that are asked over HTTP have in common. */
+interface HostedGitOptions {
+  readonly token?: string;
+  /** Limit of one listing, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number;
+  /**
+   * While the host is down, a listing that it confirmed at most so many milliseconds ago is served, with its age. Default:
+   * a host that is down is a failure.
+   */
+  readonly serveStaleForMs?: number;
+}
+
+/** GitHub, by a token, as an App's installation, or, for public repositories, without a credential. */
+export interface GitHubOptions extends HostedGitOptions {
+  readonly provider: 'github';
+  /** Instead of a token. */
+  readonly app?: GitHubApp;
+  /** The URL of the REST API. Default: the public one; of GitHub Enterprise `https://HOST/api/v3`. */
+  readonly url?: string;
+}
+
+/** The installation of a GitHub App. */
+export interface GitHubApp {
+  readonly appId: number;
+  readonly installationId: number;
+  /** PEM. */
+  readonly privateKey: string;
+}
+
+/** GitLab, by a token, or, for public projects, without one. */
+export interface GitLabOptions extends HostedGitOptions {
+  readonly provider: 'gitlab';
+  /** Where the host's pages are. Default: the public one; self-managed `https://HOST` or `https://HOST/path`. */
+  readonly url?: string;
+}
+
+export type GitOptions = LocalGitOptions | GitHubOptions | GitLabOptions;
 
 /** Sandboxes as process groups of this machine, without isolation. */
 export interface ProcessRuntimeOptions {

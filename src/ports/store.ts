@@ -1,6 +1,7 @@
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { CheckResult } from './check.ts';
 import type { ConversationStore } from './conversation-store.ts';
+import type { KnowledgeStore } from './knowledge-store.ts';
 import type { SandboxStore } from './sandbox-store.ts';
 import type { SpecStore } from './spec-store.ts';
 
@@ -12,6 +13,7 @@ export interface Store {
   readonly conversations: ConversationStore;
   readonly apiKeys: ApiKeyStore;
   readonly specs: SpecStore;
+  readonly knowledge: KnowledgeStore;
 
   /** One line for a person: whether it answers. Never fails. */
   check(): Promise<CheckResult>;

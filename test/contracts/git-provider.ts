@@ -4,8 +4,6 @@ import { fileCases } from './git-provider-files.ts';
 import { stageCases, type GitProviderHarness } from './git-provider-harness.ts';
 import { repositoryCases } from './git-provider-repositories.ts';
 
-export type { GitProviderHarness, GitProviderTraits } from './git-provider-harness.ts';
-
 /**
  * What every git provider must do. The repositories are made with the real git program, so that all providers can be
  * shown to give the same answers about the same content and history.

@@ -65,7 +65,7 @@ export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
 export type StageCase = readonly [name: string, run: (stage: SandboxRuntimeStage) => Promise<void>];
 
 /** A signal that never fires. */
-export const never = new AbortController().signal;
+export const never: AbortSignal = new AbortController().signal;
 
 /** Turns cases that need a stage into contract cases, each with a harness of its own. */
 export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, cases: readonly StageCase[]): ContractCase[] {

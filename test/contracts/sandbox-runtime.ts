@@ -6,8 +6,6 @@ import { restCases } from './sandbox-runtime-rest.ts';
 import { startCases } from './sandbox-runtime-start.ts';
 import { survivalCases } from './sandbox-runtime-survival.ts';
 
-export type { SandboxProgram, SandboxRuntimeHarness, SandboxRuntimeTraits } from './sandbox-runtime-harness.ts';
-
 /** What every sandbox runtime must do. The programs in the sandboxes are real ones wherever the runtime runs any. */
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
   return stageCases(createHarness, [...startCases, ...restCases, ...overlapCases, ...survivalCases, ...eventCases]);

@@ -1,14 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
-import { createConnection, type Socket } from 'node:net';
+import { readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient, object, type Answer, type Client } from '../support/client.ts';
 import { createOpenApiChecker, type OpenApiChecker } from '../support/openapi.ts';
 import { killSandboxes } from '../support/processes.ts';
+import { rawly, rawSocket } from '../support/raw.ts';
 import { removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { corruptRepository, hangingGit } from './hostile-git.ts';
 
 /*
  * Each failure of the table that the executable can be brought to from outside. Those that need a git host or a runtime
@@ -49,34 +50,6 @@ afterAll(async () => {
   killSandboxes(folder);
   await removeFolder(folder);
 });
-
-/** A repository whose objects are rubbish, and one that is whole but takes git for ever. */
-function corruptRepository(path: string): void {
-  const git = (...args: string[]) => execFileSync('git', ['-C', path, '-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args]);
-  for (const name of [path, `${path}-not`]) {
-    mkdirSync(join(name, '.skep/microagents'), { recursive: true });
-    writeFileSync(join(name, '.skep/microagents/a.md'), '# A\n');
-    execFileSync('git', ['init', '-q', name]);
-  }
-  git('add', '.');
-  git('commit', '-qm', 'One');
-  const objects = join(path, '.git/objects');
-  for (const prefix of readdirSync(objects).filter((name) => name.length === 2)) {
-    for (const name of readdirSync(join(objects, prefix))) {
-      chmodSync(join(objects, prefix, name), 0o644);
-      writeFileSync(join(objects, prefix, name), 'rubbish');
-    }
-  }
-  execFileSync('git', ['-C', `${path}-not`, 'add', '.']);
-  execFileSync('git', ['-C', `${path}-not`, '-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-qm', 'Take your time']);
-}
-
-/** A git that never answers for the second repository, and passes the rest on. */
-function hangingGit(programs: string): void {
-  mkdirSync(programs, { recursive: true });
-  const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
-  writeFileSync(join(programs, 'git'), `#!/bin/sh\ncase "$GIT_OBJECT_DIRECTORY" in *corrupt-not*) exec sleep 1000;; esac\nexec ${real} "$@"\n`, { mode: 0o755 });
-}
 
 async function ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>, client: Client = call): Promise<Answer> {
   const answer = await client(method, path, body, headers);
@@ -181,7 +154,7 @@ describe('each failure, over real HTTP against the executable, has its status an
     ['POST', '/api/v1/app-conversations', { selected_repository: '../x' }, ['body', 'selected_repository']],
     ['POST', '/api/v1/app-conversations', { initial_message: { content: [{ type: 'image' }] } }, ['body', 'initial_message', 'content', 0]],
   ])('%s %s is a 422 that names the place', async (method, path, body, loc) => {
-    const answer = path.includes('..') || path.includes('//') ? await rawly(method, path) : await ask(method, path, body);
+    const answer = path.includes('..') || path.includes('//') ? await rawly(server.url, key, method, path) : await ask(method, path, body);
     expect(answer.status).toBe(422);
     const [detail] = object(answer)['detail'] as { loc: unknown[]; msg: string; type: string }[];
     expect(detail).toEqual({ loc: expect.any(Array), msg: expect.any(String), type: expect.any(String) });
@@ -244,24 +217,3 @@ describe('each failure, over real HTTP against the executable, has its status an
     await removeFolder(own.dataDir);
   });
 });
-
-/** A connection on which the test writes byte by byte, and what came back so far. */
-function rawSocket(url: string): { readonly socket: Socket; text(): string } {
-  const { hostname, port } = new URL(url);
-  const socket = createConnection({ host: hostname, port: Number(port) });
-  let text = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  return { socket, text: () => text };
-}
-
-/** Sends the path as it is, which a client that tidies up would not. */
-async function rawly(method: string, path: string): Promise<Answer> {
-  const { hostname, port } = new URL(server.url);
-  const socket = createConnection({ host: hostname, port: Number(port) });
-  socket.end(`${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${key}\r\nConnection: close\r\n\r\n`);
-  let text = '';
-  for await (const chunk of socket.setEncoding('utf8')) text += String(chunk);
-  const [head = '', body = ''] = text.split('\r\n\r\n');
-  const headers = new Headers(head.split('\r\n').slice(1).map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]));
-  return { status: Number(head.split(' ')[1]), headers, body: JSON.parse(body) as unknown };
-}

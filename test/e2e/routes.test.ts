@@ -43,6 +43,8 @@ async function ask(method: string, template: string, path: string, body?: unknow
   return answer;
 }
 
+const ids = (answer: Answer) => items(answer).map((one) => String(one['id']));
+
 const sandboxOf = async (id: unknown) => object(await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`));
 
 describe('each route, over real HTTP, answers as the published document says', () => {
@@ -121,7 +123,6 @@ describe('each route, over real HTTP, answers as the published document says', (
     );
 
     const list = async (query: string) => ask('GET', '/api/v1/app-conversations', `/api/v1/app-conversations?${query}`);
-    const ids = (answer: Answer) => items(answer).map((one) => String(one['id']));
     expect(ids(await list(`sort_order=CREATED_AT&sandbox_id__eq=${String(sandboxId)}`))).toEqual(made);
     expect(ids(await list(`sandbox_id__eq=${String(sandboxId)}`))).toEqual(made.toReversed());
     for (const order of ['UPDATED_AT', 'UPDATED_AT_DESC']) {

@@ -4,6 +4,7 @@ import { Exchange, type Incoming, type Outgoing } from './exchange.ts';
 import type { Operation, Reply } from './operation.ts';
 import type { Answer } from './response/answer.ts';
 import { isListed } from './response/failure-table.ts';
+import { jsonOf } from './response/json.ts';
 import { answerOfFailure } from './response/problem.ts';
 import { send } from './response/send.ts';
 import { clientOf } from './guards/address.ts';
@@ -59,7 +60,7 @@ async function admit(exchange: Exchange): Promise<void> {
 function answerOf({ success }: Operation, { value, status = success.status, headers = {} }: Reply<unknown>): Answer {
   if (value === undefined) return { status, body: null, media: '', headers };
   const { media = json } = success;
-  return { status, body: media !== json && typeof value === 'string' ? value : JSON.stringify(value), media, headers };
+  return { status, body: media !== json && typeof value === 'string' ? value : jsonOf(value), media, headers };
 }
 
 /** The failure that is told; what nobody foresaw is told by a number that the log has too. */

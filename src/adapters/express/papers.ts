@@ -8,7 +8,7 @@ import type { RouterSettings } from './options.ts';
 const maxKept = 16;
 
 interface Kept {
-  readonly document: OpenApiDocument;
+  readonly document: OpenApiDocument & Record<string, unknown>;
   html: string | null;
 }
 
@@ -24,7 +24,7 @@ export class Papers {
   }
 
   openApi(mount: string): OpenApiDocument & Record<string, unknown> {
-    return { ...this.#at(mount).document };
+    return this.#at(mount).document;
   }
 
   docs(mount: string, link: (path: string) => string): { readonly html: string; readonly policy: string } {
@@ -37,7 +37,7 @@ export class Papers {
     const known = this.#kept.get(mount);
     if (known !== undefined) return known;
     const { product, publicUrl } = this.#settings;
-    const made = { document: openApiDocument(this.#operations, { product, publicUrl, mount }), html: null };
+    const made = { document: { ...openApiDocument(this.#operations, { product, publicUrl, mount }) }, html: null };
     if (this.#kept.size < maxKept) this.#kept.set(mount, made);
     return made;
   }

@@ -4,6 +4,7 @@ export { createManualClock } from './clock.ts';
 export type { ManualClock } from './clock.ts';
 export { createSeededRandom } from './random.ts';
 export { createMemoryStore } from './store.ts';
+export type { MemoryStoreOptions } from './store.ts';
 export { createMemoryGitProvider } from './git-provider.ts';
 export type { MemoryGitProvider, MemoryGitProviderOptions, MemoryRepository } from './git-provider.ts';
 export { createMemoryProbe } from './readiness-probe.ts';

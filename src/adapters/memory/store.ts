@@ -1,12 +1,18 @@
 import type { Store } from '../../ports/store.ts';
+import { createMemoryKnowledge } from './knowledge-store.ts';
 import { createMemoryApiKeys } from './store-api-keys.ts';
 import { createMemoryConversations } from './store-conversations.ts';
 import { createMemorySandboxes } from './store-sandboxes.ts';
 import { createMemorySpecs } from './store-specs.ts';
 import { createStoreState } from './store-state.ts';
 
+export interface MemoryStoreOptions {
+  /** How much knowledge is kept, in bytes. */
+  readonly knowledgeBytes?: number;
+}
+
 /** A store that is gone with the process, for tests. It keeps the records it is given, not copies of them. */
-export function createMemoryStore(): Store {
+export function createMemoryStore({ knowledgeBytes = 64 * 1024 * 1024 }: MemoryStoreOptions = {}): Store {
   const state = createStoreState();
   return {
     name: 'memory',
@@ -14,6 +20,7 @@ export function createMemoryStore(): Store {
     conversations: createMemoryConversations(state),
     apiKeys: createMemoryApiKeys(state),
     specs: createMemorySpecs(state),
+    knowledge: createMemoryKnowledge(state, knowledgeBytes),
     check: async () =>
       state.closed ? { ok: false, detail: 'memory: it is closed; make a new one' } : { ok: true, detail: 'memory: answers' },
     close: async () => {

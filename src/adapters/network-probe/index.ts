@@ -1,1 +1,1 @@
-export { createNetworkProbe, type NetworkProbeOptions } from './network-probe.ts';
+export { createNetworkProbe } from './network-probe.ts';

@@ -1,1 +1,1 @@
-export { createPinoLogger, type PinoLoggerOptions } from './logger.ts';
+export { createPinoLogger } from './logger.ts';

@@ -16,10 +16,10 @@ export const touchKnowledge = statement((p: { id: number; used_at: number }) =>
 export const evictKnowledge = statement((p: { id: number }) => build.deleteFrom('knowledge').where('id', '=', p.id));
 
 /** What was not used for longest. */
-export const oldestKnowledge = statement((_: object) =>
+export const oldestKnowledge = statement(() =>
   build.selectFrom('knowledge').select(['id', 'bytes']).orderBy('used_at').orderBy('id').limit(1),
 );
 
-export const readSize = statement((_: object) => build.selectFrom('knowledge_size').select(['bytes']));
+export const readSize = statement(() => build.selectFrom('knowledge_size').select(['bytes']));
 
 export const writeSize = statement((p: { bytes: number }) => build.updateTable('knowledge_size').set({ bytes: p.bytes }));

@@ -22,7 +22,7 @@ export function providerFailures(provider: string) {
     malformed: (what: string): Failure<'provider_failed'> => failed(`its answer about ${what} is not of the documented form`),
     tooLarge: (limit: string): Failure<'provider_failed'> => failed(`the directory is too large to list (limit: ${limit})`),
     /** A failure of a host that is down. */
-    down(reason: string, cause?: unknown): Failure<'provider_failed'> {
+    down: (reason: string, cause?: unknown): Failure<'provider_failed'> => {
       const failure = failed(reason, cause);
       outages.add(failure);
       return failure;

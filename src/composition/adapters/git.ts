@@ -1,15 +1,28 @@
+import type { Clock } from '../../ports/clock.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
+import type { Store } from '../../ports/store.ts';
 import type { GitOptions, SkepOptions } from '../options.ts';
 
+/** What the providers stand on. */
+interface Ground {
+  readonly clock: Clock;
+  readonly knowledge: Store['knowledge'];
+}
+
 /** Opens the git providers that the options choose, in their order. Closed are those only that it opens itself. */
-export async function openGitProviders({ git = [{ provider: 'local' }] }: SkepOptions, closers: AsyncDisposableStack): Promise<readonly GitProvider[]> {
+export async function openGitProviders(
+  { git = [{ provider: 'local' }] }: SkepOptions,
+  { knowledge }: Store,
+  clock: Clock,
+  closers: AsyncDisposableStack,
+): Promise<readonly GitProvider[]> {
   const providers: GitProvider[] = [];
   for (const options of git) {
     if (isReady(options)) {
       providers.push(options);
       continue;
     }
-    const provider = await open(options);
+    const provider = await open(options, { clock, knowledge });
     closers.defer(() => provider.close());
     providers.push(provider);
   }
@@ -20,12 +33,22 @@ function isReady(options: GitOptions | GitProvider): options is GitProvider {
   return 'listFiles' in options;
 }
 
-async function open(options: GitOptions): Promise<GitProvider> {
+async function open(options: GitOptions, ground: Ground): Promise<GitProvider> {
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/local-git/index.ts');
       const { root = process.cwd(), timeoutMs } = options;
       return createLocalGitProvider({ root, ...(timeoutMs !== undefined && { timeoutMs }) });
+    }
+    case 'github': {
+      const { createGitHubProvider } = await import('../../adapters/github/index.ts');
+      const { provider: _, ...chosen } = options;
+      return createGitHubProvider({ ...chosen, ...ground });
+    }
+    case 'gitlab': {
+      const { createGitLabProvider } = await import('../../adapters/gitlab/index.ts');
+      const { provider: _, ...chosen } = options;
+      return createGitLabProvider({ ...chosen, ...ground });
     }
   }
 }

@@ -7,6 +7,11 @@ export interface ConfigProblem {
   readonly form: string;
 }
 
+/** A mistake in a setting that is of its form by itself. */
+export function problemWith({ variable, form }: { readonly variable: string; readonly form: string }, problem: string): ConfigProblem {
+  return { name: variable, problem, form };
+}
+
 /** A configuration that nothing is started with. Its message lists every mistake; it holds no value of a secret. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];

@@ -14,8 +14,8 @@ export const adaptersModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.clock, [options], openClock);
   provide(bind, tokens.random, [options], openRandom);
   provide(bind, tokens.logger, [options], openLogger);
-  provide(bind, tokens.gitProviders, [options, closers], openGitProviders);
   provide(bind, tokens.store, [options, closers], openStore);
+  provide(bind, tokens.gitProviders, [options, tokens.store, tokens.clock, closers], openGitProviders);
   provide(bind, tokens.runtime, [options, closers], openRuntime);
   provide(bind, tokens.probe, [options], openProbe);
   provide(bind, tokens.auth, [options, tokens.store, tokens.clock], openAuth);

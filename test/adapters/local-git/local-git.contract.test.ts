@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'vitest';
 import { createLocalGitProvider } from '../../../src/adapters/local-git/index.ts';
-import { gitProviderContract, type GitProviderHarness } from '../../contracts/git-provider.ts';
+import { gitProviderContract } from '../../contracts/git-provider.ts';
+import type { GitProviderHarness } from '../../contracts/git-provider-harness.ts';
 
 async function createHarness(): Promise<GitProviderHarness> {
   const root = await mkdtemp(join(tmpdir(), 'skep-local-git-'));

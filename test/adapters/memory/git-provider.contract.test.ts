@@ -1,6 +1,7 @@
 import { describe, test } from 'vitest';
 import { createMemoryGitProvider } from '../../../src/adapters/memory/index.ts';
-import { gitProviderContract, type GitProviderHarness } from '../../contracts/git-provider.ts';
+import { gitProviderContract } from '../../contracts/git-provider.ts';
+import type { GitProviderHarness } from '../../contracts/git-provider-harness.ts';
 import { readPublished } from './published-repository.ts';
 
 async function createHarness(): Promise<GitProviderHarness> {

@@ -1,7 +1,8 @@
 import { describe, test } from 'vitest';
 import { createMemoryRuntime, MemoryEngine, type MemorySandbox } from '../../../src/adapters/memory/index.ts';
 import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
-import { sandboxRuntimeContract, type SandboxRuntimeHarness } from '../../contracts/sandbox-runtime.ts';
+import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
+import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
 import { launchOf } from '../process/programs.ts';
 
 /** Does what the command's only word says, as the programs of the contract do. */

@@ -1,5 +1,6 @@
 import { describe, test } from 'vitest';
-import { sandboxRuntimeContract, type SandboxRuntimeHarness } from '../../contracts/sandbox-runtime.ts';
+import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
+import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
 import { createHost } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
-import type { SandboxProgram } from '../../contracts/sandbox-runtime.ts';
+import type { SandboxProgram } from '../../contracts/sandbox-runtime-harness.ts';
 
 const counting = 'n=0; while :; do n=$((n+1)); echo $n > count.new && mv count.new count; sleep 0.01; done';
 

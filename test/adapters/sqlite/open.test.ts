@@ -147,7 +147,7 @@ describe('the version', () => {
   test('of an older program is not changed by a visitor while a server has the folder open', async () => {
     const server = startChild('hold', dataDir);
     await server.said(1);
-    setVersion(0, 'DROP TABLE sandboxes; DROP TABLE conversations; DROP TABLE claims; DROP TABLE api_keys; DROP TABLE specs; PRAGMA application_id = 0;');
+    setVersion(0, 'DROP TABLE sandboxes; DROP TABLE conversations; DROP TABLE claims; DROP TABLE api_keys; DROP TABLE specs; DROP TABLE knowledge; DROP TABLE knowledge_size; PRAGMA application_id = 0;');
     await refusedWith({ exclusive: false }, 'migration_due', 'Stop that server');
     expect(versionOf()).toBe(0);
     await server.kill();

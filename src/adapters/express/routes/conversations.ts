@@ -3,7 +3,7 @@ import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { noBody, operation, plain } from '../operation.ts';
 import { claimOf, idempotencyHeaders } from '../request/idempotency.ts';
 import { decodePageId } from '../request/page-id.ts';
-import { presentPage } from '../response/page.ts';
+import { pagePresenter } from '../response/page.ts';
 import {
   conversationListQuery,
   conversationPage,
@@ -16,6 +16,7 @@ import { locationHeader } from '../schema/headers.ts';
 import { refuseUnknownSpec } from './sandboxes.ts';
 
 const conversations = '/api/v1/app-conversations';
+const presentPage = pagePresenter(presentConversation);
 const common = { ...plain, tag: 'Conversations', needsKey: true } as const;
 
 export const conversationOperations = [
@@ -73,7 +74,7 @@ export const conversationOperations = [
       const after = query.page_id === undefined ? null : decodePageId(listing, query.page_id);
       const wanted = { after, limit: query.limit };
       const page = await skep.conversations.search(principal.userId, filterOf(query), query.sort_order, wanted);
-      return { value: presentPage(page, listing, presentConversation) };
+      return { value: presentPage(page, listing) };
     },
   }),
   operation({

@@ -1,8 +1,9 @@
 import { operation, plain } from '../operation.ts';
 import { decodePageId, unknownPage } from '../request/page-id.ts';
-import { presentPage } from '../response/page.ts';
+import { pagePresenter } from '../response/page.ts';
 import { presentSandboxSpec, sandboxSpecPage, sandboxSpecSearchQuery } from '../schema/sandbox-spec.ts';
 
+const presentPage = pagePresenter(presentSandboxSpec);
 const listing = 'sandbox-specs';
 
 export const sandboxSpecOperations = [
@@ -22,7 +23,7 @@ export const sandboxSpecOperations = [
       const after = query.page_id === undefined ? null : decodePageId(listing, query.page_id);
       if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
       const page = await skep.specs.search(after?.id ?? null, query.limit);
-      return { value: presentPage(page, listing, presentSandboxSpec) };
+      return { value: presentPage(page, listing) };
     },
   }),
 ];

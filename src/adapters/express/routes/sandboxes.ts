@@ -3,7 +3,7 @@ import { noBody, operation, plain } from '../operation.ts';
 import { claimOf, idempotencyHeaders } from '../request/idempotency.ts';
 import { decodePageId } from '../request/page-id.ts';
 import { invalid } from '../request/problems.ts';
-import { presentPage } from '../response/page.ts';
+import { pagePresenter } from '../response/page.ts';
 import { locationHeader } from '../schema/headers.ts';
 import {
   presentSandbox,
@@ -17,6 +17,7 @@ import {
 } from '../schema/sandbox.ts';
 
 const sandboxes = '/api/v1/sandboxes';
+const presentPage = pagePresenter(presentSandbox);
 const common = { ...plain, tag: 'Sandboxes', needsKey: true } as const;
 
 /** Names the listing in its page ids. */
@@ -40,7 +41,7 @@ export const sandboxOperations = [
       };
       const after = query.page_id === undefined ? null : decodePageId(listing, query.page_id);
       const page = await skep.sandboxes.search(principal.userId, filter, { after, limit: query.limit });
-      return { value: presentPage(page, listing, presentSandbox) };
+      return { value: presentPage(page, listing) };
     },
   }),
   operation({

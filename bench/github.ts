@@ -1,0 +1,151 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createGitHubProvider } from '../src/adapters/github/index.ts';
+import { createSystemClock } from '../src/adapters/system/index.ts';
+import type { FileQuery, GitProvider } from '../src/ports/git-provider.ts';
+import { createRepository } from '../test/contracts/git-repository.ts';
+import { doubleToken, startGitHubDouble, type GitHubDouble } from '../test/doubles/github/index.ts';
+import { boundedFigure, formatFigures, inMs, median, timed, type Figure } from './figure.ts';
+
+const agents = '.skep/microagents';
+const delayMs = 50;
+const sizes = [1, 100, 1000];
+const rounds = 5;
+const firstSecond = 1_500_000_000;
+const perCommit = 20;
+const query: FileQuery = { directory: () => agents, accepts: (path) => path.endsWith('.md') };
+
+interface Cost {
+  readonly ms: number;
+  readonly requests: number;
+  /** Requests that were under way at the same time are one. */
+  readonly roundTrips: number;
+}
+
+/** Listing from a GitHub that takes 50 ms for each answer: for the first time, and unchanged, beside the obvious program. */
+export async function benchGitHub(): Promise<Figure[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
+  const double = await startGitHubDouble({ delayMs });
+  try {
+    const figures: Figure[] = [];
+    for (const size of sizes) {
+      const gitDir = join(folder, `${size}.git`);
+      await createRepository(gitDir, { commits: commitsOf(size) });
+      double.repositories.put(`acme/with-${size}`, gitDir);
+      figures.push(...(await benchSize(double, size)));
+    }
+    return figures;
+  } finally {
+    await double.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function pathOf(number: number): string {
+  return `${agents}/agent-${number}.md`;
+}
+
+function dateOf(path: string): number {
+  return (firstSecond + Math.floor(Number(/\d+/u.exec(path)?.[0]) / perCommit)) * 1000;
+}
+
+/** The files come by twenties, and every tenth is changed once. */
+function commitsOf(size: number) {
+  const numbers = Array.from({ length: size }, (_, index) => index);
+  const commits = Array.from({ length: Math.ceil(size / perCommit) }, (_, commit) => commit);
+  const brought = commits.map((commit) => ({
+    id: `${commit}`,
+    at: firstSecond + commit,
+    files: numbers.slice(commit * perCommit, (commit + 1) * perCommit).map((number) => [pathOf(number), '1'] as const),
+  }));
+  const changed = numbers.filter((number) => number % 10 === 0).map((number) => [pathOf(number), '2'] as const);
+  return [...brought, { id: 'changed', at: firstSecond + size, files: changed }];
+}
+
+async function benchSize(double: GitHubDouble, size: number): Promise<Figure[]> {
+  const cold = (): Promise<void> => withProvider(double, (provider) => list(provider, size));
+  // The double reads its repository once, so that it is its delay that counts.
+  await cold();
+  const first = await costOf(double, rounds, cold);
+  const unchanged = await withProvider(double, async (provider) => {
+    await list(provider, size);
+    return await costOf(double, rounds, () => list(provider, size));
+  });
+  const obvious = await costOf(double, 1, () => listObviously(double, size));
+  const texts = (name: string, cost: Cost) => ({ name: `GitHub, ${name}, ${size} microagents`, measured: inWords(cost), reference: inWords(obvious), note: 'reference: the obvious program' });
+  const reported = (name: string, cost: Cost): Figure => ({ ...texts(name, cost), ratio: obvious.ms / cost.ms, bound: null, ok: true });
+  if (size !== 100) return [reported('cold', first), reported('unchanged', unchanged)];
+  return [boundedFigure(texts('cold', first), obvious.ms / first.ms, { atLeast: 20 }), reported('unchanged', unchanged)];
+}
+
+async function withProvider<T>({ url }: GitHubDouble, use: (provider: GitProvider) => Promise<T>): Promise<T> {
+  const provider = createGitHubProvider({ url, token: doubleToken, clock: createSystemClock() });
+  try {
+    return await use(provider);
+  } finally {
+    await provider.close();
+  }
+}
+
+async function list(provider: GitProvider, size: number): Promise<void> {
+  const { files } = await provider.listFiles(`acme/with-${size}`, query);
+  demandAll(new Map(files.map(({ path, createdAt }) => [path, createdAt])), size);
+}
+
+/** The contents endpoint, then for each file, in a row, its commits, the last of which is the first. */
+async function listObviously({ url }: GitHubDouble, size: number): Promise<void> {
+  const repository = `${url}/repos/acme/with-${size}`;
+  const entries = await getList(`${repository}/contents/${agents}`);
+  const dates = new Map<string, number>();
+  for (const { path } of entries) {
+    if (path === undefined) continue;
+    const commits = await getList(`${repository}/commits?path=${encodeURIComponent(path)}`);
+    dates.set(path, Date.parse(commits.at(-1)?.commit?.committer.date ?? ''));
+  }
+  demandAll(dates, size);
+}
+
+interface Listed {
+  readonly path?: string;
+  readonly commit?: { readonly committer: { readonly date: string } };
+}
+
+async function getList(url: string): Promise<readonly Listed[]> {
+  const answer = await fetch(url, { headers: { authorization: `token ${doubleToken}`, 'user-agent': 'obvious' } });
+  const list: unknown = await answer.json();
+  if (!answer.ok || !Array.isArray(list)) throw new Error(`the obvious program got ${answer.status}`);
+  return list;
+}
+
+/** Both have to come to the same, and the right, answer. */
+function demandAll(dates: ReadonlyMap<string, number>, size: number): void {
+  const isRight = [...dates].every(([path, date]) => date === dateOf(path));
+  if (dates.size !== size || !isRight) throw new Error(`${dates.size} files are listed, not ${size}, or their dates are wrong`);
+}
+
+async function costOf(double: GitHubDouble, times: number, work: () => Promise<void>): Promise<Cost> {
+  const durations: number[] = [];
+  for (let time = 0; time < times; time += 1) {
+    double.forget();
+    durations.push(await timed(work));
+  }
+  const { requests } = double;
+  return { ms: median(durations), requests: requests.length, roundTrips: roundTripsOf(requests.map(({ at }) => at)) };
+}
+
+function roundTripsOf(arrivals: readonly number[]): number {
+  let [roundTrips, answeredAt] = [0, Number.NEGATIVE_INFINITY];
+  for (const at of arrivals) {
+    if (at < answeredAt) continue;
+    roundTrips += 1;
+    answeredAt = at + delayMs;
+  }
+  return roundTrips;
+}
+
+function inWords({ ms, requests, roundTrips }: Cost): string {
+  return `${inMs(ms)}, ${requests} requests, ${roundTrips} round trips`;
+}
+
+if (import.meta.main) process.stdout.write(formatFigures(await benchGitHub()));

@@ -1,0 +1,2 @@
+export { createGitHubProvider } from './provider.ts';
+export type { GitHubApp, GitHubClient, GitHubOptions } from './options.ts';

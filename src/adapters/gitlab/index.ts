@@ -1,0 +1,2 @@
+export { createGitLabProvider } from './provider.ts';
+export type { GitLabClient, GitLabOptions } from './options.ts';

@@ -1,0 +1,43 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { agents, createScene, failureOf, list, simple, simpleListing, start } from './support.ts';
+
+function makeKey(): string {
+  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' });
+}
+
+const tokenRequest = 'POST /app/installations/7/access_tokens';
+
+describe('an App installation', () => {
+  test('gets a token once, and lists with it, also on an Enterprise Server', async () => {
+    for (const prefix of ['', '/api/v3'] as const) {
+      const scene = await createScene({ prefix });
+      const privateKey = makeKey();
+      scene.double.access.tokens.clear();
+      scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };
+      await scene.publish(simple, 'acme/shop', { isPrivate: true });
+      const provider = scene.anonymous({ app: { appId: 42, privateKey, installationId: 7 } });
+      expect(await Promise.all([list(provider), list(provider)])).toEqual([simpleListing, simpleListing]);
+      expect(scene.asked()).toEqual([tokenRequest, 'POST /graphql', 'POST /graphql 1 histories']);
+      await scene.publish({ commits: [{ id: 'b', at: start + 1, files: [[`${agents}/b.md`, '1']] }] });
+      expect(await list(provider)).toEqual([[`${agents}/b.md`, start + 1]]);
+      expect(scene.asked()).not.toContain(tokenRequest);
+      expect(await provider.check()).toMatchObject({ ok: true });
+    }
+  });
+
+  test.each([
+    ['another key', { privateKey: makeKey() }],
+    ['another installation', { installationId: 8 }],
+    ['another App', { appId: 43 }],
+    ['a key that is none', { privateKey: '-----BEGIN PRIVATE KEY-----\nrubbish\n-----END PRIVATE KEY-----' }],
+  ])('with %s is refused, and nothing of its key is told', async (_, wrong) => {
+    const scene = await createScene();
+    const privateKey = makeKey();
+    scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };
+    await scene.publish(simple);
+    const provider = scene.anonymous({ app: { appId: 42, privateKey, installationId: 7, ...wrong } });
+    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
+    expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('refused') });
+  });
+});

@@ -1,0 +1,61 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { failureOf, hostOf, list, manyFiles, providerOf, simple } from './support.ts';
+
+describe('nobody but the host is asked', () => {
+  test('where a redirect leads elsewhere', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const { url, asked } = await other();
+    const locations = [`${url}/api/v4/projects/1`, `${host.url}/users/sign_in`, host.url.replace('http:', 'https:'), 'http://', '', `${host.url}/api/v4/../x`, 'HEAD2', '/api/v4/projects/1000', '/api/v4/user'];
+    for (const location of locations) {
+      host.faults.clear();
+      host.faults.add({ fault: { kind: 'status', status: 302, headers: { location } } });
+      expect(await failureOf(list(providerOf(host)))).toMatch(/^provider_failed: .*redirects/u);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  test('where redirects lead in circles', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const location = `${host.url}/api/v4/projects/acme%2Fshop/repository/commits/HEAD?stats=false`;
+    host.faults.add({ fault: { kind: 'status', status: 301, headers: { location } } });
+    expect(await failureOf(list(providerOf(host)))).toMatch(/^provider_failed: .*circles/u);
+    expect(host.counts()).toEqual({ commit: 4 });
+  });
+
+  test('where a link to the next page leads elsewhere', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const { url, asked } = await other();
+    for (const route of ['tree', 'commits'] as const) {
+      host.faults.clear();
+      host.faults.add({ fault: { kind: 'headers', headers: { link: `<${url}/api/v4/x?page_token=x>; rel="next"` } }, route });
+      expect(await failureOf(list(providerOf(host)))).toMatch(/^provider_failed: .*another origin/u);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  test('where the pages of a directory never end', async () => {
+    const host = await hostOf();
+    await host.publish(manyFiles(150));
+    const link = `<${host.url}/api/v4/x?page_token=${Buffer.from('{"file_name":".skep/microagents/0001.md"}').toString('base64')}>; rel="next"`;
+    host.faults.add({ fault: { kind: 'headers', headers: { link, 'x-next-page': '' } }, route: 'tree' });
+    expect(await failureOf(list(providerOf(host)))).toMatch(/^provider_failed: .*lead back/u);
+  });
+});
+
+/** A host that nothing should ask. */
+async function other(): Promise<{ readonly url: string; readonly asked: string[] }> {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    response.end('{}');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}

@@ -1,0 +1,43 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { refusal, type DoubleRequest, type DoubleResponse } from './exchange.ts';
+
+/** A GitHub App, and its installation. */
+export interface DoubleApp {
+  readonly appId: string;
+  readonly installationId: number;
+  /** PEM; the private one will do. */
+  readonly key: string;
+}
+
+/** Who may ask. */
+export interface Access {
+  readonly tokens: Set<string>;
+  app: DoubleApp | null;
+}
+
+/** Whether there is a credential; an answer where there is one that is refused. */
+export function authenticate({ headers, isGraphql }: DoubleRequest, { tokens }: Access): boolean | DoubleResponse {
+  const header = headers['authorization'];
+  if (header === undefined) return isGraphql ? refusal(401, 'This endpoint requires you to be authenticated.') : false;
+  const token = /^(?:token|bearer) (\S+)$/iu.exec(header)?.[1];
+  return token !== undefined && tokens.has(token) ? true : refusal(401, 'Bad credentials');
+}
+
+/** Gives the App's installation a token, if it signed its request. */
+export function installationToken({ headers, segments }: DoubleRequest, access: Access): DoubleResponse {
+  const { app, tokens } = access;
+  const jwt = /^bearer (\S+)$/iu.exec(headers['authorization'] ?? '')?.[1];
+  if (app === null || jwt === undefined || !isSigned(jwt, app)) return refusal(401, 'A JSON web token could not be decoded');
+  if (segments[2] !== String(app.installationId)) return refusal(404, 'Not Found');
+  const token = `ghs_installation${tokens.size}`;
+  tokens.add(token);
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  return { status: 201, body: { token, expires_at, permissions: { contents: 'read', metadata: 'read' }, repository_selection: 'all' } };
+}
+
+function isSigned(jwt: string, { appId, key }: DoubleApp): boolean {
+  const [header = '', payload = '', signature = ''] = jwt.split('.');
+  const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
+  const isOfApp = typeof claims === 'object' && claims !== null && 'iss' in claims && String(claims.iss) === appId;
+  return isOfApp && verify('RSA-SHA256', Buffer.from(`${header}.${payload}`), createPublicKey(key), Buffer.from(signature, 'base64url'));
+}

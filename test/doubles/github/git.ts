@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+export interface TreeEntry {
+  readonly mode: string;
+  readonly type: string;
+  readonly oid: string;
+  /** The name's bytes. */
+  readonly name: Buffer;
+}
+
+export interface HistoryCommit {
+  readonly oid: string;
+  /** RFC 3339 in UTC. */
+  readonly committedDate: string;
+}
+
+const run = promisify(execFile);
+const atOnce = 6;
+let running = 0;
+const waiting: (() => void)[] = [];
+
+/** Runs git without anybody's configuration, a few at a time; null where it fails. */
+async function git(gitDir: string, ...args: readonly string[]): Promise<Buffer | null> {
+  if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+  running += 1;
+  try {
+    const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_LITERAL_PATHSPECS: '1' };
+    return (await run('git', args, { env, encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 })).stdout;
+  } catch {
+    return null;
+  } finally {
+    running -= 1;
+    waiting.shift()?.();
+  }
+}
+
+async function line(gitDir: string, ...args: readonly string[]): Promise<string | null> {
+  return (await git(gitDir, ...args))?.toString('utf8').trim() ?? null;
+}
+
+/** The branch that HEAD names; null where it has no commit yet. */
+export async function defaultBranch(gitDir: string): Promise<{ readonly name: string; readonly oid: string } | null> {
+  const name = await line(gitDir, 'symbolic-ref', '--short', 'HEAD');
+  const oid = name === null ? null : await resolve(gitDir, `refs/heads/${name}^{commit}`);
+  return name === null || oid === null ? null : { name, oid };
+}
+
+/** The object id that an expression names. */
+export async function resolve(gitDir: string, expression: string): Promise<string | null> {
+  return await line(gitDir, 'rev-parse', '--verify', '--quiet', '--end-of-options', expression);
+}
+
+/** Remembers what can't change: what is a function of an object's id. */
+function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitDir: string, key: string) => Promise<T> {
+  const answers = new Map<string, Promise<T>>();
+  return (gitDir, key) => {
+    const id = `${gitDir}\0${key}`;
+    const answer = answers.get(id) ?? ask(gitDir, key);
+    answers.set(id, answer);
+    return answer;
+  };
+}
+
+export const typeOf = remembering((gitDir, oid) => line(gitDir, 'cat-file', '-t', oid));
+
+export const treeOf = remembering(async (gitDir, oid): Promise<readonly TreeEntry[]> => {
+  const output = (await git(gitDir, 'ls-tree', '-z', '--full-tree', oid))?.toString('latin1') ?? '';
+  return output.split('\0').slice(0, -1).map((entry) => {
+    const [mode = '', type = '', id = ''] = entry.slice(0, entry.indexOf('\t')).split(' ');
+    return { mode, type, oid: id, name: Buffer.from(entry.slice(entry.indexOf('\t') + 1), 'latin1') };
+  });
+});
+
+const logOf = remembering(async (gitDir, key): Promise<readonly HistoryCommit[]> => {
+  const [head = '', ...path] = key.split('\0');
+  const limit = path.length === 0 ? [] : ['--', ...path];
+  const output = (await git(gitDir, 'log', '--format=%H %ct', head, ...limit))?.toString('utf8') ?? '';
+  return output.split('\n').slice(0, -1).map((entry) => {
+    const [oid = '', seconds = ''] = entry.split(' ');
+    return { oid, committedDate: new Date(Number(seconds) * 1000).toISOString().replace('.000Z', 'Z') };
+  });
+});
+
+/** The commits that touch a path, as git tells them: the newest first, merges that took nothing left out. */
+export function historyOf(gitDir: string, head: string, path: string | null): Promise<readonly HistoryCommit[]> {
+  return logOf(gitDir, path === null ? head : `${head}\0${path}`);
+}
+
+/** How many commits each of two has that the other lacks; null where one is missing. */
+export async function countsBetween(gitDir: string, base: string, head: string): Promise<{ readonly ahead: number; readonly behind: number } | null> {
+  const counts = await line(gitDir, 'rev-list', '--left-right', '--count', `${base}...${head}`);
+  const [behind, ahead] = counts?.split('\t') ?? [];
+  return behind === undefined || ahead === undefined ? null : { ahead: Number(ahead), behind: Number(behind) };
+}

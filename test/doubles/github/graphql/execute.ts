@@ -1,0 +1,52 @@
+import { execute, parse, validate, visit, type DocumentNode, type GraphQLError } from 'graphql';
+import { z } from 'zod';
+import type { DoubleRequest, DoubleResponse } from '../exchange.ts';
+import type { Shelf } from '../shelf.ts';
+import type { GraphqlHabits } from './habits.ts';
+import { rootOf } from './objects.ts';
+import { githubSchema } from './schema.ts';
+
+const Body = z.strictObject({ query: z.string(), variables: z.record(z.string(), z.unknown()).optional() });
+
+/** Executes a query as GitHub's schema has it. Throws where the schema has it not. */
+export async function answerGraphql(request: DoubleRequest, shelf: Shelf, habits: GraphqlHabits): Promise<DoubleResponse> {
+  const { query, variables = {} } = Body.parse(JSON.parse(request.body));
+  const document = parse(query);
+  const mistakes = validate(githubSchema(), document);
+  if (mistakes.length > 0) throw new Error(`the query is none of GitHub's: ${mistakes[0]?.message}`);
+  refuseStrayVariables(document, variables);
+  if (isHeavy(document, habits)) return givenUp(habits);
+  const result = await execute({ schema: githubSchema(), document, variableValues: variables, rootValue: rootOf(shelf, habits) });
+  const errors = result.errors?.map(formatted);
+  return { status: 200, body: { data: result.data ?? null, ...(errors === undefined ? {} : { errors }) } };
+}
+
+function refuseStrayVariables(document: DocumentNode, variables: Readonly<Record<string, unknown>>): void {
+  const declared = new Set<string>();
+  visit(document, { VariableDefinition: ({ variable }) => void declared.add(variable.name.value) });
+  const stray = Object.keys(variables).find((name) => !declared.has(name));
+  if (stray !== undefined) throw new Error(`the query declares no variable ${stray}`);
+}
+
+function isHeavy(document: DocumentNode, { mostHistories, tellsTrees }: GraphqlHabits): boolean {
+  const asked = { history: 0, entries: 0 };
+  visit(document, {
+    Field({ name: { value } }) {
+      if (value === 'history' || value === 'entries') asked[value] += 1;
+    },
+  });
+  return (mostHistories !== null && asked.history > mostHistories) || (!tellsTrees && asked.entries > 0);
+}
+
+function givenUp({ givesUpWith }: GraphqlHabits): DoubleResponse {
+  const message = 'Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug.';
+  if (givesUpWith === 'status') return { status: 502, body: { data: null, errors: [{ message }] } };
+  if (givesUpWith === 'error') return { status: 200, body: { data: null, errors: [{ message }] } };
+  return { status: 200, body: { data: null, errors: [{ type: 'RESOURCE_LIMITS_EXCEEDED', message: 'Resource limits for this query exceeded.' }] } };
+}
+
+/** GitHub has an error's type beside its message. */
+function formatted({ message, path, extensions }: GraphQLError) {
+  const { type } = extensions;
+  return { ...(type === undefined ? {} : { type }), message, ...(path === undefined ? {} : { path }) };
+}

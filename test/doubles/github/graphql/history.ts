@@ -1,0 +1,46 @@
+import { GraphQLError } from 'graphql';
+import { historyOf } from '../git.ts';
+import type { GraphqlHabits } from './habits.ts';
+
+export interface HistoryArguments {
+  readonly path?: string | null;
+  readonly first?: number | null;
+  readonly after?: string | null;
+}
+
+/** A page of the commits that touch a path. Only pages that go on from the newest are known here. */
+export async function historyConnection(gitDir: string, head: string, args: HistoryArguments, habits: GraphqlHabits) {
+  const { path = null, first = null, after = null } = args;
+  if (first === null || first < 1 || first > 100) throw new GraphQLError('`first` has to be within 1 and 100');
+  const commits = await historyOf(gitDir, head, path);
+  const start = after === null ? 0 : placeOf(after, head, habits) + 1;
+  const nodes = commits.slice(start, start + first);
+  const end = start + nodes.length - 1;
+  return {
+    totalCount: commits.length,
+    nodes: nodes.map(({ oid, committedDate }) => ({ __typename: 'Commit', oid, committedDate })),
+    pageInfo: {
+      hasNextPage: end < commits.length - 1,
+      hasPreviousPage: start > 0,
+      startCursor: nodes.length === 0 ? null : cursorOf(start, head, habits),
+      endCursor: nodes.length === 0 ? null : cursorOf(end, head, habits),
+    },
+  };
+}
+
+function cursorOf(place: number, head: string, { cursorForm }: GraphqlHabits): string {
+  const counted = `${head} ${place}`;
+  return cursorForm === 'counted' ? counted : Buffer.from(counted).toString('base64url');
+}
+
+/** Cursors that were given out are at the end of a page of a hundred. */
+function placeOf(cursor: string, head: string, { cursors, cursorForm }: GraphqlHabits): number {
+  const counted = cursorForm === 'counted' ? cursor : Buffer.from(cursor, 'base64url').toString();
+  const [oid, number = ''] = counted.split(' ');
+  if (oid !== head || !/^\d+$/u.test(number)) throw new GraphQLError('`after` is no cursor');
+  const place = Number(number);
+  const wasGiven = (place + 1) % 100 === 0;
+  if (wasGiven || cursors === 'honoured') return place;
+  if (cursors === 'refused') throw new GraphQLError('`after` is no cursor');
+  return -1;
+}

@@ -1,0 +1,1 @@
+export { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from './double.ts';

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Ajv, type ValidateFunction } from 'ajv';
+import formats from 'ajv-formats';
+import { overlay, sampleOf } from './sample.ts';
+
+/** GitHub's own description of its REST API. */
+export interface Description {
+  /** The query parameters of an operation. */
+  queryParameters(operation: Operation): readonly string[];
+  /** A full answer with status 200 or 201, whose described form was checked, from the fields that matter. */
+  complete(operation: Operation, fields: unknown): unknown;
+  /** Like `complete`, for each element of an answer that is a list. */
+  completeList(operation: Operation, elements: readonly unknown[]): unknown;
+}
+
+export interface Operation {
+  /** `/repos/{owner}/{repo}` */
+  readonly path: string;
+  readonly method: 'get' | 'post';
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+let loaded: Description | undefined;
+
+/** The description is large: it is read once, and only the part that is asked for is compiled. */
+export function githubDescription(): Description {
+  loaded ??= load();
+  return loaded;
+}
+
+function load(): Description {
+  const root = dirname(createRequire(import.meta.url).resolve('@octokit/openapi/package.json'));
+  const document: unknown = JSON.parse(readFileSync(join(root, 'generated/api.github.com.json'), 'utf8'));
+  const ajv = new Ajv({ strict: false, validateSchema: false, allErrors: false });
+  formats.default(ajv);
+  ajv.addSchema(toJson(withNulls(document)), 'github', undefined, false);
+  const validators = new Map<string, ValidateFunction>();
+
+  function at(pointer: string): unknown {
+    const segments = pointer.replace(/^#\//u, '').split('/').map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+    return segments.reduce((value: unknown, segment) => toJson(value)[segment], document);
+  }
+
+  function answerPointer({ path, method }: Operation): string {
+    const responses = `#/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method}/responses`;
+    const status = '200' in toJson(at(responses)) ? '200' : '201';
+    return `${responses}/${status}/content/application~1json/schema`;
+  }
+
+  function check(operation: Operation, answer: unknown): unknown {
+    const pointer = answerPointer(operation);
+    const validate = validators.get(pointer) ?? ajv.compile({ $ref: `github${pointer}` });
+    validators.set(pointer, validate);
+    if (validate(answer)) return answer;
+    throw new Error(`the double's answer to ${operation.path} is none of GitHub's: ${ajv.errorsText(validate.errors)}`);
+  }
+
+  const inQuery = (parameter: unknown): boolean => toJson(parameter)['in'] === 'query';
+  const resolved = (value: unknown): unknown => {
+    const ref = toJson(value)['$ref'];
+    return typeof ref === 'string' ? at(ref) : value;
+  };
+
+  return {
+    queryParameters({ path, method }) {
+      const parameters = toJson(toJson(toJson(toJson(document)['paths'])[path])[method])['parameters'];
+      return (Array.isArray(parameters) ? parameters : []).map(resolved).filter(inQuery).map((each) => String(toJson(each)['name']));
+    },
+    complete: (operation, fields) => check(operation, overlay(sampleOf(at(answerPointer(operation)), at), fields)),
+    completeList(operation, elements) {
+      const sample = sampleOf(toJson(resolved(at(answerPointer(operation))))['items'], at);
+      return check(operation, elements.map((element) => overlay(sample, element)));
+    },
+  };
+}
+
+/** OpenAPI 3.0 allows `nullable` where Ajv does not: where there is no `type` beside it. */
+function withNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  const copy = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withNulls(each)] as const));
+  if (copy['nullable'] !== true || 'type' in copy) return copy;
+  const { nullable: _nullable, ...rest } = copy;
+  return { anyOf: [rest, { enum: [null] }] };
+}
+
+function toJson(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}

@@ -1,0 +1,70 @@
+import { refusal, type DoubleRequest, type DoubleResponse } from '../exchange.ts';
+import type { Shelf, Shelved } from '../shelf.ts';
+import { listCommits } from './commits.ts';
+import { compare } from './compare.ts';
+import { listContents } from './contents.ts';
+import { readHead } from './head.ts';
+import type { Operation } from './openapi.ts';
+import { showRepository } from './repository.ts';
+import { readTree } from './trees.ts';
+
+export interface RouteContext {
+  /** The URL of the API. */
+  readonly url: string;
+  readonly request: DoubleRequest;
+  readonly repository: Shelved;
+  /** The values of the rest of the path, decoded. */
+  readonly rest: readonly string[];
+  readonly treeLimit: number | null;
+}
+
+export interface Route {
+  readonly operation: Operation;
+  readonly answer: (context: RouteContext) => Promise<DoubleResponse>;
+}
+
+/** By what follows the repository in the path. */
+const routes: readonly (readonly [begin: readonly string[], values: number, route: Route])[] = [
+  [[], 0, showRepository],
+  [['commits'], 0, listCommits],
+  [['commits'], 1, readHead],
+  [['git', 'trees'], 1, readTree],
+  [['compare'], 1, compare],
+  [['contents'], Number.POSITIVE_INFINITY, listContents],
+];
+
+export interface FoundRoute {
+  readonly route: Route;
+  readonly owner: string;
+  readonly name: string;
+  readonly rest: readonly string[];
+}
+
+/** Null where GitHub has no such route, or the double does not know it. */
+export function findRoute({ method, segments }: DoubleRequest): FoundRoute | null {
+  const [collection, owner, name, ...path] = segments;
+  if (method !== 'GET' || collection !== 'repos' || owner === undefined || name === undefined) return null;
+  for (const [begin, values, route] of routes) {
+    const rest = path.slice(begin.length);
+    const fits = begin.every((segment, index) => path[index] === segment);
+    if (fits && (values === Number.POSITIVE_INFINITY ? rest.length > 0 : rest.length === values)) return { route, owner, name, rest };
+  }
+  return null;
+}
+
+/** Who has no credential sees public repositories; of a renamed one it is told where it is. */
+export function locate(
+  shelf: Shelf,
+  { owner, name }: FoundRoute,
+  { path, query }: DoubleRequest,
+  url: string,
+  hasCredential: boolean,
+): Shelved | DoubleResponse {
+  const found = shelf.find(`${owner}/${name}`);
+  if (found === null || (found.repository.isPrivate && !hasCredential)) return refusal(404, 'Not Found');
+  if (!found.moved) return found.repository;
+  const below = path.split('/').slice(4).map((segment) => `/${segment}`).join('');
+  const search = query.size === 0 ? '' : `?${query.toString()}`;
+  const location = `${url}/repositories/${found.repository.id}${below}${search}`;
+  return { ...refusal(301, 'Moved Permanently'), headers: { location } };
+}

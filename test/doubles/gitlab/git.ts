@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Git's plumbing on one repository, as byte strings. */
+export interface Git {
+  /** What git prints; null where it fails. */
+  (args: readonly string[]): Promise<string | null>;
+}
+
+/** Remembers what can't change: the answers about whole commit ids. */
+export function gitOf(gitDir: string, memory: Map<string, Promise<string | null>>): Git {
+  return async (args) => {
+    if (!args.some((arg) => /\b[0-9a-f]{40}\b/u.test(arg)) || args.includes('rev-parse')) return await execute(gitDir, args);
+    const key = JSON.stringify([gitDir, args]);
+    const known = memory.get(key) ?? execute(gitDir, args);
+    memory.set(key, known);
+    return await known;
+  };
+}
+
+async function execute(gitDir: string, args: readonly string[]): Promise<string | null> {
+  const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
+  try {
+    // Names are bytes: what the host takes as UTF-8 goes to git as it came.
+    const { stdout } = await run('git', [...args], { env, encoding: 'latin1', maxBuffer: 256 * 1024 * 1024 });
+    return stdout;
+  } catch {
+    return null;
+  }
+}
+
+/** Text as GitLab shows it: what is not UTF-8 is left out. */
+export function fromBytes(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8').replaceAll('\ufffd', '');
+}

@@ -1,0 +1,3 @@
+export { startGitLab } from './server.ts';
+export type { GitLabDouble, GitLabDoubleOptions } from './server.ts';
+export type { Fault, RouteName, Trouble } from './faults.ts';

@@ -1,0 +1,57 @@
+import { listCommits, showCommit } from './commits.ts';
+import { json, refusal, type Exchange, type ProjectExchange, type Reply } from './exchange.ts';
+import type { RouteName } from './faults.ts';
+import { fromBytes } from './git.ts';
+import { listTree, type TreeTokens } from './tree.ts';
+
+export interface Route {
+  readonly name: RouteName;
+  /** The project's id or path, decoded; null for a route that is of none. */
+  readonly project: string | null;
+  answer(exchange: Exchange & Partial<ProjectExchange>, isKnown: boolean, tokens: TreeTokens): Promise<Reply>;
+}
+
+const segment = '([^/]+)';
+const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree)(?:/${segment})?)?$`, 'u');
+
+/** The route of a path below the API's, which is still encoded; null where there is none. */
+export function routeOf(path: string): Route | null {
+  if (path === '/version') return { name: 'version', project: null, answer: async (_, isKnown) => version(isKnown) };
+  const [, id, kind, rest] = projectRoute.exec(path) ?? [];
+  if (id === undefined) return null;
+  const project = decodeURIComponent(id);
+  if (kind === undefined) return { name: 'project', project, answer: async (exchange) => await showProject(inProject(exchange)) };
+  if (kind === 'tree') {
+    return rest === undefined ? { name: 'tree', project, answer: async (exchange, _, tokens) => await listTree(inProject(exchange), tokens) } : null;
+  }
+  if (rest === undefined) return { name: 'commits', project, answer: async (exchange) => await listCommits(inProject(exchange)) };
+  return { name: 'commit', project, answer: async (exchange) => await showCommit(inProject(exchange), decodeURIComponent(rest)) };
+}
+
+function inProject({ request, url, base, query, project, git }: Exchange & Partial<ProjectExchange>): ProjectExchange {
+  if (project === undefined || git === undefined) throw new Error('the route is one of a project');
+  return { request, url, base, query, project, git };
+}
+
+function version(isKnown: boolean): Reply {
+  return isKnown ? json({ version: '19.1.0-ee', revision: '0123456789a' }) : refusal(401, 'Unauthorized');
+}
+
+/** `GET /projects/:id` */
+async function showProject({ project, git, base }: ProjectExchange): Promise<Reply> {
+  const branch = fromBytes((await git(['symbolic-ref', '--short', 'HEAD'])) ?? '').trim();
+  const branches = (await git(['for-each-ref', '--format=%(refname:short)', 'refs/heads'])) ?? '';
+  const name = project.path.slice(project.path.lastIndexOf('/') + 1);
+  return json({
+    id: project.id,
+    description: null,
+    name,
+    name_with_namespace: project.path.replaceAll('/', ' / '),
+    path: name,
+    path_with_namespace: project.path,
+    default_branch: branch,
+    visibility: project.visibility,
+    empty_repo: branches === '',
+    web_url: `${base}/${project.path}`,
+  });
+}
