@@ -3,6 +3,7 @@ export { authContract, type AuthHarness } from './auth.ts';
 export { clockContract } from './clock.ts';
 export { gitProviderContract } from './git-provider.ts';
 export type { GitProviderHarness, GitProviderTraits } from './git-provider-harness.ts';
+export { knowledgeStoreContract } from './knowledge-store.ts';
 export { randomContract } from './random.ts';
 export { readinessProbeContract, type ReadinessProbeHarness } from './readiness-probe.ts';
 export { sandboxRuntimeContract } from './sandbox-runtime.ts';

@@ -1,3 +1,3 @@
 export { startGitLab } from './server.ts';
 export type { GitLabDouble, GitLabDoubleOptions } from './server.ts';
-export type { Fault, RouteName, Trouble } from './faults.ts';
+export type { Fault, RouteName } from './faults.ts';
