@@ -5,67 +5,103 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { median, type Figure } from './figure.ts';
 
-const executable = join(import.meta.dirname, '../src/composition/bin.ts');
+const project = join(import.meta.dirname, '..');
+const executable = join(project, 'src/composition/bin.ts');
 const rounds = 7;
 
 /** The peer: what Node and Express need for themselves. */
-const bare = `
+const bareExpress = `
 const { default: express } = await import('express');
 const server = express().get('/health', (_, response) => response.json({ status: 'ok' })).listen(0, '127.0.0.1', () => {
-  console.log('listens on http://127.0.0.1:' + server.address().port + ' Try:');
+  console.log('listens on http://127.0.0.1:' + server.address().port);
 });
 `;
+
+/** What a start loads, and nothing done with it. */
+const modulesOnly = `
+await Promise.all(['composition/commands/serve', 'adapters/express/index', 'adapters/sqlite/index', 'adapters/local-git/index',
+  'adapters/process/index', 'adapters/network-probe/index', 'adapters/api-keys/index', 'adapters/system/index']
+  .map((name) => import(${JSON.stringify(`${project}/src/`)} + name + '.ts')));
+console.log('listens on nothing');
+setInterval(() => {}, 1000);
+`;
+const nodeOnly = `console.log('listens on nothing'); setInterval(() => {}, 1000);`;
+
+const script = (source: string): string[] => ['--input-type=module', '-e', source];
 
 interface Start {
   readonly ms: number;
   readonly residentMiB: number;
 }
 
-/** From the start of the process to the first 200 of its health, and the memory that is resident then. */
+/** From the start of the process to the first 200 of its health, and the memory that is resident then; and what of it is whose. */
 export async function benchStart(): Promise<Figure[]> {
-  const skep: Start[] = [];
-  const peer: Start[] = [];
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
+  const kinds = {
+    skep: [executable, 'serve'],
+    express: script(bareExpress),
+    modules: script(modulesOnly),
+    node: script(nodeOnly),
+  };
+  const starts: Record<keyof typeof kinds, Start[]> = { skep: [], express: [], modules: [], node: [] };
   try {
     for (let round = 0; round < rounds; round += 1) {
-      skep.push(await start([executable, 'serve'], { SKEP_PORT: '0', SKEP_DATA_DIR: dataDir, SKEP_LOG_LEVEL: 'silent' }));
-      peer.push(await start(['--input-type=module', '-e', bare], {}));
+      for (const kind of ['skep', 'express', 'modules', 'node'] as const) starts[kind].push(await start(kinds[kind], dataDir));
     }
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
-  const dominant = 'of it, the largest part is loading modules: zod, express and their schemas';
   return [
-    figure('start to ready', 'ms', skep.map(({ ms }) => ms), peer.map(({ ms }) => ms), dominant),
-    figure('resident memory when idle', 'MiB', skep.map(({ residentMiB }) => residentMiB), peer.map(({ residentMiB }) => residentMiB), 'of it, most is Node itself'),
+    ...figuresOf('start to ready', 'ms', (kind) => median(starts[kind].map(({ ms }) => ms))),
+    ...figuresOf('resident memory when idle', 'MiB', (kind) => median(starts[kind].map(({ residentMiB }) => residentMiB))),
   ];
 }
 
-function figure(name: string, unit: string, measured: readonly number[], reference: readonly number[], note: string): Figure {
-  const [ours, theirs] = [median(measured), median(reference)];
-  const text = (value: number): string => `${value.toFixed(0)} ${unit}`;
-  return { name: `${name}, beside bare Express`, measured: text(ours), reference: text(theirs), ratio: ours / theirs, bound: null, ok: true, note };
+function figuresOf(name: string, unit: string, of: (kind: 'skep' | 'express' | 'modules' | 'node') => number): Figure[] {
+  const figure = (what: string, measured: number, reference: number, note: string): Figure => ({
+    name: `${name}${what}`,
+    measured: `${measured.toFixed(0)} ${unit}`,
+    reference: `${reference.toFixed(0)} ${unit}`,
+    ratio: measured / reference,
+    bound: null,
+    ok: true,
+    note,
+  });
+  return [
+    figure('', of('skep'), of('express'), 'reference: bare Express'),
+    figure(', Node itself', of('node'), of('skep'), 'reference: the whole'),
+    figure(', loading modules', of('modules') - of('node'), of('skep'), 'reference: the whole'),
+    figure(', doing the work', of('skep') - of('modules'), of('skep'), 'reference: the whole'),
+  ];
 }
 
-async function start(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Start> {
+async function start(args: readonly string[], dataDir: string): Promise<Start> {
   const begun = performance.now();
-  const child = spawn(process.execPath, args, { cwd: join(import.meta.dirname, '..'), env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
-  let text = '';
-  const { promise, resolve } = Promise.withResolvers<string>();
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-    const url = /listens on (\S+)/.exec(text)?.[1];
-    if (url !== undefined) resolve(url);
-  });
-  const url = await promise;
-  const response = await fetch(`${url}/health`);
-  if (response.status !== 200) throw new Error(`health answered ${response.status}`);
-  await response.body?.cancel();
-  const ms = performance.now() - begun;
-  const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
-  const residentMiB = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], SKEP_PORT: '0', SKEP_DATA_DIR: dataDir, SKEP_LOG_LEVEL: 'silent' };
+  const child = spawn(process.execPath, args, { cwd: project, env, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
-  return { ms, residentMiB };
+  try {
+    const url = await Promise.race([listening(child.stdout), exited.then(([code]) => Promise.reject(new Error(`it ended with ${String(code)}`)))]);
+    if (url !== 'nothing') {
+      const response = await fetch(`${url}/health`);
+      await response.text();
+      if (response.status !== 200) throw new Error(`health answered ${response.status}`);
+    }
+    const ms = performance.now() - begun;
+    const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+    return { ms, residentMiB: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024 };
+  } finally {
+    child.kill('SIGKILL');
+    await exited;
+  }
+}
+
+async function listening(output: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  for await (const chunk of output) {
+    text += String(chunk);
+    const url = /listens on (\S+)/.exec(text)?.[1];
+    if (url !== undefined) return url;
+  }
+  throw new Error('it never listened');
 }
