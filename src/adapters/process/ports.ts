@@ -39,18 +39,14 @@ export function createPortReservations(folder: string): PortReservations {
   };
   return {
     async reserve(owner, preferred) {
-      const server = preferred === null ? null : await listen(preferred).catch(() => null);
-      if (server !== null) {
-        const taken = await take(owner, server.port);
-        await server.close();
-        if (taken) return server.port;
+      if (preferred !== null) {
+        await using held = await hold(preferred).catch(() => null);
+        if (held !== null && (await take(owner, preferred))) return preferred;
       }
       for (let attempt = 0; attempt < attempts; attempt += 1) {
         // The port is held until it is reserved, so that concurrent searches get different ones.
-        const server = await listen(0);
-        const taken = (await ownerOf(server.port)) === null && (await take(owner, server.port));
-        await server.close();
-        if (taken) return server.port;
+        await using held = await hold(0);
+        if ((await ownerOf(held.port)) === null && (await take(owner, held.port))) return held.port;
       }
       throw new Error('no free port was found');
     },
@@ -66,12 +62,12 @@ export function createPortReservations(folder: string): PortReservations {
   };
 }
 
-interface Listening {
+interface HeldPort extends AsyncDisposable {
   readonly port: number;
-  close(): Promise<void>;
 }
 
-async function listen(port: number): Promise<Listening> {
+/** Listens on the port, on any that is free for 0, until it is disposed of. */
+async function hold(port: number): Promise<HeldPort> {
   const server: Server = createServer();
   server.listen({ host, port, exclusive: true });
   await once(server, 'listening');
@@ -79,7 +75,7 @@ async function listen(port: number): Promise<Listening> {
   if (address === null || typeof address === 'string') throw new Error('the server has no port');
   return {
     port: address.port,
-    async close() {
+    async [Symbol.asyncDispose]() {
       server.close();
       await once(server, 'close');
     },

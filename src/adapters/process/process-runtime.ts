@@ -45,7 +45,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
   const ports = createPortReservations(layout.ports);
   const opening = createOpening(layout, table, ports);
   const reader = createReader(layout, table);
-  const inTurn = createQueue();
+  const { inTurn, settled } = createQueue();
   const removals = new Set<string>();
   const stopCutting = keepLogsSmall(layout, logLimitBytes);
 
@@ -95,6 +95,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
     async close() {
       watch.close();
       stopCutting();
+      // Whoever asked may have left; what goes on for them is not left half done.
+      await settled();
       await opening.close();
     },
   };

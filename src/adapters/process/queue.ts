@@ -1,18 +1,27 @@
-/** Runs a task when all earlier ones of the same key are over. */
-export type InTurn = <T>(key: string, task: () => Promise<T>) => Promise<T>;
-
 /** Tasks of one key run one after another, those of different keys side by side. A failed task does not stop the next. */
-export function createQueue(): InTurn {
+export interface Queue {
+  /** Runs the task when all earlier ones of the same key are over. */
+  readonly inTurn: <T>(key: string, task: () => Promise<T>) => Promise<T>;
+  /** Answers when every task is over that was there. */
+  readonly settled: () => Promise<void>;
+}
+
+export function createQueue(): Queue {
   const last = new Map<string, Promise<unknown>>();
-  return async (key, task) => {
-    const result = (last.get(key) ?? Promise.resolve()).then(task);
-    const over = result.then(ignore, ignore);
-    last.set(key, over);
-    try {
-      return await result;
-    } finally {
-      if (last.get(key) === over) last.delete(key);
-    }
+  return {
+    async inTurn(key, task) {
+      const result = (last.get(key) ?? Promise.resolve()).then(task);
+      const over = result.then(ignore, ignore);
+      last.set(key, over);
+      try {
+        return await result;
+      } finally {
+        if (last.get(key) === over) last.delete(key);
+      }
+    },
+    async settled() {
+      await Promise.all(last.values());
+    },
   };
 }
 
