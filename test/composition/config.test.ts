@@ -96,6 +96,10 @@ limits: { running_per_owner: 5, running: 50 }
     expect(problemsOf({ SKEP_CONFIG: file(text) })).toMatchObject([{ name: 'SKEP_CONFIG', problem: expect.stringContaining(problem) }]);
   });
 
+  test.each(['http://u:p@skep.example.com', 'https://skep.example.com/?a', 'https://skep.example.com/#a', 'ftp://skep.example.com', 'skep'])('refuses %j as the public URL', (url) => {
+    expect(problemsOf({ SKEP_PUBLIC_URL: url })).toMatchObject([{ name: 'SKEP_PUBLIC_URL' }]);
+  });
+
   test('refuses a file that is not there', () => {
     expect(problemsOf({ SKEP_CONFIG: join(folder, 'none.yaml') })).toMatchObject([{ name: 'SKEP_CONFIG', problem: expect.stringContaining('ENOENT') }]);
   });

@@ -140,6 +140,11 @@ describe('keys', () => {
       const { id } = object(await full('POST', '/api/v1/sandboxes'));
       expect((await read('GET', `/api/v1/sandboxes/${String(id)}`)).status).toBe(200);
       expect((await read('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(403);
+      const path = `/api/v1/sandboxes/${String(id)}`;
+      const running = await until(async () => object(await full('GET', path)), ({ status }) => status === 'RUNNING');
+      expect(running['session_api_key']).toEqual(expect.any(String));
+      expect(object(await read('GET', path))['session_api_key']).toBeNull();
+      expect(items(await read('GET', '/api/v1/sandboxes/search'))[0]?.['session_api_key']).toBeNull();
       expect((await other('GET', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
       expect((await other('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
 
@@ -154,6 +159,22 @@ describe('keys', () => {
       await server.stop();
     }
   });
+});
+
+test('a key of the store that is made the static one stays what it is: revoked is revoked', { timeout: 60_000 }, async () => {
+  const dataDir = join(folder, 'static');
+  const made = (await runSkep(['keys', 'create', 'old'], { SKEP_DATA_DIR: dataDir })).stdout.trim();
+  const server = await startServer({ dataDir, env: { SKEP_API_KEY: made } });
+  const call = createClient(server.url, made);
+  expect((await call('GET', '/api/v1/sandboxes/search')).status).toBe(200);
+  await runSkep(['keys', 'revoke', 'old'], { SKEP_DATA_DIR: dataDir });
+  expect((await call('GET', '/api/v1/sandboxes/search')).status).toBe(401);
+  await server.stop();
+});
+
+test('a data folder where none can be made is refused at once', async () => {
+  const { code, stderr } = await runSkep(['serve'], { SKEP_DATA_DIR: '/proc/skep/data' });
+  expect([code, stderr]).toEqual([1, expect.stringContaining('SKEP_DATA_DIR')]);
 });
 
 describe('doctor', () => {

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -203,10 +202,12 @@ describe('each failure, over real HTTP against the executable, has its status an
   test('shutting_down: a request that is completed while another one keeps the server from ending', async () => {
     const env = { SKEP_API_KEY: key, SKEP_LOCAL_GIT_ROOT: join(folder, 'git'), SKEP_GIT_TIMEOUT: '3s', PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` };
     const own = await startServer({ env });
-    const slow = createClient(own.url, key)('GET', '/api/user/repository/corrupt-not/microagents');
     const late = rawSocket(own.url);
     late.socket.write('GET /api/v1/sandboxes/search HTTP/1.1\r\nHost: x\r\n');
-    await until(() => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }), (list) => list.includes('sleep 1000'));
+    const hangs = join(folder, 'bin/hangs');
+    rmSync(hangs, { force: true });
+    const slow = createClient(own.url, key)('GET', '/api/user/repository/corrupt-not/microagents');
+    await until(() => existsSync(hangs), Boolean);
     own.process.kill('SIGTERM');
     await until(() => own.output().stderr, (log) => log.includes('draining'));
     late.socket.write(`X-Session-API-Key: ${key}\r\n\r\n`);

@@ -23,9 +23,9 @@ export function corruptRepository(path: string): void {
   execFileSync('git', ['-C', `${path}-not`, '-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-qm', 'Take your time']);
 }
 
-/** A git that never answers for the second repository, and passes the rest on. */
+/** A git that never answers for the second repository, which the file `hangs` beside it tells of, and passes the rest on. */
 export function hangingGit(programs: string): void {
   mkdirSync(programs, { recursive: true });
   const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
-  writeFileSync(join(programs, 'git'), `#!/bin/sh\ncase "$GIT_OBJECT_DIRECTORY" in *corrupt-not*) exec sleep 1000;; esac\nexec ${real} "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(programs, 'git'), `#!/bin/sh\ncase "$GIT_OBJECT_DIRECTORY" in *corrupt-not*) : > ${join(programs, 'hangs')}; exec sleep 1000;; esac\nexec ${real} "$@"\n`, { mode: 0o755 });
 }

@@ -7,7 +7,7 @@ import { digestOf, sameDigest } from './digest.ts';
 import { defaultUser } from './keys.ts';
 
 export interface ApiKeyAuthOptions {
-  /** A key that is valid without being in the store. */
+  /** A key that is valid without being in the store. One that is in the store is what its record says. */
   readonly staticKey?: string;
   readonly keys: ApiKeyStore;
   readonly clock: Clock;
@@ -27,8 +27,9 @@ export function createApiKeyAuth({ staticKey, keys, clock }: ApiKeyAuthOptions):
     async authenticate(credential) {
       if (credential === null || credential === '' || credential.length > maxLength) throw new Failure('unauthorized', {});
       const digest = digestOf(credential);
-      if (staticDigest !== null && sameDigest(digest, staticDigest)) return staticPrincipal;
+      // A key of the store stays what it is there, also where somebody made it the static one: revoked is revoked.
       const record = await keys.findByHash(digest);
+      if (record === null && staticDigest !== null && sameDigest(digest, staticDigest)) return staticPrincipal;
       if (record === null || !sameDigest(record.hash, digest) || !isKeyValid(record, clock.now())) {
         throw new Failure('unauthorized', {});
       }

@@ -18,12 +18,29 @@ export interface DataFolder {
 export function prepareDataFolder(dataDir: string): DataFolder {
   const path = resolve(dataDir);
   try {
-    const made = mkdirSync(path, { recursive: true, mode: 0o700 });
-    if (made !== undefined) syncFolders(path, dirname(made));
+    const made = makeFolders(path);
+    if (made !== null) syncFolders(path, dirname(made));
   } catch (error) {
     throw unusable(path, error);
   }
   return { path, database: join(path, 'skep.db'), lock: join(path, 'skep.lock'), holder: join(path, 'skep.pid') };
+}
+
+/**
+ * Makes the folder and those above it, one by one: Node's own way goes on for ever where a file system takes no new
+ * folder (`/proc`). Answers with the topmost that was made; null where it was there.
+ */
+function makeFolders(path: string): string | null {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return null;
+  const parent = dirname(path);
+  const above = parent === path ? null : makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+  return above ?? path;
 }
 
 /**
@@ -54,6 +71,7 @@ export function unusable(path: string, error: unknown): StoreRefused {
 }
 
 const words: Readonly<Record<string, string>> = {
+  ENOENT: 'no folder can be made there',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENOTDIR: 'a part of its path is not a folder',

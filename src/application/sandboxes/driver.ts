@@ -123,9 +123,11 @@ export class SandboxDriver {
         return step.fact;
       case 'deepen':
         await store.replace(deepen(sandbox, step.detail, clock.now()));
+        this.#parts.logger.info({ sandbox: sandbox.id, pause_kind: 'stop', detail: step.detail }, 'sandbox rests deeper');
         return step.fact;
       case 'delete':
         await store.replace(markDeleted(sandbox, clock.now()));
+        this.#parts.logger.info({ sandbox: sandbox.id, detail: step.detail }, 'sandbox deleted by its rest rules');
         return step.fact;
       case 'forget':
         await store.replace(markRemoved(sandbox, clock.now()));

@@ -2,6 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
 import type { Store } from '../../ports/store.ts';
 import type { GitOptions, SkepOptions } from '../options.ts';
+import { unknownChoice } from './unknown-choice.ts';
 
 /** What the providers stand on. */
 interface Ground {
@@ -30,7 +31,7 @@ export async function openGitProviders(
 }
 
 function isReady(options: GitOptions | GitProvider): options is GitProvider {
-  return 'listFiles' in options;
+  return typeof options === 'object' && 'listFiles' in options;
 }
 
 async function open(options: GitOptions, ground: Ground): Promise<GitProvider> {
@@ -50,5 +51,7 @@ async function open(options: GitOptions, ground: Ground): Promise<GitProvider> {
       const { provider: _, ...chosen } = options;
       return createGitLabProvider({ ...chosen, ...ground });
     }
+    default:
+      throw unknownChoice('git', options, 'github, gitlab or local as its provider, or is a GitProvider of your own');
   }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { RuntimeOptions, SkepOptions } from '../options.ts';
+import { unknownChoice } from './unknown-choice.ts';
 
 /** Opens the sandbox runtime that the options choose; a ready-made one is its maker's to close. */
 export async function openRuntime({ runtime = { kind: 'process' }, dataDir }: SkepOptions, closers: AsyncDisposableStack): Promise<SandboxRuntime> {
@@ -13,7 +14,7 @@ export async function openRuntime({ runtime = { kind: 'process' }, dataDir }: Sk
 }
 
 function isReady(runtime: RuntimeOptions | SandboxRuntime): runtime is SandboxRuntime {
-  return 'inspect' in runtime;
+  return typeof runtime === 'object' && 'inspect' in runtime;
 }
 
 async function open(runtime: RuntimeOptions, dataDir: string | undefined, closers: AsyncDisposableStack): Promise<SandboxRuntime> {
@@ -23,6 +24,8 @@ async function open(runtime: RuntimeOptions, dataDir: string | undefined, closer
       const root = runtime.root ?? (dataDir === undefined ? await temporaryRoot(closers) : join(dataDir, 'sandboxes'));
       return createProcessRuntime({ root });
     }
+    default:
+      throw unknownChoice('runtime', runtime, 'process as its kind, or is a SandboxRuntime of your own');
   }
 }
 

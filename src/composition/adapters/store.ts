@@ -1,5 +1,6 @@
 import type { Store } from '../../ports/store.ts';
 import type { SkepOptions, StoreOptions } from '../options.ts';
+import { unknownChoice } from './unknown-choice.ts';
 
 /** Opens the store that the options choose; a ready-made one is its maker's to close. */
 export async function openStore({ store, dataDir }: SkepOptions, closers: AsyncDisposableStack): Promise<Store> {
@@ -11,7 +12,7 @@ export async function openStore({ store, dataDir }: SkepOptions, closers: AsyncD
 }
 
 function isReady(store: StoreOptions | Store): store is Store {
-  return 'sandboxes' in store;
+  return typeof store === 'object' && 'sandboxes' in store;
 }
 
 async function open(store: StoreOptions): Promise<Store> {
@@ -24,5 +25,7 @@ async function open(store: StoreOptions): Promise<Store> {
       const { createMemoryStore } = await import('../../adapters/memory/index.ts');
       return createMemoryStore();
     }
+    default:
+      throw unknownChoice('store', store, 'sqlite or memory as its kind, or is a Store of your own');
   }
 }

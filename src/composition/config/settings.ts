@@ -15,7 +15,9 @@ interface Setting<S extends z.ZodType = z.ZodType> {
 
 const setting = <S extends z.ZodType>(variable: string, key: string | null, schema: S, form: string): Setting<S> => ({ variable, key, schema, form });
 
-const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' }).transform((text) => text.replace(/\/+$/, ''));
+const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
+  .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')
+  .transform((text) => text.replace(/\/+$/, ''));
 const path = z.string().min(1, 'is empty').transform((text) => (text === '~' || text.startsWith('~/') ? homedir() + text.slice(1) : text));
 const integer = (min: number, max: number) =>
   z.coerce.string().regex(/^\d+$/, 'is not a whole number').transform(Number).pipe(z.number().min(min, `is below ${min}`).max(max, `is above ${max}`));

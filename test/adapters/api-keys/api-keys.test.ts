@@ -22,10 +22,19 @@ describe('the static key', () => {
     expect(await auth.authenticate(staticKey)).toEqual({ userId: 'default', keyName: 'SKEP_API_KEY', access: 'full' });
   });
 
-  test('works without the store', async () => {
+  test('is not believed while the store can not tell whether it was revoked', async () => {
     await store.close();
     const auth = createApiKeyAuth({ staticKey, keys: store.apiKeys, clock });
-    expect(await auth.authenticate(staticKey)).toMatchObject({ userId: 'default' });
+    await expect(auth.authenticate(staticKey)).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('that is one of the store is what its record says, revoked ones included', async () => {
+    const keys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom(7) });
+    const { key } = await keys.create({ name: 'both', userId: 'somebody', access: 'read' });
+    const auth = createApiKeyAuth({ staticKey: key, keys: store.apiKeys, clock });
+    expect(await auth.authenticate(key)).toMatchObject({ userId: 'somebody', access: 'read' });
+    await keys.revoke('both');
+    await expect(auth.authenticate(key)).rejects.toMatchObject({ code: 'unauthorized' });
   });
 
   test.each([undefined, ''])('that is not set (%j) lets nobody in', async (none) => {

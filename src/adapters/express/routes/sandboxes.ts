@@ -1,4 +1,5 @@
 import type { Skep } from '../../../application/skep.ts';
+import type { Sandbox } from '../../../domain/sandbox.ts';
 import { noBody, operation, plain } from '../operation.ts';
 import { claimOf, idempotencyHeaders } from '../request/idempotency.ts';
 import { decodePageId } from '../request/page-id.ts';
@@ -17,7 +18,10 @@ import {
 } from '../schema/sandbox.ts';
 
 const sandboxes = '/api/v1/sandboxes';
-const presentPage = pagePresenter(presentSandbox);
+const presentPages = {
+  full: pagePresenter((sandbox: Sandbox) => presentSandbox(sandbox, 'full')),
+  read: pagePresenter((sandbox: Sandbox) => presentSandbox(sandbox, 'read')),
+};
 const common = { ...plain, tag: 'Sandboxes', needsKey: true } as const;
 
 /** Names the listing in its page ids. */
@@ -41,7 +45,7 @@ export const sandboxOperations = [
       };
       const after = query.page_id === undefined ? null : decodePageId(listing, query.page_id);
       const page = await skep.sandboxes.search(principal.userId, filter, { after, limit: query.limit });
-      return { value: presentPage(page, listing) };
+      return { value: presentPages[principal.access](page, listing) };
     },
   }),
   operation({
@@ -61,7 +65,7 @@ export const sandboxOperations = [
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
-      return { value: presentSandbox(sandbox), headers: { Location: link(`${sandboxes}/${sandbox.id}`) } };
+      return { value: presentSandbox(sandbox, principal.access), headers: { Location: link(`${sandboxes}/${sandbox.id}`) } };
     },
   }),
   operation({
@@ -74,7 +78,7 @@ export const sandboxOperations = [
     success: { status: 200, description: 'The sandbox.', schema: sandboxResource },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.get(principal.userId, params.id)),
+      value: presentSandbox(await skep.sandboxes.get(principal.userId, params.id), principal.access),
     }),
   }),
   operation({
@@ -106,7 +110,7 @@ export const sandboxOperations = [
     success: { status: 200, description: 'The sandbox.', schema: sandboxResource },
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentSandbox(await skep.sandboxes.pause(principal.userId, params.id, body.pause_kind)),
+      value: presentSandbox(await skep.sandboxes.pause(principal.userId, params.id, body.pause_kind), principal.access),
     }),
   }),
   operation({
@@ -128,7 +132,7 @@ export const sandboxOperations = [
       'runtime_timeout',
     ],
     handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.resume(principal.userId, params.id)),
+      value: presentSandbox(await skep.sandboxes.resume(principal.userId, params.id), principal.access),
     }),
   }),
 ];

@@ -61,7 +61,7 @@ export const pageQuery = {
   limit: z
     .preprocess(
       (value) => (typeof value === 'string' && wholeNumber.test(value) ? Number(value) : value),
-      z.int('must be a whole number').min(1).max(100),
+      z.int('must be a whole number from 1 to 100').min(1, 'must be at least 1').max(100, 'must be at most 100'),
     )
     .default(100)
     .meta({ description: 'How many items at most.', override: { default: 100 } }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { KeyAccess } from '../../../domain/principal.ts';
 import { pauseKinds, sandboxStatuses, type Sandbox } from '../../../domain/sandbox.ts';
 import { pageQuery, pageSchema, resourceId, specId, timestamp, toTimestamp } from './common.ts';
 
@@ -25,7 +26,7 @@ export const sandboxResource = z
     status_detail: z.string().nullable().meta({ description: 'Why, in words.' }),
     pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
     session_api_key: z.string().nullable().meta({
-      description: "The sandbox's own key, for whoever talks to its exposed ports; only while it is RUNNING.",
+      description: "The sandbox's own key, for whoever talks to its exposed ports; only while it is RUNNING, and not for an API key that may only read.",
     }),
     exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'Where its ports are reached; only while it is RUNNING.' }),
     created_at: timestamp,
@@ -56,7 +57,8 @@ export const sandboxPauseBody = z
 
 export const sandboxPath = z.object({ id: resourceId });
 
-export function presentSandbox(sandbox: Sandbox): z.output<typeof sandboxResource> {
+/** A key that may only read is not told the sandbox's own key, with which more than reading could be done. */
+export function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
   const running = sandbox.status === 'RUNNING';
   return {
     id: sandbox.id,
@@ -65,7 +67,7 @@ export function presentSandbox(sandbox: Sandbox): z.output<typeof sandboxResourc
     status: sandbox.status,
     status_detail: sandbox.statusDetail,
     pause_kind: sandbox.pauseKind,
-    session_api_key: running ? sandbox.sessionApiKey : null,
+    session_api_key: running && access === 'full' ? sandbox.sessionApiKey : null,
     exposed_urls: running ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url, port })) : null,
     created_at: toTimestamp(sandbox.createdAt),
     updated_at: toTimestamp(sandbox.updatedAt),

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { createSkep, type SkepOptions } from '../../src/composition/index.ts';
+
+/** What a caller without types may hand over. */
+const untyped = (options: unknown): SkepOptions => options as SkepOptions;
+
+test.each([
+  [{ git: [{ provider: 'svn' }] }, 'the option git names "svn"; it takes github, gitlab or local'],
+  [{ git: ['github'] }, 'the option git names "github"'],
+  [{ runtime: { kind: 'docker' } }, 'the option runtime names "docker"; it takes process'],
+  [{ store: { kind: 'redis' } }, 'the option store names "redis"; it takes sqlite or memory'],
+])('createSkep(%j) says what the option takes', async (options, message) => {
+  await expect(createSkep(untyped(options))).rejects.toThrow(message);
+});
+
+test('what was opened before a part that can not be opened is closed again, and the first error is the one told', async () => {
+  await expect(createSkep(untyped({ runtime: { kind: 'docker' }, store: { kind: 'memory' } }))).rejects.toThrow(TypeError);
+});
