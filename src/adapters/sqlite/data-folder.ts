@@ -33,7 +33,7 @@ export function prepareDataFolder(dataDir: string): DataFolder {
 function makeFolders(path: string): string | null {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return null;
   const parent = dirname(path);
-  const above = parent === path ? null : makeFolders(parent);
+  const above = statSync(parent, { throwIfNoEntry: false }) === undefined ? makeFolders(parent) : null;
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
