@@ -108,7 +108,9 @@ function whilePausing(sandbox: Sandbox, fact: SandboxFact): Step {
 function whilePaused(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
   switch (fact.state) {
     case 'running':
-      return { kind: 'record', event: 'resume', detail: 'it was resumed from outside' };
+      // What is paused does not count against the limits, so it may not run: a resumption whose answer was lost, or one
+      // from outside, is undone.
+      return { kind: sandbox.pauseKind ?? 'freeze' };
     case 'absent':
       return { kind: 'record', event: 'vanished', detail: 'the runtime no longer has it' };
     case 'created':

@@ -140,6 +140,19 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
   });
 
+  test('whose resumption was refused, though it had its effect, is held again, and takes no place of another', async () => {
+    const { sandboxes, engine, faults, reconciler, id } = await running({ limits: { running: 1 } });
+    await sandboxes.pause('me', id, 'freeze');
+    faults.push({ call: 'resume', when: 'after' });
+    expect(await codeOf(sandboxes.resume('me', id))).toBe('runtime_unavailable');
+    expect(engine.inspect(id).state).toBe('running');
+    const other = await sandboxes.start('me', { specId: null });
+    await reconciler.sweep();
+    await calm();
+    expect([engine.inspect(id).state, engine.inspect(other.id).state]).toEqual(['frozen', 'running']);
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
+  });
+
   test('of another owner does not exist', async () => {
     const { sandboxes, id } = await running();
     for (const call of [sandboxes.get('you', id), sandboxes.pause('you', id, 'freeze'), sandboxes.resume('you', id), sandboxes.delete('you', id)]) {
