@@ -40,7 +40,7 @@ export function pick<P extends object, K extends keyof P>(p: P, columns: readonl
 
 /** The rows as what they are: STRICT tables and the builder's types together say so, the driver's own type does not. */
 export function rowsOf<Row>(_statement: Statement<never, Row>, rows: readonly object[]): Row[] {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as the docstring says
   return rows as Row[];
 }
 
