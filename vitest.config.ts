@@ -1,9 +1,25 @@
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+
+const root = import.meta.dirname;
+const all = 'test/**/*.test.ts';
+const heavyFolders = 'test/{adapters/docker,crash,e2e,package,server-image}/**/*.test.ts';
+
+/**
+ * Files that start servers or agents, or use the Docker engine, have the machine to themselves, one at a time, after the others: on two
+ * cores they would starve each other.
+ */
+const elsewhere = globSync(all, { cwd: root }).filter((file) => /describeWith(Docker|OpenCode)/.test(readFileSync(`${root}/${file}`, 'utf8')));
+const heavy = [heavyFolders, ...elsewhere];
+
+// Limits are for what hangs; machines that are slow or busy stay far below them.
+const limits = { testTimeout: 120_000, hookTimeout: 180_000, teardownTimeout: 60_000 };
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    projects: [
+      { test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: 2, sequence: { groupOrder: 0 } } },
+      { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 1 } } },
+    ],
   },
 });

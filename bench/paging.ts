@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openConnection } from '../src/adapters/sqlite/connection.ts';
 import { createConversations } from '../src/adapters/sqlite/conversations.ts';
+import { createJournal } from '../src/adapters/sqlite/journal.ts';
 import { createSqliteStore } from '../src/adapters/sqlite/index.ts';
 import { type Conversation, conversationSortOrders } from '../src/domain/conversation.ts';
 import type { PageKey } from '../src/domain/page.ts';
@@ -86,7 +87,7 @@ async function filled(dataDir: string, rows: number): Promise<Store> {
   const store = await createSqliteStore({ dataDir });
   const connection = openConnection(join(dataDir, 'skep.db'), 0);
   connection.database.exec('PRAGMA synchronous = OFF');
-  const conversations = createConversations(connection);
+  const conversations = createConversations(connection, createJournal(connection));
   for (let n = 0; n < rows; n += 1) await conversations.insert(conversationOf(n, rows));
   connection.close();
   return store;
@@ -104,7 +105,12 @@ function conversationOf(n: number, rows: number): Conversation {
     selectedRepository: 'acme/shop',
     selectedBranch: 'main',
     gitProvider: 'local',
-    initialMessage: { content: [{ type: 'text', text: `Please look into number ${n}. ${'It fails. '.repeat(20)}` }] },
+    queue: [{ messageId: `message-${n}`, message: { content: [{ type: 'text', text: `Please look into number ${n}. ${'It fails. '.repeat(20)}` }] } }],
+    turn: null,
+    permission: null,
+    permissionPolicy: 'ask',
+    agentSessionId: null,
+    microagents: null,
     startStatus: 'READY',
     executionStatus: null,
     statusDetail: null,

@@ -5,14 +5,15 @@ import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
 import type { Store } from '../ports/store.ts';
-import type { ConversationDriver } from './conversations/driver.ts';
 import type { SandboxDriver } from './sandboxes/driver.ts';
+import type { Pool } from './sandboxes/pool.ts';
 
 export interface ReconcilerParts {
   readonly store: Store;
   readonly runtime: SandboxRuntime;
   readonly sandboxDriver: SandboxDriver;
-  readonly conversationDriver: ConversationDriver;
+  readonly conversationDriver: { nudge(id: string): void };
+  readonly pool: Pool;
   readonly clock: Clock;
   readonly logger: Logger;
   /** From the end of one sweep to the beginning of the next. */
@@ -43,7 +44,7 @@ export class Reconciler {
 
   /** Begins with a sweep; answers when that is done. A runtime that does not answer does not keep it from going on. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#parts.runtime.subscribe((id) => this.#parts.sandboxDriver.nudge(id));
+    this.#unsubscribe = this.#parts.runtime.subscribe((id) => this.#parts.sandboxDriver.nudgeInstance(id));
     await this.#sweepAndGoOn();
   }
 
@@ -60,8 +61,9 @@ export class Reconciler {
     // The facts first: whatever runs was written down before it was started, so that a fact without a record is an orphan.
     const facts = await this.#facts();
     const orphans = await this.#sweepSandboxes(facts);
-    await this.#sweepOrphans(orphans);
+    this.#parts.pool.nudge();
     await this.#sweepConversations();
+    await this.#sweepOrphans(orphans);
     const removedBefore = clock.now() - rememberDeletedMs;
     await store.conversations.purge(removedBefore);
     await store.sandboxes.purge(removedBefore);
@@ -77,7 +79,7 @@ export class Reconciler {
     this.#cancelTimer = this.#parts.clock.after(this.#parts.sweepEveryMs, () => void this.#sweepAndGoOn());
   }
 
-  /** What the runtime has, by id; null where it does not answer. */
+  /** What the runtime has, by instance; null where it does not answer. */
   async #facts(): Promise<ReadonlyMap<string, SandboxFact> | null> {
     try {
       return new Map((await this.#parts.runtime.list()).map((fact) => [fact.id, fact]));
@@ -96,10 +98,12 @@ export class Reconciler {
     do {
       const records = await store.sandboxes.scan(after, scanSize);
       for (const record of records) {
-        ownerless.delete(record.id);
+        const { id, instanceId } = record;
+        ownerless.delete(instanceId);
         const now = clock.now();
-        const step = facts === null ? decideBlind(record, now) : decide(record, facts.get(record.id) ?? absent(record.id), now);
-        if (step.kind !== 'none') sandboxDriver.nudge(record.id);
+        const step = facts === null ? decideBlind(record, now) : decide(record, facts.get(instanceId) ?? absent(instanceId), now);
+        if (step.kind === 'none') sandboxDriver.watch(record);
+        else sandboxDriver.nudge(id);
       }
       after = records.length === scanSize ? (records.at(-1)?.id ?? null) : null;
     } while (after !== null && !this.#closed);
@@ -114,11 +118,16 @@ export class Reconciler {
       const since = this.#orphansSince.get(id) ?? clock.now();
       this.#orphansSince.set(id, since);
       if (this.#closed || clock.now() - since < orphanGraceMs) continue;
-      const record = await store.sandboxes.find(id);
+      const record = await store.sandboxes.findByInstance(id);
       if (record !== null && record.removedAt === null) continue;
-      await runtime.remove(id);
-      this.#orphansSince.delete(id);
-      logger.warn({ sandbox: id }, 'removed a sandbox that no record owns');
+      try {
+        await runtime.remove(id);
+        this.#orphansSince.delete(id);
+        logger.warn({ instance: id }, 'removed a sandbox that no record owns');
+      } catch (error) {
+        if (!isFailure(error)) throw error;
+        logger.warn({ instance: id, code: error.code, reason: error.message }, 'a sandbox that no record owns is there still');
+      }
     }
   }
 

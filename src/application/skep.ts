@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import type { Conversations } from './conversations/conversations.ts';
+import type { Events } from './events/events.ts';
 import type { Microagents } from './microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/specs.ts';
@@ -21,6 +22,7 @@ export interface Skep {
   readonly microagents: Microagents;
   readonly sandboxes: Sandboxes;
   readonly conversations: Conversations;
+  readonly events: Events;
   readonly specs: SandboxSpecs;
   readonly auth: Auth;
   readonly clock: Clock;

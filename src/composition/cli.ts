@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { keyAccesses, type KeyAccess } from '../domain/principal.ts';
+import { addClientCommands } from './client-commands.ts';
 import { parseDuration } from './config/quantities.ts';
 import { explain } from './explain.ts';
 import { packageVersion } from './package-info.ts';
@@ -57,6 +58,25 @@ export async function main(argv: readonly string[]): Promise<number> {
       const { doctor } = await import('./commands/doctor.ts');
       exitCode = await doctor(process.env);
     });
+
+  program
+    .command('pull')
+    .description("pull the images that the sandbox specs need and Docker's engine lacks")
+    .argument('[specs...]', 'ids of specs; all of them where none is named')
+    .action(async (specs: string[]) => {
+      const { pull } = await import('./commands/pull.ts');
+      exitCode = await pull(process.env, specs);
+    });
+
+  program
+    .command('health')
+    .description('ask the server of these settings whether it answers')
+    .action(async () => {
+      const { health } = await import('./commands/health.ts');
+      exitCode = await health(process.env);
+    });
+
+  addClientCommands(program, (code) => (exitCode = code));
 
   try {
     await program.parseAsync(argv);

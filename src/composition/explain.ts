@@ -13,4 +13,4 @@ export function explain(error: unknown): string {
   return error.stack ?? error.message;
 }
 
-const foreseen: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused']);
+const foreseen: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { PartCheck } from '../application/skep.ts';
-import type { SkepConfig } from './config/load.ts';
+import type { SkepConfig } from './config/config.ts';
 import { packageVersion } from './package-info.ts';
 
 export interface FirstScreen {
@@ -15,12 +15,13 @@ export interface FirstScreen {
 
 /** What a person sees first: where it listens, which adapters serve, the key if one was made, and commands to try. */
 export function firstScreen({ config, url, parts, madeKey }: FirstScreen): string {
+  const width = Math.max('api-keys'.length, ...parts.map(({ adapter }) => adapter.length));
   const lines = [
     '',
     `Skep ${packageVersion()} listens on ${url}   (reference: ${url}/docs)`,
     '',
-    ...parts.map(({ part, adapter, ok, detail }) => `  ${part.padEnd(8)} ${adapter.padEnd(8)} ${ok ? 'ok ' : 'NOT OK'} ${detail}`),
-    `  auth     api-keys ok  ${config.apiKey === undefined ? 'keys of the store' : 'SKEP_API_KEY and keys of the store'}`,
+    ...parts.map(({ part, adapter, ok, detail }) => `  ${part.padEnd(8)} ${adapter.padEnd(width)} ${ok ? 'ok ' : 'NOT OK'} ${detail}`),
+    `  ${'auth'.padEnd(8)} ${'api-keys'.padEnd(width)} ok  ${config.apiKey === undefined ? 'keys of the store' : 'SKEP_API_KEY and keys of the store'}`,
     '',
     ...keyLines(config, madeKey),
     '',

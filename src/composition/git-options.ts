@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { SkepConfig } from './config/load.ts';
+import type { SkepConfig } from './config/config.ts';
 import { problemWith, type ConfigProblem } from './config/problem.ts';
 import { settings } from './config/settings.ts';
 import type { GitHubApp, GitHubOptions, GitOptions } from './options.ts';

@@ -1,12 +1,15 @@
 import type { SandboxLimits } from '../domain/limits.ts';
 import type { SandboxSpecInput } from '../domain/sandbox-spec-defaults.ts';
+import type { AgentProtocol } from '../ports/agent.ts';
 import type { Auth } from '../ports/auth.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { GitProvider } from '../ports/git-provider.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import type { ReadinessProbe } from '../ports/readiness-probe.ts';
+import type { RepositoryCheckouts } from '../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
+import type { Secrets } from '../ports/secrets.ts';
 import type { Store } from '../ports/store.ts';
 
 /** Repositories in folders of this machine. */
@@ -63,7 +66,24 @@ export interface ProcessRuntimeOptions {
   readonly root?: string;
 }
 
-export type RuntimeOptions = ProcessRuntimeOptions;
+/** Sandboxes as containers of a Docker engine. */
+export interface DockerRuntimeOptions {
+  readonly kind: 'docker';
+  /** The engine's address: `unix://`, `tcp://`, `ssh://`. Default: Docker's own variables and default. */
+  readonly host?: string;
+  /** The address of the engine's machine that ports are bound to. Default: loopback. */
+  readonly publishAddress?: string;
+  /** The host in `exposed_urls`. Default: the engine's machine as it is reached. */
+  readonly urlHost?: string;
+  /**
+   * A lower-case DNS label by which the deployment knows its own among what others have on the same engine: never one for
+   * two deployments. Default: one that is kept in the data folder. Where there is neither, one is made for this once, and its
+   * containers are removed when the deployment is closed.
+   */
+  readonly deployment?: string;
+}
+
+export type RuntimeOptions = DockerRuntimeOptions | ProcessRuntimeOptions;
 
 /** `sqlite`: durable, in the data folder. `memory`: gone with the process. */
 export type StoreOptions = { readonly kind: 'sqlite'; readonly dataDir: string } | { readonly kind: 'memory' };
@@ -86,16 +106,31 @@ export interface SkepOptions {
   readonly store?: StoreOptions | Store;
   readonly auth?: ApiKeyAuthOptions | Auth;
   readonly probe?: ReadinessProbe;
+  /** What brings repositories to this host. Default: mirrors in the data folder, by the git program. */
+  readonly checkouts?: RepositoryCheckouts;
+  /** What specs' agents are spoken to with. Default: `acp`. */
+  readonly protocols?: readonly AgentProtocol[];
+  /** Where the secrets are that specs' agents name. Default: the environment of this process. */
+  readonly secrets?: Secrets;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
-  /** Folder for the embedded store and the process runtime's workspaces. */
+  /** Folder for the embedded store, the deployment's name and the process runtime's workspaces. */
   readonly dataDir?: string;
   /** The `<product>` word of the microagents' directories. Default: `skep`. */
   readonly product?: string;
   /** The first one is the default. Default: one ready-made spec, `workspace`. */
   readonly specs?: readonly SandboxSpecInput[];
   readonly limits?: Partial<SandboxLimits>;
+  /**
+   * What becomes of a start or a resumption that a limit on running sandboxes refuses: the refusal stands, or a sandbox that
+   * nobody used for long is frozen to make room. Default: `refuse`.
+   */
+  readonly whenFull?: 'refuse' | 'pause_idle';
+  /** How many sandboxes are started at a time. Default: twice the number of cores. */
+  readonly startsAtOnce?: number;
+  /** How long events are kept, in milliseconds. Default: 30 days. */
+  readonly keepEventsForMs?: number;
   /** How often records and facts are compared, in milliseconds. Default: 10,000. */
   readonly sweepEveryMs?: number;
   /** How long a pause, resumption or deletion is waited for before the status on the way is the answer. Default: 20,000. */

@@ -1,4 +1,14 @@
-export const conversationStartStatuses = ['WORKING', 'WAITING_FOR_SANDBOX', 'READY', 'ERROR'] as const;
+import type { PermissionPolicy, PermissionRequest } from './agent.ts';
+
+export const conversationStartStatuses = [
+  'WORKING',
+  'WAITING_FOR_SANDBOX',
+  'PREPARING_REPOSITORY',
+  'LISTING_MICROAGENTS',
+  'STARTING_AGENT',
+  'READY',
+  'ERROR',
+] as const;
 
 /** How far the start of a conversation has come. */
 export type ConversationStartStatus = (typeof conversationStartStatuses)[number];
@@ -17,6 +27,12 @@ export interface Message {
   readonly content: readonly TextContent[];
 }
 
+/** A message that was taken in. */
+export interface QueuedMessage {
+  readonly messageId: string;
+  readonly message: Message;
+}
+
 /** What is written down of a conversation. Times are in milliseconds since the epoch. */
 export interface Conversation {
   readonly id: string;
@@ -30,7 +46,17 @@ export interface Conversation {
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly gitProvider: string | null;
-  readonly initialMessage: Message | null;
+  /** Taken in and not yet handed to the agent, oldest first. */
+  readonly queue: readonly QueuedMessage[];
+  /** The message that the agent works on; null between turns. */
+  readonly turn: QueuedMessage | null;
+  /** What the agent waits for; null otherwise. */
+  readonly permission: PermissionRequest | null;
+  readonly permissionPolicy: PermissionPolicy;
+  /** The agent's own name for its session, with which it may be found again; null before the first. */
+  readonly agentSessionId: string | null;
+  /** Paths of the repository's microagents, relative to its root; null before they were listed. */
+  readonly microagents: readonly string[] | null;
   readonly startStatus: ConversationStartStatus;
   /** What the agent does; null while there is none. */
   readonly executionStatus: ExecutionStatus | null;

@@ -11,10 +11,15 @@ export interface FailureContexts {
   repository_not_found: { readonly repository: string };
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
+  permission_not_found: { readonly id: string };
+  /** A path inside a sandbox. */
+  file_not_found: { readonly path: string };
   method_not_allowed: { readonly allow: readonly string[] };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
+  /** It has no agent, its start failed, or too much is queued. */
+  conversation_not_ready: { readonly id: string; readonly reason: string };
   idempotency_conflict: { readonly key: string };
   payload_too_large: { readonly limitBytes: number };
   invalid_request: { readonly problems: readonly RequestProblem[] };
@@ -79,10 +84,13 @@ const descriptions: Descriptions = {
     `The repository ${JSON.stringify(repository)} does not exist, or the deployment's credential can't see it.`,
   sandbox_not_found: ({ id }) => `There is no sandbox ${JSON.stringify(id)}.`,
   conversation_not_found: ({ id }) => `There is no conversation ${JSON.stringify(id)}.`,
+  permission_not_found: ({ id }) => `The conversation does not wait for the permission ${JSON.stringify(id)}; its events tell which.`,
+  file_not_found: ({ path }) => `There is no ${JSON.stringify(path)} in the sandbox.`,
   method_not_allowed: ({ allow }) => `The route does not take this method; it takes ${allow.join(', ')}.`,
-  sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}; only a RUNNING one can be paused.`,
+  sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}, and this needs a RUNNING one.`,
   sandbox_not_paused: ({ id, status }) => `The sandbox ${id} is ${status}; only a PAUSED one can be resumed.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}; wait until that is over, then try again.`,
+  conversation_not_ready: ({ id, reason }) => `The conversation ${id} takes no message: ${reason}.`,
   idempotency_conflict: ({ key }) =>
     `The idempotency key ${JSON.stringify(key)} was used with another request; use a new key for a new request.`,
   payload_too_large: ({ limitBytes }) => `The request's body is larger than ${limitBytes} bytes.`,

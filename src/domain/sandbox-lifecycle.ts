@@ -39,32 +39,40 @@ const resting: ReadonlySet<SandboxStatus> = new Set(['PAUSING', 'PAUSED', 'RESUM
 export function move(sandbox: Sandbox, event: SandboxEvent, change: Change): Sandbox | null {
   const status = sandbox.deletedAt === null ? next(sandbox.status, event) : null;
   if (status === null) return null;
-  return {
-    ...sandbox,
+  return written(sandbox, change.now, {
     status,
     statusDetail: change.detail,
     statusSince: change.now,
+    turnAt: status === 'RESUMING' ? turnOfResumption(sandbox, change.now) : sandbox.turnAt,
     pauseKind: resting.has(status) ? (change.pauseKind ?? sandbox.pauseKind) : null,
     exposedUrls: change.exposedUrls ?? sandbox.exposedUrls,
-    generation: sandbox.generation + 1,
-    updatedAt: change.now,
     lastActiveAt: status === 'RUNNING' && sandbox.status !== 'PAUSING' ? change.now : sandbox.lastActiveAt,
-  };
+  });
+}
+
+/** A frozen sandbox only has to be let go on; a stopped one has to be run again, and waits its turn for that. */
+function turnOfResumption({ pauseKind }: Sandbox, now: number): number | null {
+  return pauseKind === 'freeze' ? now : null;
 }
 
 /** A frozen sandbox goes on to the stopped tier without leaving PAUSED. */
 export function deepen(sandbox: Sandbox, detail: string, now: number): Sandbox {
-  return { ...sandbox, pauseKind: 'stop', statusDetail: detail, statusSince: now, generation: sandbox.generation + 1, updatedAt: now };
+  return written(sandbox, now, { pauseKind: 'stop', statusDetail: detail, statusSince: now });
 }
 
-/** The record of a sandbox whose deletion was asked for. */
-export function markDeleted(sandbox: Sandbox, now: number): Sandbox {
-  return { ...sandbox, deletedAt: now, generation: sandbox.generation + 1, updatedAt: now };
+/** The record of a sandbox whose deletion was asked for, and why. */
+export function markDeleted(sandbox: Sandbox, detail: string, now: number): Sandbox {
+  return written(sandbox, now, { deletedAt: now, statusDetail: detail });
 }
 
 /** The record of a deleted sandbox of which the runtime has nothing left. */
 export function markRemoved(sandbox: Sandbox, now: number): Sandbox {
-  return { ...sandbox, removedAt: now, generation: sandbox.generation + 1, updatedAt: now };
+  return written(sandbox, now, { removedAt: now });
+}
+
+/** The record with the fields, one generation on. */
+export function written(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
+  return { ...sandbox, ...fields, generation: sandbox.generation + 1, updatedAt: now };
 }
 
 /** Statuses in which a sandbox takes, or is about to take, what the limits on running ones bound. */

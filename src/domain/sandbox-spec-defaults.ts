@@ -1,7 +1,27 @@
-import type { SandboxSpec } from './sandbox-spec.ts';
+import type { SandboxIsolation, SandboxResources, SandboxSpec } from './sandbox-spec.ts';
 
 /** A spec in which whatever has a default may be left out. */
 export type SandboxSpecInput = Pick<SandboxSpec, 'id'> & Partial<SandboxSpec>;
+
+/** What a sandbox may take unless its spec says otherwise. */
+export const defaultResources: SandboxResources = {
+  cpus: 2,
+  memoryBytes: 2 * 2 ** 30,
+  pids: 512,
+  openFiles: 16_384,
+  logBytes: 20 * 2 ** 20,
+};
+
+/** The hardening that holds unless a spec loosens it by name. */
+export const defaultIsolation: SandboxIsolation = {
+  capabilities: [],
+  newPrivileges: false,
+  seccomp: 'default',
+  readOnlyRoot: false,
+  network: 'isolated',
+  ociRuntime: null,
+  user: null,
+};
 
 /** The spec with its defaults. */
 export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
@@ -14,8 +34,12 @@ export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
     sessionKeyEnv: 'SESSION_API_KEY',
     ports: [],
     ready: { probe: { kind: 'none' }, withinMs: 60_000 },
-    resources: { cpus: null, memoryBytes: null, pids: null },
-    rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null },
+    resources: defaultResources,
+    isolation: defaultIsolation,
+    labels: {},
+    rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null },
+    pool: { size: 0 },
+    agent: null,
     ...input,
   };
 }

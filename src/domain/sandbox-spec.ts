@@ -1,3 +1,5 @@
+import type { AgentSpec } from './agent.ts';
+
 /** A template from which sandboxes are started. */
 export interface SandboxSpec {
   readonly id: string;
@@ -14,7 +16,13 @@ export interface SandboxSpec {
   readonly ports: readonly SandboxPort[];
   readonly ready: ReadinessRule;
   readonly resources: SandboxResources;
+  readonly isolation: SandboxIsolation;
+  /** Labels for whoever looks at the engine; none can set what Skep itself writes down there. */
+  readonly labels: Readonly<Record<string, string>>;
   readonly rest: RestRule;
+  readonly pool: PoolRule;
+  /** The coding agent that conversations run in the sandbox; null is none. */
+  readonly agent: AgentSpec | null;
 }
 
 export interface SandboxPort {
@@ -23,7 +31,7 @@ export interface SandboxPort {
   readonly port: number;
 }
 
-/** When a sandbox counts as ready, and how long it may take from the start until then. */
+/** When a sandbox counts as ready, and how long it may take from its turn to start until then. */
 export interface ReadinessRule {
   readonly probe:
     | { readonly kind: 'none' }
@@ -32,12 +40,35 @@ export interface ReadinessRule {
   readonly withinMs: number;
 }
 
+/** What a sandbox may take; null is no limit. */
 export interface SandboxResources {
-  /** CPUs, fractions allowed; null is no limit. */
+  /** CPUs, fractions allowed. */
   readonly cpus: number | null;
+  /** Memory, swap included. */
   readonly memoryBytes: number | null;
   /** Processes and threads. */
   readonly pids: number | null;
+  /** Open files of one process. */
+  readonly openFiles: number | null;
+  /** What is kept of its output. */
+  readonly logBytes: number | null;
+}
+
+/** Where the spec loosens, or tightens, how its sandboxes are held apart from the machine. */
+export interface SandboxIsolation {
+  /** Linux capabilities that are kept, without `CAP_`; none by default. */
+  readonly capabilities: readonly string[];
+  /** May a program gain rights that its parent lacks (setuid)? */
+  readonly newPrivileges: boolean;
+  readonly seccomp: 'default' | 'unconfined';
+  /** Is everything but the working directory and `/tmp` read-only? */
+  readonly readOnlyRoot: boolean;
+  /** `isolated`: no other sandbox and no metadata address can be reached; `shared`: other sandboxes can; `none`: no network. */
+  readonly network: 'isolated' | 'shared' | 'none';
+  /** Another OCI runtime of the engine (`runsc`, `kata`); null is the engine's own. */
+  readonly ociRuntime: string | null;
+  /** The user that its programs run as, `name` or `uid:gid`; null is the image's own. */
+  readonly user: string | null;
 }
 
 /** How long a sandbox may rest, in milliseconds, before it goes on to the next tier; null is for ever. */
@@ -48,6 +79,13 @@ export interface RestRule {
   readonly stopAfterMs: number | null;
   /** From the stop to the deletion. */
   readonly deleteAfterMs: number | null;
+  /** From the creation (of one from a pool: from when it was handed out) to the deletion, whatever its status. */
+  readonly maxLifeMs: number | null;
+}
+
+/** How many sandboxes of the spec are kept running, unowned, for the next that ask. */
+export interface PoolRule {
+  readonly size: number;
 }
 
 const secretName = /(secret|token|password|passwd|credential|private|api_?key|access_?key|auth)/i;

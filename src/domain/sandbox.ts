@@ -31,14 +31,19 @@ export interface ExposedUrl {
  */
 export interface Sandbox {
   readonly id: string;
+  /** What the runtime knows it by: its id, or, of one from a pool, the id that it had there. */
+  readonly instanceId: string;
+  /** {@link unowned} while it waits in a pool. */
   readonly ownerId: string;
   /** The spec as it was at the start, so that a later change of the configuration does not change what runs. */
   readonly spec: SandboxSpec;
   readonly status: SandboxStatus;
   /** Why, in words. */
   readonly statusDetail: string | null;
-  /** When the status was entered; deadlines and rest count from here. */
+  /** When the status was entered; rest counts from here. */
   readonly statusSince: number;
+  /** When the work on its start or resumption began: the time that it may take counts from here. Null while it waits its turn. */
+  readonly turnAt: number | null;
   /** The tier of rest that is wanted (PAUSING) or holds (PAUSED, RESUMING); null otherwise. */
   readonly pauseKind: PauseKind | null;
   readonly sessionApiKey: string;
@@ -54,6 +59,14 @@ export interface Sandbox {
   readonly removedAt: number | null;
 }
 
+/** The owner of those that wait in a pool: nobody. No caller has this id. */
+export const unowned = '';
+
+/** Does it wait in a pool? */
+export function isPooled({ ownerId }: Sandbox): boolean {
+  return ownerId === unowned;
+}
+
 /** What a new sandbox is made from. */
 export interface NewSandbox {
   readonly id: string;
@@ -67,11 +80,13 @@ export interface NewSandbox {
 export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox): Sandbox {
   return {
     id,
+    instanceId: id,
     ownerId,
     spec,
     status: 'STARTING',
     statusDetail: null,
     statusSince: now,
+    turnAt: null,
     pauseKind: null,
     sessionApiKey,
     exposedUrls: [],

@@ -1,4 +1,5 @@
 import type { Conversation, ConversationSortOrder } from '../domain/conversation.ts';
+import type { EventDraft } from '../domain/event.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Claim, ClaimOutcome } from './claim.ts';
 import type { ReplaceOutcome } from './sandbox-store.ts';
@@ -22,11 +23,18 @@ export type InsertConversationOutcome = { readonly kind: 'inserted' } | ClaimOut
  * processes over one store. Failure: `store_unavailable`; after it, a write may or may not have been made.
  */
 export interface ConversationStore {
-  /** Adds a record, unless the claim says that this request was made before. Idempotent by id. */
-  insert(conversation: Conversation, claim?: Claim): Promise<InsertConversationOutcome>;
+  /**
+   * Adds a record and the events that go with it, unless the claim says that this request was made before. Idempotent by
+   * id: a record that exists already is left as it is, and no event is written.
+   */
+  insert(conversation: Conversation, claim?: Claim, events?: readonly EventDraft[]): Promise<InsertConversationOutcome>;
 
-  /** Compare-and-set: writes the record if the stored one is exactly one generation older; `stale` otherwise. */
-  replace(conversation: Conversation): Promise<ReplaceOutcome>;
+  /**
+   * Compare-and-set: writes the record, and the events that go with it, if the stored one is exactly one generation
+   * older; `stale` otherwise. With a claim that was made before nothing is written.
+   */
+  replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
+  replace(conversation: Conversation, events: readonly EventDraft[], claim: Claim | undefined): Promise<ReplaceOutcome | ClaimOutcome>;
 
   /** Takes back an insert that turned out not to be possible, its claim included. Idempotent. */
   withdraw(id: string): Promise<void>;
@@ -42,10 +50,10 @@ export interface ConversationStore {
     page: PageRequest,
   ): Promise<Page<Conversation>>;
 
-  /** How many conversations that are not deleted use the sandbox. */
-  countUsing(sandboxId: string): Promise<number>;
+  /** The conversations that are not deleted and use the sandbox, in no particular order. */
+  findUsing(sandboxId: string): Promise<readonly Conversation[]>;
 
-  /** Those whose start or deletion is under way, by id, from after the given one: what a sweep goes through. */
+  /** Those whose start, work (a queue, a turn) or deletion is under way, by id, from after the given one: what a sweep goes through. */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly Conversation[]>;
 
   /** Forgets the records that were removed before the time. */

@@ -32,6 +32,14 @@ export interface RepositoryInfo {
   readonly defaultBranch: string | null;
 }
 
+/** Where git fetches a repository from. */
+export interface GitRemote {
+  /** An https or http URL without a credential; for the local provider the absolute path of a git folder. */
+  readonly url: string;
+  /** The value of the header `Authorization` that git is to send there: a secret. Null where none is needed. */
+  readonly authorization: string | null;
+}
+
 /**
  * A host of git repositories. Only the default branch is read, and never the content of a file.
  *
@@ -57,6 +65,9 @@ export interface GitProvider {
 
   /** Finds the repository. */
   find(repository: string, signal?: AbortSignal): Promise<RepositoryInfo>;
+
+  /** Where git fetches the repository from. The path is one that `find` answered with; nothing is asked of the host unless a credential has to be had. */
+  remote(repository: string, signal?: AbortSignal): Promise<GitRemote>;
 
   /** One line for a person: what it serves and whether it answers. Never fails. */
   check(): Promise<CheckResult>;

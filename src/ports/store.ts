@@ -1,6 +1,7 @@
 import type { ApiKeyStore } from './api-key-store.ts';
 import type { CheckResult } from './check.ts';
 import type { ConversationStore } from './conversation-store.ts';
+import type { EventStore } from './event-store.ts';
 import type { KnowledgeStore } from './knowledge-store.ts';
 import type { SandboxStore } from './sandbox-store.ts';
 import type { SpecStore } from './spec-store.ts';
@@ -11,6 +12,7 @@ export interface Store {
   readonly name: string;
   readonly sandboxes: SandboxStore;
   readonly conversations: ConversationStore;
+  readonly events: EventStore;
   readonly apiKeys: ApiKeyStore;
   readonly specs: SpecStore;
   readonly knowledge: KnowledgeStore;

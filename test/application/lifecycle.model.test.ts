@@ -1,147 +1,219 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isFailure } from '../../src/domain/failure.ts';
-import { pauseKinds, type PauseKind } from '../../src/domain/sandbox.ts';
-import { lifecycle } from '../../src/domain/sandbox-lifecycle.ts';
+import { unlimited } from '../../src/domain/limits.ts';
+import { poolFingerprint } from '../../src/domain/pool.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
-import { calm, createWorld, type Fault, type Write } from './world.ts';
+import { scenario, type Action, type Scenario } from './model-actions.ts';
+import { checkEnd, checkEvents, checkRecords, checkWrite } from './model-invariants.ts';
+import { calm, createWorld, type Process, type WorldOptions } from './world.ts';
 
 /*
- * Random sequences of calls by several clients at once, faults of the runtime, crashes of sandboxes and of Skep. After
- * each: every write was a move of the table, one generation on; and once the faults are over, everything is at rest,
- * records and facts agree, and nothing runs that no record owns.
+ * Random sequences of calls by several clients of two owners on several processes at once; faults of the store and of the
+ * runtime at any call, the death of a process at any call, crashes, removals and restarts from outside. What must hold at
+ * every write is checked at every write; then the faults end, and what must hold in the end is read from records and engine.
  */
 
-const spec = sandboxSpec({
-  id: 'plain',
-  ready: { probe: { kind: 'none' }, withinMs: 10_000 },
-  rest: { freezeAfterMs: 30_000, stopAfterMs: 15_000, deleteAfterMs: 60_000 },
+const rest = { freezeAfterMs: 14_000, stopAfterMs: 6000, deleteAfterMs: 15_000, maxLifeMs: 40_000 };
+const ready = { probe: { kind: 'tcp' as const, port: 80 }, withinMs: 10_000 };
+const specs = [
+  sandboxSpec({ id: 'plain', rest, ready: { probe: { kind: 'none' }, withinMs: 10_000 } }),
+  sandboxSpec({ id: 'warm', rest, ready, ports: [{ name: 'HTTP', port: 80 }], pool: { size: 2 } }),
+];
+/** As the other version of the deployment has them. */
+const changed = specs.map((spec) => (spec.pool.size > 0 ? { ...spec, initialEnv: { VERSION: '2' } } : spec));
+const pool = { fingerprint: poolFingerprint(specs[1] ?? sandboxSpec({ id: 'none' })), size: 2 };
+const limits = { ...unlimited, running: 4, runningPerOwner: 3, existing: 8 };
+
+/** What a client may be told besides a success; anything else is a defect. */
+const tolerated = new Set([
+  'sandbox_not_found', 'sandbox_busy', 'sandbox_not_running', 'sandbox_not_paused', 'sandbox_limit_reached',
+  'runtime_unavailable', 'runtime_timeout', 'store_unavailable',
+]);
+
+test.each([['refuse', 300], ['pause_idle', 120]] as const)('whatever happens, all comes to rest as it must; when full: %s', { timeout: 300_000 }, async (whenFull, numRuns) => {
+  await fc.assert(fc.asyncProperty(scenario, (scenario) => play(scenario, whenFull)), { numRuns });
 });
 
-type Action =
-  | { readonly kind: 'start' }
-  | { readonly kind: 'pause'; readonly which: number; readonly pauseKind: PauseKind }
-  | { readonly kind: 'resume' | 'delete' | 'crash' | 'vanish'; readonly which: number }
-  | { readonly kind: 'fault'; readonly fault: Fault }
-  | { readonly kind: 'restart' | 'sweep' }
-  | { readonly kind: 'advance'; readonly ms: number };
-
-const which = fc.nat(5);
-const action: fc.Arbitrary<Action> = fc.oneof(
-  { weight: 4, arbitrary: fc.constant({ kind: 'start' as const }) },
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('pause' as const), which, pauseKind: fc.constantFrom(...pauseKinds) }) },
-  { weight: 8, arbitrary: fc.record({ kind: fc.constantFrom('resume', 'delete', 'crash', 'vanish' as const), which }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('fault' as const), fault: fc.record({ call: fc.constantFrom('start', 'freeze', 'stop', 'resume', 'remove', 'inspect', 'list' as const), when: fc.constantFrom('before', 'after' as const) }) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('restart', 'sweep' as const) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.nat(12_000) }) },
-);
-
-/** Batches: what is in one batch is called at once. */
-const scenario = fc.array(fc.array(action, { minLength: 1, maxLength: 4, size: 'max' }), { maxLength: 20, size: 'max' });
-
-test('no sequence of calls, faults and crashes reaches a state that the table lacks, and all comes to rest', { timeout: 120_000 }, async () => {
-  await fc.assert(fc.asyncProperty(scenario, play), { numRuns: 1500 });
-});
-
-async function play(batches: readonly (readonly Action[])[]): Promise<void> {
-  const world = createWorld({ limits: { running: 4 }, specs: [spec] });
-  const ids: string[] = [];
-  const deleted = new Set<string>();
-  let skep = world.boot();
-  await skep.reconciler.start();
-
-  /** Whatever a client is told is a success or one of the refusals; never a defect. */
-  const tolerated = new Set(['sandbox_not_found', 'sandbox_busy', 'sandbox_not_running', 'sandbox_not_paused', 'sandbox_limit_reached', 'runtime_unavailable']);
-  const told = async (call: () => Promise<unknown>): Promise<boolean> => {
+async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFull'] & string): Promise<void> {
+  const broken: unknown[] = [];
+  const handedOut = new Set<string>();
+  const deaths = new Map<string, number>();
+  let batch = 0;
+  const checked: Promise<void>[] = [];
+  const world = createWorld({
+    limits, specs, whenFull,
+    // Where starts hang, those who wait must have had their turn when the end is looked at.
+    atOnce: stuck === null ? 2 : 4,
+    onWrite: (write) => {
+      const { member, to } = write;
+      checked.push(noting(async () => {
+        checkWrite(write);
+        if (member !== null) {
+          expect(handedOut.has(member), `${member} was handed out twice`).toBe(false);
+          handedOut.add(member);
+          // It may die while it is handed out, but not before.
+          const runs = world.engine.inspect(to.instanceId).state === 'running';
+          expect(runs || deaths.get(to.instanceId) === batch, `${member} was handed out dead`).toBe(true);
+        }
+        checkRecords(await world.store.sandboxes.scan(null, 1000), limits, 2);
+      }));
+    },
+  });
+  world.engine.onDeath = (id) => void deaths.set(id, batch);
+  async function noting(check: () => Promise<void>): Promise<void> {
     try {
-      await call();
-      return true;
+      await check();
+    } catch (error) {
+      broken.push(error);
+    }
+  }
+
+  const processes: Process[] = [];
+  const alive = () => processes.filter(({ mortal }) => !mortal.isDead);
+  const boot = async (isChanged = false): Promise<void> => {
+    const process = world.boot(isChanged ? changed : specs);
+    processes.push(process);
+    await Promise.race([process.reconciler.start(), process.mortal.died]);
+  };
+  const ids: { readonly id: string; readonly owner: string }[] = [];
+  const deleted = new Set<string>();
+  const paused = new Set<string>();
+  /** Resumptions that were asked for, and answered, by sandbox. */
+  const asked = new Map<string, number>();
+  const answered = new Map<string, number>();
+
+  /** A call of a client: what it is told, or null where it failed or its process died. */
+  const told = async <T>(who: number, call: (process: Process) => Promise<T>): Promise<T | null> => {
+    const process = alive()[who % Math.max(1, alive().length)];
+    if (process === undefined) return null;
+    try {
+      return await Promise.race([call(process), process.mortal.died.then(() => null)]);
     } catch (error) {
       if (!isFailure(error) || !tolerated.has(error.code)) throw error;
-      return false;
+      return null;
     }
   };
 
   const act = async (action: Action): Promise<void> => {
-    const { sandboxes } = skep;
-    const id = 'which' in action ? ids[action.which % Math.max(1, ids.length)] : undefined;
-    if ('which' in action && id === undefined) return;
+    const one = 'which' in action ? ids[action.which % Math.max(1, ids.length)] : undefined;
+    if ('which' in action && one === undefined) return;
+    const { id, owner } = one ?? { id: '', owner: '' };
+    const container = 'container' in action ? (world.engine.list()[action.container]?.id ?? '') : '';
     switch (action.kind) {
-      case 'start':
-        await told(async () => ids.push((await sandboxes.start('me', { specId: null })).id));
+      case 'start': {
+        const started = await told(action.who, ({ sandboxes }) => sandboxes.start(action.owner, { specId: action.spec }));
+        if (started !== null) ids.push({ id: started.id, owner: action.owner });
         return;
-      case 'pause':
-        await told(() => sandboxes.pause('me', id ?? '', action.pauseKind));
+      }
+      case 'pause': {
+        const before = asked.get(id) === answered.get(id) ? asked.get(id) : null;
+        const now = await told(action.who, ({ sandboxes }) => sandboxes.pause(owner, id, action.pauseKind));
+        if (now?.status === 'PAUSED') expect(world.writes.some(({ to }) => to.id === id && to.status === 'PAUSED'), `${id} is not PAUSED`).toBe(true);
+        if (now?.status === 'PAUSED' && before === asked.get(id)) paused.add(id);
         return;
+      }
       case 'resume':
-        await told(() => sandboxes.resume('me', id ?? ''));
+        paused.delete(id);
+        count(asked, id);
+        await told(action.who, ({ sandboxes }) => sandboxes.resume(owner, id));
+        count(answered, id);
         return;
       case 'delete':
-        if (await told(() => sandboxes.delete('me', id ?? ''))) deleted.add(id ?? '');
+        if ((await told(action.who, async ({ sandboxes }) => (await sandboxes.delete(owner, id), true))) === true) deleted.add(id);
         return;
       case 'crash':
-        world.engine.crash(id ?? '');
-        return;
+        return world.engine.crash(container);
       case 'vanish':
-        world.engine.remove(id ?? '');
+        return world.engine.vanish(container);
+      case 'end':
+        return world.engine.endFromOutside(container);
+      case 'freeze':
+        return world.engine.freezeFromOutside(container);
+      case 'restart-engine':
+        return world.engine.restart();
+      case 'mute':
+        world.engine.isMute = action.isMute;
+        return;
+      case 'gate':
+        if (action.isOpen) world.engine.open(action.gate);
+        else world.engine.close(action.gate);
         return;
       case 'fault':
-        world.faults.push(action.fault);
+        world.faults.plan(action.fault);
         return;
-      case 'sweep':
-        await skep.reconciler.sweep();
+      case 'boot':
+        if (alive().length < 2) await boot(action.isChanged);
         return;
+      case 'shutdown': {
+        const process = alive()[action.who];
+        if (process !== undefined) await shutdown(process);
+        return;
+      }
+      case 'sweep': {
+        const process = alive()[action.who];
+        if (process !== undefined) await told(action.who, ({ reconciler }) => reconciler.sweep());
+        return;
+      }
       case 'advance':
         world.clock.advance(action.ms);
-        return;
-      case 'restart': {
-        const old = skep;
-        skep = world.boot();
-        await Promise.all([old.reconciler.close(), old.driver.close(), old.runtime.close()]);
-        await skep.reconciler.start();
-      }
     }
   };
 
-  for (const batch of batches) {
-    const acting = batch.map(act);
-    await calm();
-    world.clock.advance(1);
-    await Promise.all(acting);
+  /** Waits for what the batch began, while the time goes on. */
+  const finished = async (work: Promise<unknown>): Promise<void> => {
+    const state = { isDone: false };
+    const done = work.finally(() => (state.isDone = true));
+    done.catch(() => {});
+    for (let seconds = 0; !state.isDone; seconds += 1) {
+      expect(seconds, 'a call is not answered').toBeLessThan(120);
+      await calm();
+      if (!state.isDone) world.clock.advance(seconds === 0 ? 1 : 1000);
+    }
+    await done;
+  };
+
+  await boot();
+  for (const actions of batches) {
+    batch += 1;
+    if (alive().length === 0) await boot();
+    await finished(Promise.all(actions.map(act)));
   }
 
-  world.faults.length = 0;
-  for (let sweeps = 0; sweeps < 4; sweeps += 1) {
-    world.clock.advance(3000);
-    await skep.reconciler.sweep();
+  world.faults.planned.length = 0;
+  world.engine.isMute = false;
+  for (const gate of ['provide', 'start', 'ready'] as const) world.engine.open(gate);
+  await calm();
+  if (stuck !== null) world.engine.close(stuck);
+  await Promise.all(alive().map(shutdown));
+  await boot();
+  for (let seconds = 0; seconds < 25; seconds += 1) {
+    world.clock.advance(1000);
     await calm();
   }
-  for (const write of world.writes) expect(isMove(write), JSON.stringify(write)).toBe(true);
+  await Promise.all(checked);
+  if (broken.length > 0) throw broken[0];
+
+  const found = await Promise.all(ids.map(({ id }) => world.store.sandboxes.find(id)));
+  const records = [...new Map([...(await world.store.sandboxes.scan(null, 1000)), ...found.filter((one) => one !== null)].map((one) => [one.id, one])).values()];
   const facts = new Map(world.engine.list().map((fact) => [fact.id, fact]));
-  for (const id of ids) {
-    const sandbox = await world.store.sandboxes.find(id);
-    const state = facts.get(id)?.state ?? 'absent';
-    if (sandbox === null || sandbox.deletedAt !== null) {
-      expect(state, `${id} was deleted`).toBe('absent');
-      continue;
-    }
-    expect(deleted.has(id), `${id} was deleted and is there`).toBe(false);
-    expect(['RUNNING', 'PAUSED', 'ERROR', 'MISSING'], JSON.stringify(sandbox)).toContain(sandbox.status);
-    expect(state === 'running', `${sandbox.status} ${state}`).toBe(sandbox.status === 'RUNNING');
-    if (sandbox.status === 'PAUSED') expect(state).toBe(sandbox.pauseKind === 'freeze' ? 'frozen' : 'stopped');
+  checkEnd({ records, facts, now: world.clock.now(), pool: stuck === null ? pool : null });
+  const events = (await Promise.all(['me', 'you'].map((ownerId) => world.store.events.read({ ownerId }, 0, 1000)))).flat();
+  checkEvents(events, records, world.writes);
+  for (const { id } of ids) {
+    const record = records.find((one) => one.id === id);
+    expect(record, `${id} was started and is not known`).toBeDefined();
+    if (deleted.has(id)) expect(record?.deletedAt, `${id} was deleted and is there`).not.toBeNull();
+    if (paused.has(id)) expect(record?.status, `${id} was paused, and nobody resumed it`).not.toBe('RUNNING');
   }
-  const owned = new Set(ids);
-  expect([...facts.keys()].filter((id) => !owned.has(id))).toEqual([]);
-  const running = [...facts.values()].filter(({ state }) => state === 'running');
-  expect(running.length).toBeLessThanOrEqual(4);
-  await Promise.all([skep.reconciler.close(), skep.driver.close()]);
+  await Promise.all(alive().map(shutdown));
 }
 
-function isMove({ from, to }: Write): boolean {
-  if (from === null) return to.status === 'STARTING' && to.generation === 1;
-  if (to.generation !== from.generation + 1) return false;
-  if (from.deletedAt !== null) return to.status === from.status && to.deletedAt === from.deletedAt;
-  if (to.deletedAt !== null) return to.status === from.status;
-  if (from.status === 'PAUSED' && to.status === 'PAUSED') return from.pauseKind === 'freeze' && to.pauseKind === 'stop';
-  return Object.values(lifecycle[from.status]).includes(to.status as never);
+async function shutdown(process: Process): Promise<void> {
+  await Promise.race([process.shutdown(), process.mortal.died]);
+  process.mortal.die();
+}
+
+function count(counts: Map<string, number>, id: string): void {
+  counts.set(id, (counts.get(id) ?? 0) + 1);
 }

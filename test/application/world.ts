@@ -1,124 +1,82 @@
-import {
-  createManualClock, createMemoryProbe, createMemoryRuntime, createMemoryStore, createSeededRandom, MemoryEngine,
-} from '../../src/adapters/memory/index.ts';
-import { ConversationDriver } from '../../src/application/conversations/driver.ts';
-import { Conversations } from '../../src/application/conversations/conversations.ts';
+import { createManualClock, createMemoryStore, createSeededRandom } from '../../src/adapters/memory/index.ts';
 import { Reconciler } from '../../src/application/reconciler.ts';
-import { Repositories } from '../../src/application/repositories.ts';
 import { SandboxDriver } from '../../src/application/sandboxes/driver.ts';
+import { Pool } from '../../src/application/sandboxes/pool.ts';
+import type { WhenFull } from '../../src/application/sandboxes/room.ts';
 import { Sandboxes } from '../../src/application/sandboxes/sandboxes.ts';
 import { SandboxSpecs } from '../../src/application/sandboxes/specs.ts';
-import { Failure } from '../../src/domain/failure.ts';
-import type { Sandbox } from '../../src/domain/sandbox.ts';
+import { StartQueue } from '../../src/application/sandboxes/start-queue.ts';
+import { unlimited, type SandboxLimits } from '../../src/domain/limits.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import type { SandboxLimits } from '../../src/domain/limits.ts';
-import type { GitProvider } from '../../src/ports/git-provider.ts';
-import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
-import type { Store } from '../../src/ports/store.ts';
-
-export type RuntimeCall = 'start' | 'freeze' | 'stop' | 'resume' | 'remove' | 'inspect' | 'list';
-
-/** How a call on the runtime fails: before it has had its effect, or after, so that only the answer is lost. */
-export type Fault = { readonly call: RuntimeCall; readonly when: 'before' | 'after' };
+import type { ReadinessProbe } from '../../src/ports/readiness-probe.ts';
+import { ScriptedEngine } from './engine.ts';
+import { Faults, Mortal, runtimeFailure, storeFailure } from './mortal.ts';
+import { observed, type Write } from './observed.ts';
 
 export interface WorldOptions {
   readonly specs?: readonly SandboxSpec[];
   readonly limits?: Partial<SandboxLimits>;
-  readonly providers?: readonly GitProvider[];
+  readonly whenFull?: WhenFull;
+  /** How many starts a process lets run at a time. Default: 2. */
+  readonly atOnce?: number;
+  readonly onWrite?: (write: Write) => void;
 }
 
-/** One write of a sandbox, as the store saw it. */
-export interface Write {
-  readonly from: Sandbox | null;
-  readonly to: Sandbox;
-}
+export type Process = ReturnType<ReturnType<typeof createWorld>['boot']>;
 
-/** The use cases over memory adapters, with a clock, faults and crashes that the test commands. */
+/** Deleted records are remembered, so that a test sees what became of them. */
+const rememberDeletedMs = 3_600_000;
+
+/** The use cases over a store in memory and a scripted engine, with a clock, faults and deaths that the test commands. */
 export function createWorld(options: WorldOptions = {}) {
   const clock = createManualClock();
   const random = createSeededRandom(1);
-  const engine = new MemoryEngine();
-  const probe = createMemoryProbe();
+  const engine = new ScriptedEngine();
+  const memory = createMemoryStore();
   const writes: Write[] = [];
-  const store = observed(createMemoryStore(), writes);
-  const faults: Fault[] = [];
+  const onWrite = (write: Write): void => {
+    writes.push(write);
+    options.onWrite?.(write);
+  };
+  const store = { ...memory, sandboxes: observed(memory.sandboxes, () => clock.now(), onWrite) };
+  const faults = new Faults();
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const specs = new SandboxSpecs(options.specs ?? [sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } })], store.specs, clock);
-  const repositories = new Repositories(options.providers ?? []);
+  const probe: ReadinessProbe = { untilReady: ({ probe }, _urls, signal) => (probe.kind === 'none' ? Promise.resolve() : engine.pass('ready', signal)) };
+  const someSpecs = options.specs ?? [sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } })];
 
-  /** A process of Skep over the same store and engine. */
-  function boot() {
-    const runtime = faulty(createMemoryRuntime(engine), faults);
-    const driver = new SandboxDriver({ store: store.sandboxes, runtime, probe, clock, logger });
-    const limits = { runningPerOwner: null, running: null, ...options.limits };
-    const sandboxes = new Sandboxes({ store: store.sandboxes, specs, driver, limits, clock, random, answerWithinMs: 5000 });
-    const conversationDriver = new ConversationDriver({ store: store.conversations, sandboxes, sandboxDriver: driver, clock, logger });
-    const conversations = new Conversations({
-      store: store.conversations, sandboxStore: store.sandboxes, sandboxes, specs, repositories, driver: conversationDriver, clock, random, answerWithinMs: 5000,
+  /** A process of Skep over the same store and engine; `specs` are those of its configuration. */
+  function boot(specList: readonly SandboxSpec[] = someSpecs) {
+    const mortal = new Mortal(faults);
+    const own = {
+      clock: mortal.clock(clock),
+      runtime: mortal.port(engine.runtime(), runtimeFailure),
+      sandboxes: mortal.port(store.sandboxes, storeFailure),
+      conversations: mortal.port(store.conversations, storeFailure),
+    };
+    const parts = { store: own.sandboxes, runtime: own.runtime, clock: own.clock, random, logger };
+    const specs = new SandboxSpecs(specList, store.specs, own.clock);
+    const queue = new StartQueue(options.atOnce ?? 2);
+    const driver = new SandboxDriver({ ...parts, probe, queue });
+    const pool = new Pool({ ...parts, specs, driver, startsAtOnce: 2 });
+    const sandboxes = new Sandboxes({
+      ...parts, specs, driver, pool, limits: { ...unlimited, ...options.limits }, whenFull: options.whenFull ?? 'refuse', answerWithinMs: 5000,
     });
     const reconciler = new Reconciler({
-      store, runtime, sandboxDriver: driver, conversationDriver, clock, logger, sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
+      store: { ...store, sandboxes: own.sandboxes, conversations: own.conversations },
+      runtime: own.runtime, sandboxDriver: driver, conversationDriver: { nudge() {} }, pool, clock: own.clock, logger,
+      sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs,
     });
-    return { runtime, driver, sandboxes, conversationDriver, conversations, reconciler };
+    const shutdown = async (): Promise<void> => {
+      await Promise.all([reconciler.close(), pool.close(), driver.close()]);
+    };
+    return { mortal, runtime: own.runtime, specs, queue, driver, pool, sandboxes, reconciler, shutdown };
   }
 
-  return { clock, engine, probe, store, writes, faults, boot };
+  return { clock, engine, store, writes, faults, boot };
 }
 
-/** Lets everything that is ready to run, run: the memory adapters answer within the same turn of the event loop. */
+/** Lets everything that is ready to run, run: the ports answer within the same turn of the event loop. */
 export async function calm(): Promise<void> {
-  for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setImmediate(resolve));
-}
-
-function observed(store: Store, writes: Write[]): Store {
-  const { sandboxes } = store;
-  const noting = (write: 'replace' | 'admit') => async (sandbox: Sandbox, limits: SandboxLimits) => {
-    const from = await sandboxes.find(sandbox.id);
-    const outcome = await (write === 'replace' ? sandboxes.replace(sandbox) : sandboxes.admit(sandbox, limits));
-    if (outcome.kind === 'replaced') writes.push({ from, to: sandbox });
-    return outcome;
-  };
-  const watched: SandboxStore = {
-    insert: async (sandbox, limits, claim) => {
-      const outcome = await sandboxes.insert(sandbox, limits, claim);
-      if (outcome.kind === 'inserted') writes.push({ from: null, to: sandbox });
-      return outcome;
-    },
-    replace: noting('replace') as SandboxStore['replace'],
-    admit: noting('admit'),
-    touch: (id, at) => sandboxes.touch(id, at),
-    find: (id) => sandboxes.find(id),
-    findMany: (ids) => sandboxes.findMany(ids),
-    search: (owner, filter, page) => sandboxes.search(owner, filter, page),
-    scan: (after, limit) => sandboxes.scan(after, limit),
-    purge: (before) => sandboxes.purge(before),
-  };
-  return { ...store, sandboxes: watched, check: () => store.check(), close: () => store.close() };
-}
-
-function faulty(runtime: SandboxRuntime, faults: Fault[]): SandboxRuntime {
-  const through = <A extends readonly unknown[], R>(call: RuntimeCall, method: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
-    const index = faults.findIndex((fault) => fault.call === call);
-    const [fault] = index < 0 ? [] : faults.splice(index, 1);
-    const failure = new Failure('runtime_unavailable', { runtime: 'memory', reason: 'a planted fault', retryAfterSeconds: 1 });
-    if (fault?.when === 'before') throw failure;
-    const result = await method(...args);
-    if (fault?.when === 'after') throw failure;
-    return result;
-  };
-  return {
-    name: runtime.name,
-    start: through('start', runtime.start.bind(runtime)),
-    freeze: through('freeze', runtime.freeze.bind(runtime)),
-    stop: through('stop', runtime.stop.bind(runtime)),
-    resume: through('resume', runtime.resume.bind(runtime)),
-    remove: through('remove', runtime.remove.bind(runtime)),
-    inspect: through('inspect', runtime.inspect.bind(runtime)),
-    list: through('list', runtime.list.bind(runtime)),
-    subscribe: (listener) => runtime.subscribe(listener),
-    check: () => runtime.check(),
-    close: () => runtime.close(),
-  };
+  for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
 }

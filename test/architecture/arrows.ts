@@ -48,7 +48,7 @@ export function importsOf({ path, text }: SourceFile): string[] {
     return literal?.[2] ?? '(computed)';
   });
   const reExported = module.staticExports.flatMap(({ entries }) => entries.flatMap(({ moduleRequest }) => moduleRequest?.value ?? []));
-  const typeImports = [...JSON.stringify(program.body).matchAll(/"type":"TSImportType".*?"value":"([^"]+)"/g)].map((match) => match[1] ?? '');
+  const typeImports = [...JSON.stringify(program.body, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)).matchAll(/"type":"TSImportType".*?"value":"([^"]+)"/g)].map((match) => match[1] ?? '');
   return [...module.staticImports.map(({ moduleRequest }) => moduleRequest.value), ...reExported, ...dynamic, ...typeImports];
 }
 

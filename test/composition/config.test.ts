@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
+import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import { ConfigError } from '../../src/composition/config/problem.ts';
 import { parseDuration, parseSize } from '../../src/composition/config/quantities.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';
@@ -10,8 +11,10 @@ let folder: string;
 beforeAll(async () => void (folder = await temporaryFolder()));
 afterAll(async () => await removeFolder(folder));
 
+let files = 0;
+
 function file(text: string): string {
-  const path = join(folder, `skep-${text.length}.yaml`);
+  const path = join(folder, `skep-${(files += 1)}.yaml`);
   writeFileSync(path, text);
   return path;
 }
@@ -30,7 +33,8 @@ describe('the configuration', () => {
   test('has the defaults of the design', () => {
     expect(loadConfig({})).toMatchObject({
       host: '127.0.0.1', port: 3000, product: 'skep', gitProviders: ['local'], sandboxRuntime: 'auto', logLevel: 'info',
-      specs: null, limits: { runningPerOwner: null, running: null, requestsPerMinute: null }, warnings: [],
+      specs: null, starts: { atOnce: null }, events: { keepForMs: 30 * 86_400_000 }, warnings: [],
+      limits: { runningPerOwner: null, running: null, existingPerOwner: null, existing: null, whenFull: 'refuse', requestsPerMinute: null },
     });
     expect(loadConfig({}).dataDir).toMatch(/skep$/);
   });
@@ -59,16 +63,96 @@ limits: { running_per_owner: 5, running: 50 }
 `);
     const { specs, limits, warnings } = loadConfig({ SKEP_CONFIG: path });
     expect(specs).toEqual([
-      {
+      sandboxSpec({
         id: 'node', description: 'Node 26 with git', image: 'node:26', command: ['sh', '-c', 'exec sleep infinity'], workingDir: '/workspace',
         initialEnv: { CI: '1' }, sessionKeyEnv: 'SESSION_API_KEY', ports: [{ name: 'AGENT_SERVER', port: 8000 }],
         ready: { probe: { kind: 'http', port: 8000, path: '/health' }, withinMs: 60_000 },
-        resources: { cpus: 2, memoryBytes: 2 ** 31, pids: 512 },
-        rest: { freezeAfterMs: 900_000, stopAfterMs: 7_200_000, deleteAfterMs: 864_000_000 },
-      },
+        resources: { ...defaultResources, cpus: 2, memoryBytes: 2 ** 31, pids: 512 },
+        rest: { freezeAfterMs: 900_000, stopAfterMs: 7_200_000, deleteAfterMs: 864_000_000, maxLifeMs: null },
+        pool: { size: 2 },
+      }),
     ]);
-    expect(limits).toEqual({ runningPerOwner: 5, running: 50, requestsPerMinute: null });
-    expect(warnings).toEqual([expect.stringContaining('pool')]);
+    expect(limits).toMatchObject({ runningPerOwner: 5, running: 50, requestsPerMinute: null });
+    expect(warnings).toEqual([]);
+  });
+
+  test('takes every key of a spec, of the limits, of the starts and of the events', () => {
+    const path = file(`
+specs:
+  - id: coder
+    image: registry.example.com:5000/agents/coder@sha256:0123
+    resources: { cpus: unlimited, memory: 512MiB, pids: unlimited, open_files: 4096, log: unlimited }
+    isolation: { capabilities: [NET_BIND_SERVICE, CHOWN], new_privileges: true, seccomp: unconfined, read_only_root: true, network: none, oci_runtime: runsc, user: 1000 }
+    labels: { team: shop, "com.example/cost": "7" }
+    rest: { max_life: 3d }
+    agent: { protocol: acp, command: [opencode, acp], env: { MODE: quick }, secrets: [MODEL_KEY], auth_method: api-key, permissions: allow, start_within: 90s }
+  - id: plain
+    agent: { protocol: acp, command: [agent] }
+limits: { existing_per_owner: 20, existing: 200, when_full: pause_idle }
+starts: { at_once: 3 }
+events: { keep_for: 2d }
+`);
+    const { specs, limits, starts, events } = loadConfig({ SKEP_CONFIG: path });
+    expect(specs?.[0]).toMatchObject({
+      image: 'registry.example.com:5000/agents/coder@sha256:0123',
+      resources: { cpus: null, memoryBytes: 2 ** 29, pids: null, openFiles: 4096, logBytes: null },
+      isolation: { capabilities: ['NET_BIND_SERVICE', 'CHOWN'], newPrivileges: true, seccomp: 'unconfined', readOnlyRoot: true, network: 'none', ociRuntime: 'runsc', user: '1000' },
+      labels: { team: 'shop', 'com.example/cost': '7' },
+      rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 3 * 86_400_000 },
+      agent: { protocol: 'acp', command: ['opencode', 'acp'], env: { MODE: 'quick' }, secrets: ['MODEL_KEY'], authMethod: 'api-key', permissions: 'allow', startWithinMs: 90_000 },
+    });
+    expect(specs?.[1]).toMatchObject({
+      resources: defaultResources, isolation: defaultIsolation, labels: {}, pool: { size: 0 },
+      agent: { env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000 },
+    });
+    expect(limits).toMatchObject({ existingPerOwner: 20, existing: 200, whenFull: 'pause_idle' });
+    expect([starts.atOnce, events.keepForMs]).toEqual([3, 2 * 86_400_000]);
+  });
+
+  test.each([
+    ['labels: { skep.sandbox: mine }', 'labels.skep.sandbox', 'reserved'],
+    ['labels: { team: 7 }', 'labels.team', 'not a text'],
+    ['isolation: { capabilities: [CAP_CHOWN] }', 'isolation.capabilities[0]', 'without CAP_'],
+    ['isolation: { capabilities: [chown] }', 'isolation.capabilities[0]', 'upper case'],
+    ['isolation: { seccomp: off }', 'isolation.seccomp', 'unconfined'],
+    ['isolation: { network: host }', 'isolation.network', 'isolated'],
+    ['isolation: { user: "-1" }', 'isolation.user', 'user'],
+    ['isolation: { privileged: true }', 'isolation', 'privileged'],
+    ['isolation: { network: none }\n    ports: [{ name: A, port: 80 }]', 'ports', 'network'],
+    ['resources: { memory: 0B }', 'resources.memory', 'size'],
+    ['resources: { memory: 2 }', 'resources.memory', 'size'],
+    ['resources: { cpus: many }', 'resources.cpus', 'number'],
+    ['resources: { pids: 0 }', 'resources.pids', 'positive'],
+    ['rest: { max_life: forever }', 'rest.max_life', 'duration'],
+    ['pool: { size: -1 }', 'pool.size', 'below 0'],
+    ['agent: { protocol: a2a, command: [x] }', 'agent.protocol', 'protocol'],
+    ['agent: { protocol: acp }', 'agent.command', ''],
+    ['agent: { protocol: acp, command: [x], secrets: [A=B] }', 'agent.secrets[0]', 'name of a variable'],
+    ['agent: { protocol: acp, command: [x], permissions: yes please }', 'agent.permissions', 'ask'],
+    ['image: --privileged', 'image', 'image'],
+  ])('refuses a spec with %j', (line, key, problem) => {
+    const problems = problemsOf({ SKEP_CONFIG: file(`specs:\n  - id: a\n    ${line}\n`) });
+    expect(problems.map(({ name }) => name)).toEqual([`specs[0].${key} in the file`]);
+    expect(problems[0]?.problem).toContain(problem);
+  });
+
+  test.each([
+    ['limits: { when_full: evict }', 'limits.when_full'],
+    ['limits: { existing: 0 }', 'limits.existing'],
+    ['starts: { at_once: 0 }', 'starts.at_once'],
+    ['events: { keep_for: 30 }', 'events.keep_for'],
+  ])('refuses %j', (text, key) => {
+    expect(problemsOf({ SKEP_CONFIG: file(text) })).toMatchObject([{ name: `${key} in the file`, form: expect.stringContaining('for example') }]);
+  });
+
+  test('refuses an address to publish on that is none', () => {
+    const problems = problemsOf({ SKEP_DOCKER_PUBLISH_ADDRESS: 'localhost', SKEP_DOCKER_URL_HOST: 'http://a' });
+    expect(problems.map(({ name }) => name)).toEqual(['SKEP_DOCKER_PUBLISH_ADDRESS', 'SKEP_DOCKER_URL_HOST']);
+  });
+
+  test('does not warn of a variable that an agent is given', () => {
+    const path = file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SKEP_MODEL_KEY] } }]');
+    expect(loadConfig({ SKEP_CONFIG: path, SKEP_MODEL_KEY: 'x' }).warnings).toEqual([]);
   });
 
   test('lists every mistake at once, each with its name, the form and an example', () => {

@@ -7,12 +7,17 @@ const untyped = (options: unknown): SkepOptions => options as SkepOptions;
 test.each([
   [{ git: [{ provider: 'svn' }] }, 'the option git names "svn"; it takes github, gitlab or local'],
   [{ git: ['github'] }, 'the option git names "github"'],
-  [{ runtime: { kind: 'docker' } }, 'the option runtime names "docker"; it takes process'],
+  [{ runtime: { kind: 'podman' } }, 'the option runtime names "podman"; it takes docker or process'],
   [{ store: { kind: 'redis' } }, 'the option store names "redis"; it takes sqlite or memory'],
 ])('createSkep(%j) says what the option takes', async (options, message) => {
   await expect(createSkep(untyped(options))).rejects.toThrow(message);
 });
 
+test('a docker runtime over a store of the caller’s own needs a name that lasts', async () => {
+  const { createMemoryStore } = await import('../../src/adapters/memory/index.ts');
+  await expect(createSkep({ runtime: { kind: 'docker' }, store: createMemoryStore() })).rejects.toThrow("runtime: { kind: 'docker', deployment: 'a-name' }");
+});
+
 test('what was opened before a part that can not be opened is closed again, and the first error is the one told', async () => {
-  await expect(createSkep(untyped({ runtime: { kind: 'docker' }, store: { kind: 'memory' } }))).rejects.toThrow(TypeError);
+  await expect(createSkep(untyped({ runtime: { kind: 'podman' }, store: { kind: 'memory' } }))).rejects.toThrow(TypeError);
 });

@@ -1,8 +1,10 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { conversationStartStatuses, executionStatuses } from '../../src/domain/conversation.ts';
+import { permissionPolicies } from '../../src/domain/agent.ts';
 import type { ContractCase } from './contract.ts';
+import { conversationClaimCases } from './conversation-store-claims.ts';
 import { conversationSearchCases } from './conversation-store-search.ts';
-import { hostileTexts, nextGeneration, someConversation, someTime } from './records.ts';
+import { hostileTexts, nextGeneration, someConversation, someMessage, someTime } from './records.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -12,7 +14,7 @@ export function conversationStoreContract(harness: StoreHarness): ContractCase[]
   return [
     ...recordCases(harness),
     ...replaceCases(harness),
-    ...claimCases(harness),
+    ...conversationClaimCases(harness),
     ...conversationSearchCases(harness),
     ...sweepCases(harness),
     ...closedCases(harness, {
@@ -21,7 +23,7 @@ export function conversationStoreContract(harness: StoreHarness): ContractCase[]
       withdraw: ({ conversations }) => conversations.withdraw('one'),
       find: ({ conversations }) => conversations.find('one'),
       search: ({ conversations }) => conversations.search('ann', {}, 'CREATED_AT', { after: null, limit: 1 }),
-      countUsing: ({ conversations }) => conversations.countUsing('one'),
+      findUsing: ({ conversations }) => conversations.findUsing('one'),
       scanUnsettled: ({ conversations }) => conversations.scanUnsettled(null, 1),
       purge: ({ conversations }) => conversations.purge(someTime),
     }),
@@ -36,6 +38,17 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         executionStatus: 'running',
         statusDetail: 'it works',
         startsSandbox: false,
+        queue: [someMessage('m2'), someMessage('m3', '')],
+        turn: someMessage('m1'),
+        permission: {
+          permissionId: 'p',
+          toolCallId: 't',
+          title: 'Edit a file?',
+          options: [{ optionId: 'o', name: 'Yes', kind: 'allow_always' }],
+        },
+        permissionPolicy: 'deny',
+        agentSessionId: 'session-1',
+        microagents: ['.skep/microagents/deploy.md'],
         updatedAt: someTime + 1,
         deletedAt: someTime + 2,
         removedAt: someTime + 3,
@@ -45,7 +58,6 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         selectedRepository: null,
         selectedBranch: null,
         gitProvider: null,
-        initialMessage: null,
       });
       for (const conversation of [full, bare]) {
         deepEqual(await conversations.insert(conversation), { kind: 'inserted' });
@@ -62,6 +74,13 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         }
       }
     }),
+    storeCase(harness, 'keeps every policy, and no microagents apart from none listed', async ([{ conversations }]) => {
+      for (const permissionPolicy of permissionPolicies) {
+        const conversation = someConversation(permissionPolicy, { permissionPolicy, microagents: [] });
+        await conversations.insert(conversation);
+        deepEqual(await conversations.find(permissionPolicy), conversation);
+      }
+    }),
     storeCase(harness, 'takes every text for data', async ([{ conversations }]) => {
       for (const [index, text] of hostileTexts.entries()) {
         const conversation = someConversation(`hostile-${index}`, {
@@ -70,7 +89,11 @@ function recordCases(harness: StoreHarness): ContractCase[] {
           sandboxId: `sandbox ${text}`,
           selectedRepository: text,
           selectedBranch: text,
-          initialMessage: { content: [{ type: 'text', text }] },
+          queue: [someMessage(text, text)],
+          turn: someMessage(text, text),
+          permission: { permissionId: text, toolCallId: text, title: text, options: [{ optionId: text, name: text, kind: 'allow_once' }] },
+          agentSessionId: text,
+          microagents: [text],
         });
         await conversations.insert(conversation, { ownerId: text, key: text, fingerprint: text });
         deepEqual(await conversations.find(conversation.id), conversation);
@@ -95,13 +118,14 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       equal((await conversations.find('two'))?.id, 'two');
       deepEqual(await conversations.insert(someConversation('three'), { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
-    storeCase(harness, 'counts the conversations that use a sandbox, deleted ones left out', async ([{ conversations }]) => {
+    storeCase(harness, 'finds the conversations that use a sandbox, deleted ones left out', async ([{ conversations }]) => {
       await conversations.insert(someConversation('a', { sandboxId: 'shared' }));
       await conversations.insert(someConversation('b', { sandboxId: 'shared', ownerId: 'bob' }));
       await conversations.insert(someConversation('c', { sandboxId: 'shared', deletedAt: someTime }));
       await conversations.insert(someConversation('d'));
-      equal(await conversations.countUsing('shared'), 2);
-      equal(await conversations.countUsing('none'), 0);
+      deepEqual(idsOf(await conversations.findUsing('shared')).toSorted(), ['a', 'b']);
+      deepEqual(await conversations.findUsing('sandbox-of-d'), [someConversation('d')]);
+      deepEqual(await conversations.findUsing('none'), []);
     }),
   ];
 }
@@ -135,27 +159,6 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
   ];
 }
 
-function claimCases(harness: StoreHarness): ContractCase[] {
-  return [
-    storeCase(harness, 'tells a repeated request from a conflicting one', async ([{ conversations }]) => {
-      deepEqual(await conversations.insert(someConversation('one'), claim), { kind: 'inserted' });
-      deepEqual(await conversations.insert(someConversation('two'), claim), { kind: 'repeated', id: 'one' });
-      deepEqual(await conversations.insert(someConversation('two'), { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
-      deepEqual(await conversations.insert(someConversation('bobs'), { ...claim, ownerId: 'bob' }), { kind: 'inserted' });
-      equal(await conversations.find('two'), null);
-    }),
-    storeCase(harness, 'lets one of many requests with one claim make a record', async (connections) => {
-      const outcomes = await race(connections, 30, ({ conversations }, turn) =>
-        conversations.insert(someConversation(`c${turn}`), claim),
-      );
-      const [kept, ...others] = await connections[0].conversations.scanUnsettled(null, 100);
-      deepEqual(others, []);
-      equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 1);
-      equal(outcomes.filter((outcome) => outcome.kind === 'repeated' && outcome.id === kept?.id).length, 29);
-    }),
-  ];
-}
-
 function sweepCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'sweeps over those whose start or deletion is under way, by id', async ([{ conversations }]) => {
@@ -165,11 +168,23 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
         await conversations.insert(someConversation(`x-${id}`, { startStatus, deletedAt: someTime }));
         await conversations.insert(someConversation(`y-${id}`, { startStatus, deletedAt: someTime, removedAt: someTime }));
       }
-      const expected = ['waiting-for-sandbox', 'working', 'x-error', 'x-ready', 'x-waiting-for-sandbox', 'x-working'];
-      deepEqual(idsOf(await conversations.scanUnsettled(null, 100)), expected);
-      deepEqual(idsOf(await conversations.scanUnsettled('working', 2)), ['x-error', 'x-ready']);
-      await conversations.replace(nextGeneration(someConversation('working', { startStatus: 'READY' })));
-      deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['waiting-for-sandbox', 'x-error']);
+      const starting = ['listing-microagents', 'preparing-repository', 'starting-agent', 'waiting-for-sandbox', 'working'];
+      const ending = [...starting, 'error', 'ready'].map((id) => `x-${id}`).toSorted();
+      deepEqual(idsOf(await conversations.scanUnsettled(null, 100)), [...starting, ...ending]);
+      deepEqual(idsOf(await conversations.scanUnsettled('working', 2)), ['x-error', 'x-listing-microagents']);
+      await conversations.replace(nextGeneration(someConversation('listing-microagents', { startStatus: 'READY' })));
+      deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['preparing-repository', 'starting-agent']);
+    }),
+    storeCase(harness, 'sweeps over those that have work, until they have none', async ([{ conversations }]) => {
+      const ready = { startStatus: 'READY', executionStatus: 'idle' } as const;
+      await conversations.insert(someConversation('a', ready));
+      await conversations.insert(someConversation('b', { ...ready, queue: [someMessage('m')] }));
+      await conversations.insert(someConversation('c', { ...ready, turn: someMessage('m') }));
+      deepEqual(idsOf(await conversations.scanUnsettled(null, 9)), ['b', 'c']);
+      await conversations.replace(nextGeneration(someConversation('a', ready), { queue: [someMessage('m')] }));
+      await conversations.replace(nextGeneration(someConversation('b', ready), { turn: someMessage('m') }));
+      await conversations.replace(nextGeneration(someConversation('c', ready)));
+      deepEqual(idsOf(await conversations.scanUnsettled(null, 9)), ['a', 'b']);
     }),
     storeCase(harness, 'forgets the records that were removed before the time with their claims, and no other', async ([store]) => {
       const { conversations } = store;

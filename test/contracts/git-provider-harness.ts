@@ -17,6 +17,8 @@ export interface GitProviderTraits {
   readonly discardedHistory: 'counts' | 'ignored';
   /** A file whose path is not UTF-8 is listed with U+FFFD in place of the bytes, or is not listed. */
   readonly invalidUtf8: 'replaced' | 'omitted';
+  /** Git fetches from a host, or from a folder of this machine. */
+  readonly remote: 'url' | 'folder';
 }
 
 export interface GitProviderHarness {

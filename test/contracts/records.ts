@@ -1,6 +1,7 @@
-import type { Conversation } from '../../src/domain/conversation.ts';
+import type { Conversation, QueuedMessage } from '../../src/domain/conversation.ts';
+import type { EventData, EventDraft, EventKind } from '../../src/domain/event.ts';
 import type { ApiKeyRecord } from '../../src/domain/principal.ts';
-import { type Sandbox, newSandbox } from '../../src/domain/sandbox.ts';
+import { newSandbox, type Sandbox, unowned } from '../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
 // Records to write into a store under test. What a case does not name has some valid value.
@@ -18,8 +19,28 @@ export function someSpec(changes: Partial<SandboxSpec> = {}): SandboxSpec {
     sessionKeyEnv: 'SESSION_API_KEY',
     ports: [{ name: 'AGENT_SERVER', port: 8000 }],
     ready: { probe: { kind: 'http', port: 8000, path: '/health' }, withinMs: 60_000 },
-    resources: { cpus: 1.5, memoryBytes: 2 ** 31, pids: 512 },
-    rest: { freezeAfterMs: 900_000, stopAfterMs: 7_200_000, deleteAfterMs: null },
+    resources: { cpus: 1.5, memoryBytes: 2 ** 31, pids: 512, openFiles: 4096, logBytes: null },
+    isolation: {
+      capabilities: ['NET_BIND_SERVICE'],
+      newPrivileges: false,
+      seccomp: 'default',
+      readOnlyRoot: true,
+      network: 'shared',
+      ociRuntime: 'runsc',
+      user: '1000:1000',
+    },
+    labels: { team: 'shop' },
+    rest: { freezeAfterMs: 900_000, stopAfterMs: 7_200_000, deleteAfterMs: null, maxLifeMs: 864_000_000 },
+    pool: { size: 2 },
+    agent: {
+      protocol: 'acp',
+      command: ['opencode', 'acp'],
+      env: { HOME: '/home/agent' },
+      secrets: ['MODEL_KEY'],
+      permissions: 'ask',
+      authMethod: null,
+      startWithinMs: 30_000,
+    },
     ...changes,
   };
 }
@@ -40,7 +61,12 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     selectedRepository: 'acme/shop',
     selectedBranch: 'main',
     gitProvider: 'local',
-    initialMessage: { content: [{ type: 'text', text: 'Hello,\n"world"' }] },
+    queue: [],
+    turn: null,
+    permission: null,
+    permissionPolicy: 'ask',
+    agentSessionId: null,
+    microagents: null,
     startStatus: 'WORKING',
     executionStatus: null,
     statusDetail: null,
@@ -51,6 +77,31 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     removedAt: null,
     ...changes,
   };
+}
+
+/** A message that was taken in. */
+export function someMessage(messageId: string, text = 'Hello,\n"world"'): QueuedMessage {
+  return { messageId, message: { content: [{ type: 'text', text }] } };
+}
+
+/** A member of a pool that can be handed out. */
+export function somePooled(id: string, changes: Partial<Sandbox> = {}): Sandbox {
+  return someSandbox(id, { ownerId: unowned, status: 'RUNNING', ...changes });
+}
+
+/** Something that an agent said in ann's conversation. */
+export function someEvent(text: string, changes: Partial<Omit<EventDraft, 'kind' | 'data'>> = {}): EventDraft {
+  return eventOf('message', { messageId: 'message-1', role: 'agent', channel: 'answer', text }, changes);
+}
+
+export function eventOf<K extends EventKind>(
+  kind: K,
+  data: EventData[K],
+  changes: Partial<Omit<EventDraft, 'kind' | 'data'>> = {},
+): EventDraft {
+  const place = { at: someTime, ownerId: 'ann', conversationId: 'conversation-1', sandboxId: 'sandbox-1' };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the kind and its data go together by the signature
+  return { kind, data, actor: 'agent', reason: null, ...place, ...changes } as EventDraft;
 }
 
 export function someApiKey(id: string, changes: Partial<ApiKeyRecord> = {}): ApiKeyRecord {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { SandboxFact } from '../../src/domain/sandbox-fact.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import type { ContractCase } from './contract.ts';
+import type { SandboxCommands } from './sandbox-runtime-commands.ts';
 
 /** In what sandbox runtimes may differ. */
 export interface SandboxRuntimeTraits {
@@ -15,6 +16,8 @@ export interface SandboxRuntimeTraits {
   readonly outsideKill: 'wakes' | 'unnoticed';
   /** The same, of sandboxes that an earlier runtime object started. */
   readonly outsideKillAfterReopening: 'wakes' | 'unnoticed';
+  /** When does the kill of a command in a frozen sandbox take effect? */
+  readonly killWhileFrozen: 'at once' | 'when it goes on';
 }
 
 /**
@@ -38,7 +41,9 @@ export interface SandboxRuntimeHarness {
    * session key in `SESSION_KEY`, and a port 8080 that is named `WEB`.
    */
   readonly launch: (program: SandboxProgram) => SandboxLaunch;
-  /** A file of the sandbox's working directory; null when it is not there. */
+  /** What is run in sandboxes; see `shellCommands`. */
+  readonly commands: SandboxCommands;
+  /** A file of the sandbox's working directory, links followed; null when it is not there. */
   readonly readFile: (id: string, name: string) => Promise<string | null>;
   /** Kills all processes of the sandbox, without the runtime. */
   readonly crash: (id: string) => Promise<void>;

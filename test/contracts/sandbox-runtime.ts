@@ -1,5 +1,8 @@
 import type { ContractCase } from './contract.ts';
 import { eventCases } from './sandbox-runtime-events.ts';
+import { executeCases } from './sandbox-runtime-execute.ts';
+import { executionEndCases } from './sandbox-runtime-execution-ends.ts';
+import { fileCases } from './sandbox-runtime-files.ts';
 import { stageCases, type SandboxRuntimeHarness } from './sandbox-runtime-harness.ts';
 import { overlapCases } from './sandbox-runtime-overlaps.ts';
 import { restCases } from './sandbox-runtime-rest.ts';
@@ -8,5 +11,5 @@ import { survivalCases } from './sandbox-runtime-survival.ts';
 
 /** What every sandbox runtime must do. The programs in the sandboxes are real ones wherever the runtime runs any. */
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
-  return stageCases(createHarness, [...startCases, ...restCases, ...overlapCases, ...survivalCases, ...eventCases]);
+  return stageCases(createHarness, [...startCases, ...restCases, ...overlapCases, ...survivalCases, ...eventCases, ...executeCases, ...executionEndCases, ...fileCases]);
 }

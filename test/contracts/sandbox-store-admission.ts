@@ -1,11 +1,11 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import { unlimited } from '../../src/domain/limits.ts';
 import { runningStatuses } from '../../src/domain/sandbox-lifecycle.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
 import { nextGeneration, someConversation, someSandbox, someTime } from './records.ts';
 import { race, storeCase, type StoreHarness } from './store.ts';
 
-const unlimited = { runningPerOwner: null, running: null };
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 
 /** Who gets in: limits and claims. */
@@ -16,7 +16,7 @@ export function sandboxAdmissionCases(harness: StoreHarness): ContractCase[] {
 function limitCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'refuses an insert that a limit has no room for, and says which limit', async ([{ sandboxes }]) => {
-      const limits = { runningPerOwner: 1, running: 2 };
+      const limits = { ...unlimited, runningPerOwner: 1, running: 2 };
       deepEqual(await sandboxes.insert(someSandbox('a1'), limits), { kind: 'inserted' });
       deepEqual(await sandboxes.insert(someSandbox('a2'), limits), {
         kind: 'limit',
@@ -31,23 +31,39 @@ function limitCases(harness: StoreHarness): ContractCase[] {
       equal(await sandboxes.find('c1'), null);
     }),
     storeCase(harness, 'lets nothing in where the limit is 0', async ([{ sandboxes }]) => {
-      equal((await sandboxes.insert(someSandbox('one'), { runningPerOwner: 0, running: null })).kind, 'limit');
-      equal((await sandboxes.insert(someSandbox('one'), { runningPerOwner: null, running: 0 })).kind, 'limit');
+      for (const limit of ['runningPerOwner', 'running', 'existingPerOwner', 'existing'] as const) {
+        equal((await sandboxes.insert(someSandbox('one'), { ...unlimited, [limit]: 0 })).kind, 'limit');
+      }
+    }),
+    storeCase(harness, 'counts those that exist, whatever their status, until they are deleted', async ([{ sandboxes }]) => {
+      const limits = { ...unlimited, existingPerOwner: sandboxStatuses.length, existing: sandboxStatuses.length + 1 };
+      for (const status of sandboxStatuses) await sandboxes.insert(someSandbox(status, { status }), unlimited);
+      deepEqual(await sandboxes.insert(someSandbox('a'), limits), {
+        kind: 'limit',
+        reached: { limit: 'existing_per_owner', max: sandboxStatuses.length },
+      });
+      deepEqual(await sandboxes.insert(someSandbox('b', { ownerId: 'bob' }), limits), { kind: 'inserted' });
+      deepEqual(await sandboxes.insert(someSandbox('c', { ownerId: 'cyd' }), limits), {
+        kind: 'limit',
+        reached: { limit: 'existing', max: sandboxStatuses.length + 1 },
+      });
+      await sandboxes.replace(nextGeneration(someSandbox('ERROR', { status: 'ERROR' }), { deletedAt: someTime }));
+      deepEqual(await sandboxes.insert(someSandbox('a'), limits), { kind: 'inserted' });
     }),
     ...sandboxStatuses.map((status) => {
       const counts = runningStatuses.has(status);
       return storeCase(harness, `${counts ? 'counts' : 'does not count'} a sandbox that is ${status}`, async ([{ sandboxes }]) => {
         await sandboxes.insert(someSandbox('one', { status }), unlimited);
-        const { kind } = await sandboxes.insert(someSandbox('two'), { runningPerOwner: 1, running: null });
+        const { kind } = await sandboxes.insert(someSandbox('two'), { ...unlimited, runningPerOwner: 1 });
         equal(kind, counts ? 'limit' : 'inserted');
       });
     }),
     storeCase(harness, 'does not count a sandbox that is deleted', async ([{ sandboxes }]) => {
       await sandboxes.insert(someSandbox('one', { status: 'RUNNING', deletedAt: someTime }), unlimited);
-      equal((await sandboxes.insert(someSandbox('two'), { runningPerOwner: 1, running: 1 })).kind, 'inserted');
+      equal((await sandboxes.insert(someSandbox('two'), { ...unlimited, runningPerOwner: 1, running: 1 })).kind, 'inserted');
     }),
     storeCase(harness, 'follows replacements in what it counts', async ([{ sandboxes }]) => {
-      const limits = { runningPerOwner: 1, running: null };
+      const limits = { ...unlimited, runningPerOwner: 1 };
       const sandbox = someSandbox('one', { status: 'PAUSING' });
       await sandboxes.insert(sandbox, unlimited);
       const paused = nextGeneration(sandbox, { status: 'PAUSED' });
@@ -57,7 +73,7 @@ function limitCases(harness: StoreHarness): ContractCase[] {
       equal((await sandboxes.insert(someSandbox('three'), limits)).kind, 'limit');
     }),
     storeCase(harness, 'never exceeds a limit under many inserts at once', async (connections) => {
-      const limits = { runningPerOwner: 7, running: 10 };
+      const limits = { runningPerOwner: 7, running: null, existingPerOwner: null, existing: 10 };
       const outcomes = await race(connections, 50, ({ sandboxes }, turn) =>
         sandboxes.insert(someSandbox(`s${turn}`, { ownerId: turn < 40 ? 'ann' : 'bob' }), limits),
       );
@@ -72,7 +88,7 @@ function limitCases(harness: StoreHarness): ContractCase[] {
 function admitCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'admits a move while there is room, and only then', async ([{ sandboxes }]) => {
-      const limits = { runningPerOwner: 1, running: null };
+      const limits = { ...unlimited, runningPerOwner: 1 };
       await sandboxes.insert(paused('one'), unlimited);
       await sandboxes.insert(paused('two'), unlimited);
       const resuming = nextGeneration(paused('one'), { status: 'RESUMING' });
@@ -84,9 +100,14 @@ function admitCases(harness: StoreHarness): ContractCase[] {
       });
       deepEqual(await sandboxes.find('two'), paused('two'));
     }),
+    storeCase(harness, 'admits one that exists, since it adds none', async ([{ sandboxes }]) => {
+      await sandboxes.insert(paused('one'), unlimited);
+      const limits = { ...unlimited, existingPerOwner: 1, existing: 1 };
+      deepEqual(await sandboxes.admit(nextGeneration(paused('one'), { status: 'RESUMING' }), limits), { kind: 'replaced' });
+    }),
     storeCase(harness, 'finds an admission of another generation stale, limit or not', async ([{ sandboxes }]) => {
       await sandboxes.insert(paused('one'), unlimited);
-      for (const limits of [unlimited, { runningPerOwner: 0, running: 0 }]) {
+      for (const limits of [unlimited, { ...unlimited, runningPerOwner: 0, running: 0 }]) {
         deepEqual(await sandboxes.admit(paused('one'), limits), { kind: 'stale' });
         deepEqual(await sandboxes.admit({ ...paused('one'), generation: 3 }, limits), { kind: 'stale' });
         deepEqual(await sandboxes.admit({ ...paused('nobody'), generation: 2 }, limits), { kind: 'stale' });
@@ -95,10 +116,10 @@ function admitCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'admits one that runs already, since it takes no more room', async ([{ sandboxes }]) => {
       const running = someSandbox('one', { status: 'RUNNING' });
       await sandboxes.insert(running, unlimited);
-      deepEqual(await sandboxes.admit(nextGeneration(running), { runningPerOwner: 1, running: 1 }), { kind: 'replaced' });
+      deepEqual(await sandboxes.admit(nextGeneration(running), { ...unlimited, runningPerOwner: 1, running: 1 }), { kind: 'replaced' });
     }),
     storeCase(harness, 'never exceeds a limit under many admissions and inserts at once', async (connections) => {
-      const limits = { runningPerOwner: 5, running: null };
+      const limits = { ...unlimited, runningPerOwner: 5 };
       for (let turn = 0; turn < 30; turn += 1) await connections[0].sandboxes.insert(paused(`p${turn}`), unlimited);
       const outcomes = await race(connections, 60, async ({ sandboxes }, turn): Promise<{ readonly kind: string }> =>
         turn % 2 === 0
@@ -125,12 +146,12 @@ function claimCases(harness: StoreHarness): ContractCase[] {
       equal(await sandboxes.find('two'), null);
     }),
     storeCase(harness, 'recognises a repeated request at the limit', async ([{ sandboxes }]) => {
-      const limits = { runningPerOwner: 1, running: 1 };
+      const limits = { ...unlimited, runningPerOwner: 1, running: 1 };
       await sandboxes.insert(someSandbox('one'), limits, claim);
       deepEqual(await sandboxes.insert(someSandbox('two'), limits, claim), { kind: 'repeated', id: 'one' });
     }),
     storeCase(harness, 'keeps no claim of a request that was refused', async ([{ sandboxes }]) => {
-      equal((await sandboxes.insert(someSandbox('one'), { runningPerOwner: 0, running: null }, claim)).kind, 'limit');
+      equal((await sandboxes.insert(someSandbox('one'), { ...unlimited, runningPerOwner: 0 }, claim)).kind, 'limit');
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
     storeCase(harness, 'keeps claims of different owners, keys and sorts of record apart', async ([store]) => {

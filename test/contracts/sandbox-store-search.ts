@@ -1,15 +1,15 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import type { Sandbox } from '../../src/domain/sandbox.ts';
+import { unlimited } from '../../src/domain/limits.ts';
+import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
 import type { ContractCase } from './contract.ts';
-import { nextGeneration, someSandbox, someSpec, someTime } from './records.ts';
+import { nextGeneration, somePooled, someSandbox, someSpec, someTime } from './records.ts';
 import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.ts';
 
-const unlimited = { runningPerOwner: null, running: null };
 
 /** What is found: pages, filters, the sweep and the purge. */
 export function sandboxSearchCases(harness: StoreHarness): ContractCase[] {
-  return [...searchCases(harness), ...pagingCases(harness), ...sweepCases(harness)];
+  return [...searchCases(harness), ...idleCases(harness), ...pagingCases(harness), ...sweepCases(harness)];
 }
 
 function searchCases(harness: StoreHarness): ContractCase[] {
@@ -59,6 +59,32 @@ function searchCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await search(), [{ ...running, lastActiveAt: someTime + 9 }]);
       await other.replace(nextGeneration(running, { deletedAt: someTime + 10 }));
       deepEqual(await search(), []);
+    }),
+  ];
+}
+
+function idle(id: string, lastActiveAt: number, changes: Partial<Sandbox> = {}): Sandbox {
+  return someSandbox(id, { status: 'RUNNING', lastActiveAt: someTime + lastActiveAt, ...changes });
+}
+
+function idleCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'finds those that run and have been without activity for longest', async ([{ sandboxes }]) => {
+      await fill(sandboxes, [
+        idle('c', 2),
+        idle('b', 1),
+        idle('a', 2),
+        idle('bobs', 0, { ownerId: 'bob' }),
+        idle('gone', 0, { deletedAt: someTime }),
+        ...sandboxStatuses.flatMap((status) => (status === 'RUNNING' ? [] : idle(status, 0, { status }))),
+      ]);
+      await sandboxes.insertPooled(somePooled('p', { lastActiveAt: someTime }), 'f', 1);
+      deepEqual(idsOf(await sandboxes.longestIdle('ann', 9)), ['b', 'a', 'c']);
+      deepEqual(idsOf(await sandboxes.longestIdle('ann', 2)), ['b', 'a']);
+      deepEqual(idsOf(await sandboxes.longestIdle(null, 2)), ['bobs', 'b']);
+      deepEqual(await sandboxes.longestIdle('cyd', 9), []);
+      await sandboxes.touch('b', someTime + 9);
+      deepEqual(idsOf(await sandboxes.longestIdle('ann', 9)), ['a', 'c', 'b']);
     }),
   ];
 }

@@ -1,12 +1,14 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import { unlimited } from '../../src/domain/limits.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
-import { hostileTexts, nextGeneration, someSandbox, someSpec, someTime } from './records.ts';
+import { hostileTexts, nextGeneration, somePooled, someSandbox, someSpec, someTime } from './records.ts';
 import { sandboxAdmissionCases } from './sandbox-store-admission.ts';
+import { sandboxPoolCases } from './sandbox-store-pool.ts';
 import { sandboxSearchCases } from './sandbox-store-search.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
-const unlimited = { runningPerOwner: null, running: null };
 
 /** What every `SandboxStore` must do. */
 export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
@@ -15,14 +17,20 @@ export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
     ...replaceCases(harness),
     ...touchCases(harness),
     ...sandboxAdmissionCases(harness),
+    ...sandboxPoolCases(harness),
     ...sandboxSearchCases(harness),
     ...closedCases(harness, {
       insert: ({ sandboxes }) => sandboxes.insert(someSandbox('one'), unlimited),
+      handOut: ({ sandboxes }) => sandboxes.handOut(someSandbox('one'), somePooled('p'), unlimited),
+      insertPooled: ({ sandboxes }) => sandboxes.insertPooled(somePooled('p'), 'f', 1),
+      pooled: ({ sandboxes }) => sandboxes.pooled(),
       replace: ({ sandboxes }) => sandboxes.replace(someSandbox('one', { generation: 2 })),
       admit: ({ sandboxes }) => sandboxes.admit(someSandbox('one', { generation: 2 }), unlimited),
       touch: ({ sandboxes }) => sandboxes.touch('one', someTime),
       find: ({ sandboxes }) => sandboxes.find('one'),
       findMany: ({ sandboxes }) => sandboxes.findMany(['one']),
+      findByInstance: ({ sandboxes }) => sandboxes.findByInstance('one'),
+      longestIdle: ({ sandboxes }) => sandboxes.longestIdle(null, 1),
       search: ({ sandboxes }) => sandboxes.search('ann', {}, { after: null, limit: 1 }),
       scan: ({ sandboxes }) => sandboxes.scan(null, 1),
       purge: ({ sandboxes }) => sandboxes.purge(someTime),
@@ -34,6 +42,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'gives a record back as it was written', async ([{ sandboxes }]) => {
       const full = someSandbox('full', {
+        instanceId: 'instance-of-full',
         status: 'PAUSED',
         statusDetail: 'frozen: no activity',
         pauseKind: 'freeze',
@@ -41,11 +50,12 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         lastActiveAt: someTime + 1,
         updatedAt: someTime + 2,
         statusSince: someTime + 3,
+        turnAt: someTime + 6,
         deletedAt: someTime + 4,
         removedAt: someTime + 5,
       });
       const bare = someSandbox('bare', {
-        spec: someSpec({ description: null, image: null, command: null, initialEnv: {}, ports: [], ready: { probe: { kind: 'none' }, withinMs: 1 } }),
+        spec: sandboxSpec({ id: 'bare' }),
       });
       for (const sandbox of [full, bare]) {
         deepEqual(await sandboxes.insert(sandbox, unlimited), { kind: 'inserted' });
@@ -62,12 +72,14 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       for (const [index, text] of hostileTexts.entries()) {
         const sandbox = someSandbox(`hostile-${index}`, {
           ownerId: `owner ${text}`,
-          spec: someSpec({ id: text, initialEnv: { X: text }, command: [text] }),
+          instanceId: `instance ${text}`,
+          spec: someSpec({ id: text, initialEnv: { X: text }, command: [text], labels: { x: text } }),
           statusDetail: text,
           sessionApiKey: text,
         });
         await sandboxes.insert(sandbox, unlimited, { ownerId: text, key: text, fingerprint: text });
         deepEqual(await sandboxes.find(sandbox.id), sandbox);
+        deepEqual(await sandboxes.findByInstance(`instance ${text}`), sandbox);
         equal(await sandboxes.find(text), null);
         deepEqual(idsOf((await sandboxes.search(`owner ${text}`, { specId: text }, { after: null, limit: 100 })).items), [sandbox.id]);
       }
@@ -86,7 +98,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'leaves a record that exists as it is when it is inserted again', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
-      deepEqual(await sandboxes.insert({ ...sandbox, ownerId: 'bob' }, { runningPerOwner: 0, running: 0 }), { kind: 'inserted' });
+      deepEqual(await sandboxes.insert({ ...sandbox, ownerId: 'bob' }, { ...unlimited, runningPerOwner: 0, running: 0 }), { kind: 'inserted' });
       deepEqual(await sandboxes.find('one'), sandbox);
     }),
   ];

@@ -1,4 +1,5 @@
 import { equal, ok, rejects } from 'node:assert/strict';
+import type { Event } from '../../src/domain/event.ts';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { Page, PageKey } from '../../src/domain/page.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -102,6 +103,11 @@ export async function allPages<T>(
     if (after !== null) await between();
   } while (after !== null);
   return seen;
+}
+
+/** What was said in the events that are messages, and the kinds of the others. */
+export function textsOf(events: readonly Event[]): string[] {
+  return events.map((event) => (event.kind === 'message' ? event.data.text : event.kind));
 }
 
 export function idsOf(rows: readonly { readonly id: string }[]): string[] {

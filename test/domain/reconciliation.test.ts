@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decide, decideBlind } from '../../src/domain/reconciliation.ts';
-import { newSandbox, pauseKinds, sandboxStatuses, type Sandbox } from '../../src/domain/sandbox.ts';
-import type { SandboxFact } from '../../src/domain/sandbox-fact.ts';
+import { newSandbox, pauseKinds, sandboxStatuses, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
+import { absent, type SandboxFact } from '../../src/domain/sandbox-fact.ts';
 import { deepen, lifecycle, markDeleted, markRemoved, move, next, type SandboxEvent } from '../../src/domain/sandbox-lifecycle.ts';
+import { relocate, requeue, takeTurn } from '../../src/domain/sandbox-turn.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 
-const spec = sandboxSpec({ id: 'x', ready: { probe: { kind: 'none' }, withinMs: 1000 }, rest: { freezeAfterMs: 5000, stopAfterMs: 5000, deleteAfterMs: 5000 } });
+const spec = sandboxSpec({ id: 'x', ready: { probe: { kind: 'none' }, withinMs: 1000 }, rest: { freezeAfterMs: 5000, stopAfterMs: 5000, deleteAfterMs: 5000, maxLifeMs: 18_000 } });
 const fresh = newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 });
 const events = [...new Set(Object.values(lifecycle).flatMap((moves) => Object.keys(moves)))] as SandboxEvent[];
 
@@ -15,15 +16,23 @@ const facts = fc.record({
   state: fc.constantFrom('absent', 'created', 'running', 'frozen', 'stopped' as const),
   exposedUrls: fc.constant([]),
   detail: fc.option(fc.constant('why'), { nil: null }),
+  endedFromOutside: fc.boolean(),
 }) satisfies fc.Arbitrary<SandboxFact>;
 
 const sandboxes = fc.record({
+  ownerId: fc.constantFrom('me', unowned),
+  turnAt: fc.option(fc.nat(10_000), { nil: null }),
   status: fc.constantFrom(...sandboxStatuses),
   pauseKind: fc.constantFrom(...pauseKinds, null),
   deletedAt: fc.option(fc.nat(10_000), { nil: null }),
   statusSince: fc.nat(10_000),
   lastActiveAt: fc.nat(10_000),
 }).map((fields): Sandbox => ({ ...fresh, ...fields }));
+
+const of = (fields: Partial<Sandbox>): Sandbox => ({ ...fresh, turnAt: 0, ...fields });
+const found = (fields: Partial<SandboxFact>): SandboxFact => ({ id: 'sb-1', state: 'stopped', exposedUrls: [], detail: null, endedFromOutside: false, ...fields });
+const fromOutside = found({ endedFromOutside: true, detail: 'the engine was restarted' });
+const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pauseKind }), 'resume', { now: 5, detail: null }) ?? fresh;
 
 describe('the lifecycle', () => {
   test('is the table of the design', () => {
@@ -89,6 +98,58 @@ describe('reconciliation', () => {
       { numRuns: 10_000 },
     );
   });
+
+
+  test('a running one that was ended from outside goes by way of PAUSING to PAUSED, with the files; a crash is an ERROR', () => {
+    const running = of({ status: 'RUNNING' });
+    expect(decide(running, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'pause', pauseKind: 'stop', by: 'runtime', detail: expect.stringContaining('the engine was restarted') });
+    expect(decide(running, found({ detail: 'exited with code 3' }), 1)).toMatchObject({ kind: 'record', event: 'crashed', detail: 'exited with code 3' });
+    const pausing = of({ status: 'PAUSING', pauseKind: 'stop', statusDetail: 'why' });
+    expect(decide(pausing, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'stop', detail: 'why' });
+    expect(decide(of({ status: 'PAUSED', pauseKind: 'freeze' }), fromOutside, 1)).toMatchObject({ kind: 'deepen' });
+    expect(decide(of({ status: 'ERROR' }), fromOutside, 1)).toEqual({ kind: 'none' });
+  });
+
+  test('a start that was ended from outside is run again within its time, and no longer', () => {
+    const starting = of({ status: 'STARTING' });
+    expect(decide(starting, fromOutside, 999)).toEqual({ kind: 'resume' });
+    expect(decide(starting, fromOutside, 1000)).toMatchObject({ kind: 'record', event: 'expired' });
+    expect(decide(starting, found({}), 999)).toMatchObject({ kind: 'record', event: 'failed' });
+  });
+
+  test('the time of a start counts from its turn, and a runtime that does not answer makes it count', () => {
+    const waiting = of({ status: 'STARTING', turnAt: null });
+    expect(decide(waiting, absent('sb-1'), 17_000)).toEqual({ kind: 'take-turn' });
+    expect(decideBlind(waiting, 17_000)).toEqual({ kind: 'begin' });
+    const begun = takeTurn(waiting, 17_000);
+    expect(decide(begun, absent('sb-1'), 17_999)).toEqual({ kind: 'launch' });
+    expect(decideBlind(begun, 17_999)).toEqual({ kind: 'none' });
+    expect(decideBlind({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ kind: 'record', event: 'expired' });
+  });
+
+  test('a frozen one is resumed without a turn, a stopped one after it, and a crash after that is an ERROR', () => {
+    expect(decide(resume('freeze'), found({ state: 'frozen' }), 6)).toEqual({ kind: 'resume' });
+    expect(decide(resume('stop'), found({}), 6)).toEqual({ kind: 'take-turn' });
+    expect(decide(takeTurn(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
+    expect(decide(takeTurn(resume('stop'), 6), found({}), 7, true)).toMatchObject({ kind: 'record', event: 'failed' });
+    expect(decide(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'requeue' });
+  });
+
+  test('whatever its status, what has lived long enough is deleted, even if the runtime does not answer; in a pool it is not', () => {
+    fc.assert(
+      fc.property(sandboxes, facts, (sandbox, fact) => {
+        const steps = [decide(sandbox, fact, 18_000), decideBlind(sandbox, 18_000)];
+        for (const { kind } of steps) expect(kind === 'delete').toBe(sandbox.deletedAt === null && sandbox.ownerId === 'me');
+      }),
+    );
+  });
+
+  test('a running one that is reached elsewhere is written so', () => {
+    const http = { name: 'HTTP', port: 80 };
+    const running = of({ status: 'RUNNING', spec: { ...spec, ports: [http] }, exposedUrls: [{ ...http, url: 'http://127.0.0.1:1' }] });
+    const at = (url: string) => decide(running, found({ state: 'running', exposedUrls: [{ ...http, url }] }), 1).kind;
+    expect([at('http://127.0.0.1:1'), at('http://127.0.0.1:2'), decide(running, found({ state: 'running' }), 1).kind]).toEqual(['none', 'relocate', 'none']);
+  });
 });
 
 type Step = ReturnType<typeof decide>;
@@ -104,9 +165,16 @@ function apply(sandbox: Sandbox, fact: SandboxFact, step: Step, now: number): [S
     case 'deepen':
       return [deepen(sandbox, step.detail, now), fact];
     case 'delete':
-      return [markDeleted(sandbox, now), fact];
+      return [markDeleted(sandbox, step.detail, now), fact];
     case 'forget':
       return [markRemoved(sandbox, now), fact];
+    case 'relocate':
+      return [relocate(sandbox, fact.exposedUrls, now), fact];
+    case 'requeue':
+      return [requeue(sandbox, step.detail, now), fact];
+    case 'begin':
+    case 'take-turn':
+      return [takeTurn(sandbox, now), fact];
     case 'await-ready':
       return [move(sandbox, 'ready', { now, detail: null }) ?? sandbox, fact];
     case 'launch':

@@ -109,6 +109,6 @@ test('the root loads no adapter, and a deployment only those that it uses', asyn
   const { atImport, inUse } = loaded as { atImport: string[]; inUse: string[] };
   expect(atImport.some((url) => url.includes('skep/dist/'))).toBe(true);
   expect([...adapters(atImport)]).toEqual([]);
-  expect(adapters(inUse)).toEqual(new Set(['memory', 'system', 'process', 'network-probe', 'api-keys']));
+  expect(adapters(inUse)).toEqual(new Set(['memory', 'system', 'process', 'network-probe', 'api-keys', 'git-mirror', 'toolkit']));
   expect(inUse.filter((url) => /\/(express|kysely|pino|commander|yaml)\//.test(url))).toEqual([]);
 });

@@ -1,11 +1,12 @@
 import { Failure, isFailure, type AnyFailure, type FailureCode } from '../../domain/failure.ts';
 import type { Deployment } from './deployment.ts';
 import { Exchange, type Incoming, type Outgoing } from './exchange.ts';
-import type { Operation, Reply } from './operation.ts';
-import type { Answer } from './response/answer.ts';
+import type { Operation, Reply, StreamReply } from './operation.ts';
+import type { Answer, StreamAnswer } from './response/answer.ts';
 import { isListed } from './response/failure-table.ts';
 import { jsonOf } from './response/json.ts';
 import { answerOfFailure } from './response/problem.ts';
+import { sendStream } from './response/send-stream.ts';
 import { send } from './response/send.ts';
 import { clientOf } from './guards/address.ts';
 
@@ -37,16 +38,25 @@ export function refusing(deployment: Deployment, failure: Failure, needsKey: boo
   };
 }
 
-async function serve(exchange: Exchange, work: (exchange: Exchange) => Promise<Answer>): Promise<void> {
+async function serve(exchange: Exchange, work: (exchange: Exchange) => Promise<Answer | StreamAnswer>): Promise<void> {
   let failure: AnyFailure | null = null;
-  let answer: Answer;
+  let answer: Answer | StreamAnswer;
   try {
     answer = await work(exchange);
   } catch (error) {
     failure = listed(exchange, error);
     answer = answerOfFailure(failure);
   }
-  const sent = send(exchange, answer);
+  if ('body' in answer) {
+    log(exchange, answer.status, send(exchange, answer), failure);
+    return;
+  }
+  let sent = false;
+  try {
+    sent = await sendStream(exchange, answer);
+  } catch (error) {
+    failure = listed(exchange, error);
+  }
   log(exchange, answer.status, sent, failure);
 }
 
@@ -57,7 +67,9 @@ async function admit(exchange: Exchange): Promise<void> {
   if (limitRequests !== null) await limitRequests(principal);
 }
 
-function answerOf({ success }: Operation, { value, status = success.status, headers = {} }: Reply<unknown>): Answer {
+function answerOf({ success }: Operation, reply: Reply<unknown> | StreamReply): Answer | StreamAnswer {
+  if ('parts' in reply) return { status: success.status, media: success.media ?? json, headers: reply.headers ?? {}, parts: reply.parts };
+  const { value, status = success.status, headers = {} } = reply;
   if (value === undefined) return { status, body: null, media: '', headers };
   const { media = json } = success;
   return { status, body: media !== json && typeof value === 'string' ? value : jsonOf(value), media, headers };

@@ -18,9 +18,11 @@ export interface Deployment {
   readonly limitRequests: ((principal: Principal) => Promise<void>) | null;
   readonly papers: Papers;
   readonly readiness: Readiness;
+  /** Fires when the server takes no new work: what would go on for ever ends then. */
+  readonly ending: AbortSignal;
 }
 
-export function deploymentOf(skep: Skep, settings: RouterSettings): Deployment {
+export function deploymentOf(skep: Skep, settings: RouterSettings, ending: AbortSignal = new AbortController().signal): Deployment {
   return {
     skep,
     settings,
@@ -29,5 +31,6 @@ export function deploymentOf(skep: Skep, settings: RouterSettings): Deployment {
     limitRequests: requestRate(settings.requestsPerMinute),
     papers: new Papers(operations, settings),
     readiness: new Readiness(skep),
+    ending,
   };
 }

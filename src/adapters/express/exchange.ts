@@ -64,6 +64,10 @@ export class Exchange implements Call {
     return this.deployment.readiness;
   }
 
+  get ending(): AbortSignal {
+    return this.deployment.ending;
+  }
+
   readonly link = (path: string): string => `${this.deployment.publicPath}${this.mount}${path}`;
 
   readonly signal = (): AbortSignal => {

@@ -11,7 +11,7 @@ import { queryReader } from './request/query.ts';
 
 export type Method = 'get' | 'post' | 'delete';
 
-export const tags = ['Microagents', 'Conversations', 'Sandboxes', 'Sandbox specs', 'Service'] as const;
+export const tags = ['Microagents', 'Conversations', 'Events', 'Sandboxes', 'Sandbox specs', 'Service'] as const;
 
 /** A form that an answer may have. The schema of no body is {@link noBody}. */
 export interface ResponseForm<R extends z.ZodType = z.ZodType> {
@@ -42,12 +42,20 @@ export interface Call {
   readonly link: (path: string) => string;
   /** Fires when the client goes away before it was answered. */
   readonly signal: () => AbortSignal;
+  /** Fires when the server takes no new work: what would go on for ever ends then. */
+  readonly ending: AbortSignal;
 }
 
 /** What an operation answers; the status is that of its success unless given. */
 export interface Reply<T> {
   readonly value: T;
   readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What an operation answers part by part. */
+export interface StreamReply {
+  readonly parts: AsyncIterable<string>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -81,7 +89,10 @@ export interface Declaration<
   readonly headers: H;
   readonly body: B;
   readonly success: ResponseForm<R>;
-  readonly handle: (call: Call, input: Input<P, Q, H, B>) => Promise<Reply<z.output<R>>> | Reply<z.output<R>>;
+  readonly handle: (
+    call: Call,
+    input: Input<P, Q, H, B>,
+  ) => Promise<Reply<z.output<R>> | StreamReply> | Reply<z.output<R>> | StreamReply;
 }
 
 interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B extends z.ZodType> {
@@ -107,7 +118,7 @@ export interface Operation extends Described {
   readonly body: z.ZodType;
   readonly success: ResponseForm;
   /** Reads the request and does what is asked. Rejects with the failure. */
-  run(call: Call): Promise<Reply<unknown>>;
+  run(call: Call): Promise<Reply<unknown> | StreamReply>;
 }
 
 /** Declares an operation. */

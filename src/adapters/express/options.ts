@@ -11,6 +11,8 @@ export interface RouterOptions {
   readonly requestsPerMinute?: number | null;
   /** Wrong keys that one client address may try in a minute; 20 unless given. */
   readonly failedLoginsPerMinute?: number;
+  /** How often a stream of events that has nothing to tell shows that it lives, in milliseconds; 15,000 unless given. */
+  readonly heartbeatMs?: number;
   /** The word that the deployment is known by, for the titles of its papers; `skep` unless given. */
   readonly product?: string;
 }
@@ -41,6 +43,7 @@ export interface RouterSettings {
   readonly bodyLimitBytes: number;
   readonly requestsPerMinute: number | null;
   readonly failedLoginsPerMinute: number;
+  readonly heartbeatMs: number;
   readonly product: string;
 }
 
@@ -50,6 +53,7 @@ export function settingsOf(options: RouterOptions): RouterSettings {
     bodyLimitBytes: options.bodyLimitBytes ?? 256 * 1024,
     requestsPerMinute: options.requestsPerMinute ?? null,
     failedLoginsPerMinute: options.failedLoginsPerMinute ?? 20,
+    heartbeatMs: options.heartbeatMs ?? 15_000,
     product: options.product ?? 'skep',
   };
 }

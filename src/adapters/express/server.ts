@@ -37,7 +37,8 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   const url = `http://${shownHost(host)}:${port}`;
 
   // No connection is looked at before this turn of the event loop ends.
-  const deployment = deploymentOf(skep, settingsOf({ publicUrl: url, ...options }));
+  const ending = new AbortController();
+  const deployment = deploymentOf(skep, settingsOf({ publicUrl: url, ...options }), ending.signal);
   const { dispatch } = new Dispatcher(deployment, operations);
   const refuse = refusing(deployment, shuttingDown, false);
   server.on('request', (request, response) => {
@@ -47,7 +48,11 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   });
 
   let closing: Promise<void> | null = null;
-  return { url, port, close: () => (closing ??= connections.drain(drainMs)) };
+  const close = async (): Promise<void> => {
+    ending.abort();
+    await connections.drain(drainMs);
+  };
+  return { url, port, close: () => (closing ??= close()) };
 }
 
 function limitsOf(options: HttpServerOptions) {

@@ -1,6 +1,5 @@
 import type { Answer } from './answer.ts';
 import { discardBody, readBody } from './body.ts';
-import type { GitHubClient } from './options.ts';
 import type { Call } from './transport.ts';
 import { troubleOf, type Trouble } from './trouble.ts';
 
@@ -10,18 +9,23 @@ export interface AttemptOptions {
   readonly maxAnswerBytes: number;
 }
 
+/** What makes the requests: an Octokit client, or what behaves like one. */
+export interface Requester {
+  request(route: string, parameters: Record<string, unknown>): Promise<Response>;
+}
+
 /**
  * Makes a request once. What the client throws holds the request and its credential, so that nothing of it goes further
  * than this.
  */
 export async function attempt(
-  client: GitHubClient,
+  client: Requester,
   { route, parameters, headers }: Call,
   { baseUrl, maxAnswerBytes }: AttemptOptions,
   signal: AbortSignal,
 ): Promise<Answer | Trouble> {
   try {
-    const response: Response = await client.request(route, {
+    const response = await client.request(route, {
       baseUrl,
       ...parameters,
       headers: { ...headers },

@@ -6,6 +6,8 @@ export interface Endpoint {
   readonly graphql: string;
   /** The hosts that stand in front of a repository's name. */
   readonly hosts: readonly string[];
+  /** Where the pages of repositories are, and git fetches them from, without a slash at the end. */
+  readonly pages: string;
 }
 
 const enterprisePath = /\/api\/v3$/u;
@@ -15,7 +17,8 @@ const enterprisePath = /\/api\/v3$/u;
  * Elsewhere the API has a host of its own, `api.` in front of the other.
  */
 export function endpointOf(url: string): Endpoint {
-  const { host } = new URL(url);
+  const { host, protocol } = new URL(url);
+  const pagesHost = host.replace(/^api\./u, '');
   const graphql = enterprisePath.test(url) ? url.replace(enterprisePath, '/api/graphql') : '/graphql';
-  return { rest: url, graphql, hosts: [host.replace(/^api\./u, '')] };
+  return { rest: url, graphql, hosts: [pagesHost], pages: `${protocol}//${pagesHost}` };
 }

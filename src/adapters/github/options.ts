@@ -3,8 +3,8 @@ import type { Clock } from '../../ports/clock.ts';
 import type { KnowledgeStore } from '../../ports/knowledge-store.ts';
 import { createRecentKnowledge } from '../toolkit/recent-knowledge.ts';
 
-/** What is used of an Octokit client. */
-export type GitHubClient = Pick<Octokit, 'request'>;
+/** What is used of an Octokit client. Without `auth`, git fetches without a credential. */
+export type GitHubClient = Pick<Octokit, 'request'> & Partial<Pick<Octokit, 'auth'>>;
 
 /** A GitHub App that is installed where the repositories are. */
 export interface GitHubApp {

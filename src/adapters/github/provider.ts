@@ -1,4 +1,4 @@
-import type { DirectoryListing, FileQuery, GitProvider } from '../../ports/git-provider.ts';
+import type { DirectoryListing, FileQuery, GitProvider, GitRemote } from '../../ports/git-provider.ts';
 import { checkGitHub, failedCheck } from './check.ts';
 import { createClient } from './client.ts';
 import { knowledgeScope } from './credential.ts';
@@ -6,6 +6,7 @@ import { endpointOf } from './endpoint.ts';
 import { isOutage } from '../toolkit/provider-failures.ts';
 import { failed, providerName, timedOut } from './failures.ts';
 import { createFlights } from '../toolkit/flights.ts';
+import { createGitToken } from './git-token.ts';
 import { createGraphql } from './graphql.ts';
 import { createGraphqlSource } from './graphql-source.ts';
 import { createKnown } from './known.ts';
@@ -15,7 +16,8 @@ import { resolveOptions, type GitHubOptions, type ResolvedOptions } from './opti
 import { createRestSource } from './rest-source.ts';
 import { createRestTrees } from './rest-tree.ts';
 import type { Source } from './source.ts';
-import { raceSignal, startTimeLimit } from '../toolkit/time-limit.ts';
+import { basicAuthorization, hostedRemote } from '../toolkit/git-remote.ts';
+import { startTimeLimit, withinLimit } from '../toolkit/time-limit.ts';
 import { createTransport, type Transport } from './transport.ts';
 import { createWish } from './wish.ts';
 
@@ -26,7 +28,11 @@ import { createWish } from './wish.ts';
 export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const resolved = resolveOptions(options);
   const { clock, timeoutMs, serveStaleForMs } = resolved;
-  const transport = createTransport(createClient(resolved), { ...resolved, baseUrl: resolved.url });
+  const client = createClient(resolved);
+  const transportOptions = { ...resolved, baseUrl: resolved.url };
+  const transport = createTransport(client, transportOptions);
+  const gitToken = createGitToken(client, transportOptions);
+  const endpoint = endpointOf(resolved.url);
   const source = sourceOf(resolved, transport);
   const listings = createListings({
     transport,
@@ -38,14 +44,8 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const flights = createFlights<Listed>();
   const closing = new AbortController();
 
-  async function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = startTimeLimit(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]);
-    try {
-      limit.signal.throwIfAborted();
-      return await raceSignal(work(limit.signal), limit.signal);
-    } finally {
-      limit.end();
-    }
+  function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withinLimit(startTimeLimit(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
   }
 
   /** Who joined the run of another may have wanted other files, or another directory, and then has a run of its own. */
@@ -60,6 +60,12 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
     }
   }
 
+  async function remote(repository: string, signal: AbortSignal): Promise<GitRemote> {
+    const { owner, name } = parseName(repository);
+    const token = await gitToken(signal);
+    return hostedRemote(endpoint.pages, `${owner}/${name}`, token === null ? null : basicAuthorization('x-access-token', token));
+  }
+
   async function recall(repository: string, query: FileQuery): Promise<DirectoryListing | null> {
     if (serveStaleForMs === null) return null;
     const wish = createWish(query);
@@ -70,7 +76,7 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
   return {
     name: providerName,
     family: 'other',
-    hosts: endpointOf(resolved.url).hosts,
+    hosts: endpoint.hosts,
     async listFiles(repository, query, signal) {
       try {
         return await limited(signal, (within) => list(repository, query, within));
@@ -81,6 +87,7 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
       }
     },
     find: (repository, signal) => limited(signal, (within) => source.find(repository, within)),
+    remote: (repository, signal) => limited(signal, (within) => remote(repository, within)),
     check: () => limited(undefined, (signal) => checkGitHub(transport, resolved, signal)).catch(failedCheck),
     async close() {
       closing.abort(failed('the provider is closed'));

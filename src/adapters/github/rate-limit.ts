@@ -1,6 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Answer } from './answer.ts';
-import { rateLimited } from './failures.ts';
 
 // What GitHub asks for where it names no time.
 const defaultWaitMs = 60_000;
@@ -39,24 +38,4 @@ export function retryAfter(value: string | undefined, now: number): number | nul
 function parseDate(value: string | undefined): number | null {
   const time = Date.parse(value ?? '');
   return Number.isNaN(time) ? null : time;
-}
-
-/** Keeps the peace with a host that has said when it takes the next request of this credential. */
-export interface Gate {
-  /** Throws `provider_rate_limited` while it is closed. */
-  pass(): void;
-  closeFor(ms: number): void;
-}
-
-export function createGate(clock: Clock): Gate {
-  let opensAt = 0;
-  return {
-    pass() {
-      const waitMs = opensAt - clock.now();
-      if (waitMs > 0) throw rateLimited(waitMs);
-    },
-    closeFor(ms) {
-      opensAt = Math.max(opensAt, clock.now() + ms);
-    },
-  };
 }

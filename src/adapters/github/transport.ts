@@ -1,9 +1,9 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Answer } from './answer.ts';
-import { attempt, type AttemptOptions } from './attempt.ts';
+import { attempt, type AttemptOptions, type Requester } from './attempt.ts';
 import { down, failed, rateLimited, tooHeavy, unauthorized } from './failures.ts';
-import type { GitHubClient } from './options.ts';
-import { createGate, isRateLimit, retryAfter, waitOf } from './rate-limit.ts';
+import { isRateLimit, retryAfter, waitOf } from './rate-limit.ts';
+import { createGate } from '../toolkit/gate.ts';
 import { createSlots } from '../toolkit/slots.ts';
 import { pause } from '../toolkit/time-limit.ts';
 
@@ -37,10 +37,10 @@ const passingStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 const heavyStatuses: ReadonlySet<number> = new Set([502, 504]);
 
 /** Makes requests with the manners that the host asks for. */
-export function createTransport(client: GitHubClient, options: TransportOptions): Transport {
+export function createTransport(client: Requester, options: TransportOptions): Transport {
   const { clock } = options;
   const slots = createSlots(options.concurrency);
-  const gate = createGate(clock);
+  const gate = createGate(clock, rateLimited);
 
   async function once(call: Call, signal: AbortSignal): ReturnType<typeof attempt> {
     return await slots.use(signal, async () => {

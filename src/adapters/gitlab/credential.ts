@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { basicAuthorization } from '../toolkit/git-remote.ts';
 import { unauthorized } from './failures.ts';
 import type { ResolvedOptions } from './options.ts';
 
@@ -17,6 +18,16 @@ export function createCredential({ token, client }: Pick<ResolvedOptions, 'token
   }
   const headers = token === undefined ? {} : { 'private-token': token };
   return { given: token !== undefined, headers: async () => headers };
+}
+
+/** What git sends in place of those headers, which GitLab does not take from it; null where they hold no token that it would take. */
+export function gitAuthorization(headers: Readonly<Record<string, string>>): string | null {
+  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const byName = new Map<string, string>(entries);
+  const token = byName.get('private-token') ?? /^Bearer +(.+)$/iu.exec(byName.get('authorization') ?? '')?.[1];
+  if (token !== undefined) return basicAuthorization('oauth2', token);
+  const jobToken = byName.get('job-token');
+  return jobToken === undefined ? null : basicAuthorization('gitlab-ci-token', jobToken);
 }
 
 async function readAll(readers: Readonly<Record<string, () => Promise<string>>>): Promise<Record<string, string>> {

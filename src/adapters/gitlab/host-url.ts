@@ -5,6 +5,8 @@ export interface HostUrl {
   readonly origin: string;
   /** The API's path, without a slash at the end: `/gitlab/api/v4`. */
   readonly apiPath: string;
+  /** Where its pages are, and git fetches projects from, without a slash at the end. */
+  readonly pages: string;
 }
 
 /** Reads the URL that a deployment configures. Throws a `TypeError`, which does not show it, where it is none. */
@@ -16,5 +18,6 @@ export function parseHostUrl(text: string): HostUrl {
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new TypeError('The URL of GitLab takes no user name, password, query or fragment');
   }
-  return { name: url.host, origin: url.origin, apiPath: `${url.pathname.replace(/\/+$/u, '')}/api/v4` };
+  const path = url.pathname.replace(/\/+$/u, '');
+  return { name: url.host, origin: url.origin, apiPath: `${path}/api/v4`, pages: `${url.origin}${path}` };
 }

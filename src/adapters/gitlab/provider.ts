@@ -2,12 +2,13 @@ import { isFailure } from '../../domain/failure.ts';
 import type { DirectoryListing, FileQuery, GitProvider, RepositoryInfo } from '../../ports/git-provider.ts';
 import { isOutage } from '../toolkit/provider-failures.ts';
 import { createFlights } from '../toolkit/flights.ts';
-import { raceSignal, startTimeLimit } from '../toolkit/time-limit.ts';
+import { hostedRemote } from '../toolkit/git-remote.ts';
+import { startTimeLimit, withinLimit } from '../toolkit/time-limit.ts';
 import { createApi, type Api } from './api.ts';
 import { checkHost } from './check.ts';
 import { createClient } from './client.ts';
 import { createConfirmations } from './confirmations.ts';
-import { createCredential } from './credential.ts';
+import { createCredential, gitAuthorization } from './credential.ts';
 import { failed, providerName, timedOut } from './failures.ts';
 import { checkName, readHead, type Head } from './head.ts';
 import { createKnowledge } from './knowledge.ts';
@@ -30,14 +31,8 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const apiFor = (signal: AbortSignal): Api => createApi(createClient(transport, host, signal));
   const listings = createListings({ knowledge, maxFiles, apiFor, limited });
 
-  async function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = startTimeLimit(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]);
-    try {
-      limit.signal.throwIfAborted();
-      return await raceSignal(work(limit.signal), limit.signal);
-    } finally {
-      limit.end();
-    }
+  function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withinLimit(startTimeLimit(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
   }
 
   /** As `limited`, with the host's refusals in the port's words. */
@@ -95,6 +90,11 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       return await asking(repository, signal, (either) =>
         finds.join(repository, either, (nobodyLeft) => limited(nobodyLeft, (inner) => find(repository, inner))),
       );
+    },
+    async remote(repository, signal) {
+      checkName(repository);
+      const headers = await limited(signal, () => credential.headers());
+      return hostedRemote(host.pages, repository, gitAuthorization(headers));
     },
     async check() {
       try {

@@ -1,5 +1,4 @@
 import type { Clock } from '../../ports/clock.ts';
-import { rateLimited } from './failures.ts';
 
 // What is waited where the host names no time: the period of most of its limits.
 const defaultWaitMs = 60_000;
@@ -36,24 +35,4 @@ function untilReset(headers: Headers, clock: Clock): number | null {
 function hostTime(headers: Headers, clock: Clock): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? clock.now() : date;
-}
-
-/** Keeps the peace with a host that has said when it takes the next request of this credential. */
-export interface Gate {
-  /** Throws `provider_rate_limited` while it is closed. */
-  pass(): void;
-  closeFor(ms: number): void;
-}
-
-export function createGate(clock: Clock): Gate {
-  let opensAt = 0;
-  return {
-    pass() {
-      const waitMs = opensAt - clock.now();
-      if (waitMs > 0) throw rateLimited(waitMs);
-    },
-    closeFor(ms) {
-      if (ms > 0) opensAt = Math.max(opensAt, clock.now() + ms);
-    },
-  };
 }

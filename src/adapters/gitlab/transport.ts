@@ -1,4 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
+import { createGate } from '../toolkit/gate.ts';
 import { createSlots } from '../toolkit/slots.ts';
 import { pause } from '../toolkit/time-limit.ts';
 import type { Answer } from './answer.ts';
@@ -6,7 +7,7 @@ import { attempt } from './attempt.ts';
 import type { Credential } from './credential.ts';
 import { failed, rateLimited } from './failures.ts';
 import type { HostUrl } from './host-url.ts';
-import { createGate, exhaustedFor, retryAfter, waitOf } from './rate-limit.ts';
+import { exhaustedFor, retryAfter, waitOf } from './rate-limit.ts';
 import { redirectTarget } from './redirect.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -35,7 +36,7 @@ const passingStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 export function createTransport(options: TransportOptions): Transport {
   const { host, credential, clock, concurrency, maxAnswerBytes } = options;
   const slots = createSlots(concurrency);
-  const gate = createGate(clock);
+  const gate = createGate(clock, rateLimited);
 
   async function once(url: URL, signal: AbortSignal): Promise<Answer | Trouble> {
     return await slots.use(signal, async () => {

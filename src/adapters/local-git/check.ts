@@ -2,15 +2,16 @@ import { opendir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isFailure } from '../../domain/failure.ts';
 import type { CheckResult } from '../../ports/check.ts';
-import { gitEnvironment } from './git-environment.ts';
+import { gitEnvironment } from '../toolkit/git-environment.ts';
+import { gitVersion } from '../toolkit/git-version.ts';
+import { failed } from './failures.ts';
 import { exitFailure } from './git-exit.ts';
-import { runGit } from './git-process.ts';
 import type { ResolvedOptions } from './options.ts';
 
 /** Is git there, and can the root be read? */
 export async function checkLocalGit(options: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
   try {
-    const version = await gitVersion(options, signal);
+    const version = await versionOf(options, signal);
     await (await opendir(options.root)).close();
     return { ok: true, detail: `git ${version}; the root folder can be read` };
   } catch (error) {
@@ -19,20 +20,10 @@ export async function checkLocalGit(options: ResolvedOptions, signal: AbortSigna
   }
 }
 
-async function gitVersion({ gitBinary }: ResolvedOptions, signal: AbortSignal): Promise<string> {
-  const folder = tmpdir();
-  const command = {
-    binary: gitBinary,
-    args: ['--version'],
-    folder,
-    environment: gitEnvironment(folder, folder),
-    maxOutputBytes: 4096,
-  };
-  let output = '';
-  const exit = await runGit(command, signal, (chunk) => {
-    output += chunk.toString('latin1');
-  });
+async function versionOf({ gitBinary }: ResolvedOptions, signal: AbortSignal): Promise<string> {
+  const command = { binary: gitBinary, folder: tmpdir(), environment: gitEnvironment({}), failed };
+  const { version, exit } = await gitVersion(command, signal);
   const failure = exitFailure(exit);
   if (failure !== null) throw failure;
-  return /\d+(?:\.\d+)+/u.exec(output)?.[0] ?? 'of an unknown version';
+  return version ?? 'of an unknown version';
 }

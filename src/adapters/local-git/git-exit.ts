@@ -1,5 +1,5 @@
+import type { GitExit } from '../toolkit/git-process.ts';
 import { failed } from './failures.ts';
-import type { GitExit } from './git-process.ts';
 
 const damaged = /missing|corrupt|unable to read|could not read|failed to|bad (?:object|tree|revision)|not a tree|inflate/iu;
 

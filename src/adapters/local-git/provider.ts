@@ -5,8 +5,9 @@ import { readHead } from './head.ts';
 import { locate } from './locate.ts';
 import { resolveOptions, type LocalGitOptions } from './options.ts';
 import { readShallow } from './shallow.ts';
+import { createStandIns } from './stand-in.ts';
 import { createSnapshots } from './snapshots.ts';
-import { raceSignal, realTimers, startTimeLimit } from '../toolkit/time-limit.ts';
+import { realTimers, startTimeLimit, withinLimit } from '../toolkit/time-limit.ts';
 
 /**
  * Serves the repositories below a folder, with the plumbing of the git program. A repository is hostile input: its
@@ -17,18 +18,10 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const { root, timeoutMs } = resolved;
   const closing = new AbortController();
   const snapshots = createSnapshots(resolved, closing.signal);
+  const standIns = createStandIns(resolved.temporaryFolder);
 
-  async function limited<T>(
-    signal: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const limit = startTimeLimit(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]);
-    try {
-      limit.signal.throwIfAborted();
-      return await raceSignal(work(limit.signal), limit.signal);
-    } finally {
-      limit.end();
-    }
+  function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withinLimit(startTimeLimit(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
   }
 
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
@@ -51,6 +44,8 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
         const found = await locate(root, repository);
         return { path: found.path, defaultBranch: (await readHead(found)).branch };
       }),
+    remote: (repository, signal) =>
+      limited(signal, async (either) => ({ url: await standIns.of(await locate(root, repository), either), authorization: null })),
     check: async () => {
       try {
         return await limited(undefined, (signal) => checkLocalGit(resolved, signal));
@@ -61,6 +56,7 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
     async close() {
       closing.abort(failed('the provider is closed'));
       await snapshots.settled();
+      await standIns.remove();
     },
   };
 }

@@ -30,7 +30,8 @@ export async function createShadow(parent: string, oid: string, shallow: string)
   return { folder, remove };
 }
 
-function configFor(sha256: boolean): string {
-  const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n`;
+/** The configuration of a git folder of ours, for repositories whose objects are named by SHA-256, or by SHA-1. */
+export function configFor(sha256: boolean): string {
+  const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n\tuseReplaceRefs = false\n`;
   return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
 }

@@ -1,8 +1,8 @@
 import { toByteString } from './byte-string.ts';
-import { tooLarge } from './failures.ts';
-import { gitEnvironment } from './git-environment.ts';
+import { gitEnvironment } from '../toolkit/git-environment.ts';
+import { runGit, type GitCommand, type GitExit, type OutputLimit } from '../toolkit/git-process.ts';
+import { failed, tooLarge } from './failures.ts';
 import { exitFailure } from './git-exit.ts';
-import { runGit, type GitCommand, type GitExit } from './git-process.ts';
 import { additionArguments, readAdditions, type Addition } from './history.ts';
 import { objectStoresOf, refuseStrayObjects } from './object-store.ts';
 import type { ResolvedOptions } from './options.ts';
@@ -30,8 +30,9 @@ export async function readSnapshot(
   const command = {
     binary: options.gitBinary,
     folder: shadow.folder,
-    environment: gitEnvironment(shadow.folder, stores[0]),
-    maxOutputBytes: options.maxOutputBytes,
+    environment: gitEnvironment({ GIT_DIR: shadow.folder, GIT_OBJECT_DIRECTORY: stores[0] }),
+    failed,
+    limit: { bytes: options.maxOutputBytes, failure: () => tooLarge(`${options.maxOutputBytes} bytes`) },
   };
   const reading = new AbortController();
   const either = AbortSignal.any([signal, reading.signal]);
@@ -47,7 +48,7 @@ export async function readSnapshot(
   }
 }
 
-type Command = Omit<GitCommand, 'args'>;
+type Command = Omit<GitCommand, 'args'> & { readonly limit: OutputLimit };
 type Known = { readonly oid: string; readonly dates: PathDates };
 
 /** Dates hold on only where the history is cut off at the same place. */
@@ -96,7 +97,7 @@ async function listPaths(
     if (paths.length === maxPaths) throw tooLarge(`${maxPaths} paths`);
     paths.push(path);
   });
-  demandSuccess(await runGit({ ...command, args: treeArguments(oid, directory) }, signal, collect));
+  demandSuccess(await runGit({ ...command, args: treeArguments(oid, directory) }, command.limit, signal, collect));
   return paths;
 }
 
@@ -121,7 +122,7 @@ async function readDates(
     if (dates.size > maxPaths) throw tooLarge(`${maxPaths} paths`);
   });
   const args = additionArguments(oid, directory, known?.oid ?? null);
-  const exit = await runGit({ ...command, args }, signal, collect);
+  const exit = await runGit({ ...command, args }, command.limit, signal, collect);
   if (known === null) demandSuccess(exit);
   return lost || exit.code !== 0 ? null : dates;
 }

@@ -51,6 +51,11 @@ export function createMemoryGitProvider(options: MemoryGitProviderOptions = {}):
       const { path, defaultBranch } = await get(repository, signal);
       return { path, defaultBranch };
     },
+    async remote(repository, signal) {
+      await Promise.resolve();
+      signal?.throwIfAborted();
+      return { url: `https://memory.invalid/${repository}.git`, authorization: null };
+    },
     check: async () => ({ ok: true, detail: `${repositories.size} repositories in memory` }),
     close: async () => {},
     put: (repository) => void repositories.set(repository.path, repository),

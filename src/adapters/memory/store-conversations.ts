@@ -1,12 +1,16 @@
 import { isUnsettled } from '../../domain/conversation-start.ts';
 import { foldTitle, type Conversation, type ConversationSortOrder } from '../../domain/conversation.ts';
+import type { EventDraft } from '../../domain/event.ts';
 import type { PageKey } from '../../domain/page.ts';
+import type { Claim, ClaimOutcome } from '../../ports/claim.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
+import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { Claims } from './store-claims.ts';
+import type { MemoryEvents } from './store-events.ts';
 import { pageIn, scanOf } from './store-page.ts';
 import { type StoreState, whileOpen } from './store-state.ts';
 
-export function createMemoryConversations(state: StoreState): ConversationStore {
+export function createMemoryConversations(state: StoreState, log: MemoryEvents): ConversationStore {
   const records = new Map<string, Conversation>();
   const claims = new Claims();
   const all = (): Conversation[] => [...records.values()];
@@ -16,25 +20,47 @@ export function createMemoryConversations(state: StoreState): ConversationStore 
     claims.forget(id);
   }
 
+  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[],
+    claim: Claim | undefined,
+  ): Promise<ReplaceOutcome | ClaimOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[] = [],
+    claim?: Claim,
+  ): Promise<ReplaceOutcome | ClaimOutcome> {
+    return whileOpen(state, () => {
+      const earlier = claims.find(claim);
+      if (earlier !== null) return earlier;
+      if (records.get(conversation.id)?.generation !== conversation.generation - 1) return { kind: 'stale' };
+      records.set(conversation.id, conversation);
+      claims.keep(claim, conversation.id);
+      log.write(events);
+      return { kind: 'replaced' };
+    });
+  }
+
   return {
-    insert: (conversation, claim) =>
+    replace,
+
+    insert: (conversation, claim, events = []) =>
       whileOpen(state, () => {
         if (records.has(conversation.id)) return { kind: 'inserted' };
         const earlier = claims.find(claim);
         if (earlier !== null) return earlier;
         records.set(conversation.id, conversation);
         claims.keep(claim, conversation.id);
+        log.write(events);
         return { kind: 'inserted' };
       }),
 
-    replace: (conversation) =>
+    withdraw: (id) =>
       whileOpen(state, () => {
-        if (records.get(conversation.id)?.generation !== conversation.generation - 1) return { kind: 'stale' };
-        records.set(conversation.id, conversation);
-        return { kind: 'replaced' };
+        forget(id);
+        log.forgetConversation(id);
       }),
-
-    withdraw: (id) => whileOpen(state, () => forget(id)),
 
     find: (id) => whileOpen(state, () => records.get(id) ?? null),
 
@@ -46,8 +72,8 @@ export function createMemoryConversations(state: StoreState): ConversationStore 
         return pageIn(found, keyOf, direction, page);
       }),
 
-    countUsing: (sandboxId) =>
-      whileOpen(state, () => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null).length),
+    findUsing: (sandboxId) =>
+      whileOpen(state, () => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null)),
 
     scanUnsettled: (afterId, limit) => whileOpen(state, () => scanOf(all().filter(isUnsettled), afterId, limit)),
 

@@ -23,6 +23,6 @@ export function scanOf<T extends { readonly id: string }>(rows: readonly T[], af
     .slice(0, limit);
 }
 
-function compare<V extends number | string>(a: V, b: V): number {
+export function compare<V extends number | string>(a: V, b: V): number {
   return a < b ? -1 : Number(a > b);
 }

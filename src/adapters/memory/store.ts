@@ -2,6 +2,7 @@ import type { Store } from '../../ports/store.ts';
 import { createMemoryKnowledge } from './knowledge-store.ts';
 import { createMemoryApiKeys } from './store-api-keys.ts';
 import { createMemoryConversations } from './store-conversations.ts';
+import { createMemoryEvents } from './store-events.ts';
 import { createMemorySandboxes } from './store-sandboxes.ts';
 import { createMemorySpecs } from './store-specs.ts';
 import { createStoreState } from './store-state.ts';
@@ -14,10 +15,12 @@ export interface MemoryStoreOptions {
 /** A store that is gone with the process, for tests. It keeps the records it is given, not copies of them. */
 export function createMemoryStore({ knowledgeBytes = 64 * 1024 * 1024 }: MemoryStoreOptions = {}): Store {
   const state = createStoreState();
+  const events = createMemoryEvents(state);
   return {
     name: 'memory',
-    sandboxes: createMemorySandboxes(state),
-    conversations: createMemoryConversations(state),
+    sandboxes: createMemorySandboxes(state, events),
+    conversations: createMemoryConversations(state, events),
+    events,
     apiKeys: createMemoryApiKeys(state),
     specs: createMemorySpecs(state),
     knowledge: createMemoryKnowledge(state, knowledgeBytes),

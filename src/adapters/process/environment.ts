@@ -6,6 +6,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The variable by which the processes of a launch are known, wherever they went. */
 export const markVariable = 'SKEP_SANDBOX_MARK';
 
+/** Tells a leader's whole environment where the system shows it badly. The command does not get it. */
+export const carrier = 'SKEP_LEADER_ENVIRONMENT';
+
 /** Where programs are looked for when nobody says. */
 export const defaultPath = '/usr/local/bin:/usr/bin:/bin';
 

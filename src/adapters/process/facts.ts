@@ -20,7 +20,7 @@ export interface FactQuestion {
 export async function factOf(question: FactQuestion): Promise<SandboxFact> {
   const { id, record, processes } = question;
   if (record === 'absent') return absent(id);
-  if (record === null) return { id, state: 'created', exposedUrls: [], detail: null };
+  if (record === null) return { id, state: 'created', exposedUrls: [], detail: null, endedFromOutside: false };
   const { claim, gone, freezing } = record;
   if (claim === null || gone) return ended(question, record);
 
@@ -49,16 +49,16 @@ function alive(
     url: `http://127.0.0.1:${hostPort}`,
     port,
   }));
-  return { id, state: held ? 'frozen' : 'running', exposedUrls, detail };
+  return { id, state: held ? 'frozen' : 'running', exposedUrls, detail, endedFromOutside: false };
 }
 
 async function ended({ id, launches, table }: FactQuestion, { number, claim }: LaunchRecord): Promise<SandboxFact> {
-  const stopped = (detail: string): SandboxFact => ({ id, state: 'stopped', exposedUrls: [], detail });
+  const stopped = (detail: string, endedFromOutside = false): SandboxFact => ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside });
   if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
   const status = await readExit(launches, number);
   if (status !== null) return stopped(describeExit(status));
   const restarted = claim?.leader?.boot !== (await table.bootId());
-  return stopped(restarted ? 'the host was restarted while it ran' : 'its processes were killed');
+  return restarted ? stopped('the host was restarted while it ran', true) : stopped('its processes were killed');
 }
 
 async function describeLeaderless({ launches }: FactQuestion, { number }: LaunchRecord): Promise<string> {

@@ -1,3 +1,4 @@
+import { carrier } from './environment.ts';
 import type { ProcessTable } from './process-table.ts';
 
 /**
@@ -36,7 +37,7 @@ exec 3>&-
 [ $_skep_lost -eq 0 ] || exit 1
 if [ -z "$_skep_asked" ]; then
   PATH=$_skep_path
-  ( exec "$@" )
+  ( unset ${carrier}; exec "$@" )
   _skep_status=$?
 else
   _skep_status=143

@@ -39,10 +39,11 @@ export async function runLaunch(
 ): Promise<ChildProcess | null> {
   const { layout, ports } = options;
   const { workspace, launches } = layout.sandbox(launch.id);
+  const { workingDir } = launch.spec;
   const number = (last?.number ?? 0) + 1;
   const previous = last?.claim?.plan.ports ?? [];
   const refuse = (refused: string): Promise<void> =>
-    refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, refused });
+    refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
 
   await mkdir(workspace, { recursive: true });
   const path = launch.spec.initialEnv['PATH'] ?? passedEnvironment(options.env).PATH;
@@ -59,7 +60,7 @@ export async function runLaunch(
       const preferred = previous.find((one) => one.port === port)?.hostPort ?? null;
       reserved.push({ name, port, hostPort: await ports.reserve(launch.id, preferred) });
     }
-    const plan = { mark: randomUUID(), ports: reserved };
+    const plan = { mark: randomUUID(), ports: reserved, workingDir, path };
     return await tryLaunch(options, launch, number, plan, path, resolved.command);
   } catch (error) {
     const problem = unspawnable[errorCode(error) ?? ''];
@@ -82,6 +83,7 @@ async function tryLaunch(
   const { workspace, launches, log } = layout.sandbox(launch.id);
   await cutLog(log, logLimitBytes);
   const output = await openLog(log);
+  const told = sandboxEnvironment(env, launch, workspace, plan);
   try {
     const child = await spawnLauncher({
       claim: claimFile(launches, number),
@@ -92,7 +94,7 @@ async function tryLaunch(
       command,
       workspace,
       // The launcher finds its own tools on the server's path, and puts the command's in place for it.
-      env: { ...sandboxEnvironment(env, launch, workspace, plan), PATH: passedEnvironment(env).PATH },
+      env: { ...told, ...table.carried(told), PATH: passedEnvironment(env).PATH },
       output: output.fd,
     });
     const last = await readLastLaunch(launches);

@@ -1,6 +1,14 @@
 import { markVariable } from './environment.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
-import type { Claim, Leader } from './records.ts';
+import type { Leader } from './records.ts';
+
+/** What the processes of a launch, or of an execution in it, are known by. */
+export interface Lineage {
+  readonly leader: Leader | null;
+  readonly plan: { readonly mark: string };
+  /** The variable that holds the mark; that of launches unless it is said. */
+  readonly variable?: string;
+}
 
 /** The leader, if it is this process and not one that merely got its number. */
 export async function findLeader(table: ProcessTable, leader: Leader | null): Promise<ProcessEntry | null> {
@@ -10,17 +18,17 @@ export async function findLeader(table: ProcessTable, leader: Leader | null): Pr
 }
 
 /**
- * Every living process of a launch, wherever it went: those in the group and session of its leader, those that carry
- * the launch's mark in their environment, those that were `known` to be members, and all children of these.
+ * Every living process of the lineage, wherever it went: those in the group and session of its leader, those that carry
+ * its mark in their environment, those that were `known` to be members, and all children of these.
  */
 export async function findMembers(
   table: ProcessTable,
-  { leader, plan }: Claim,
+  { leader, plan, variable = markVariable }: Lineage,
   known: ReadonlySet<string> = new Set(),
 ): Promise<ProcessEntry[]> {
   if (leader === null || leader.boot !== (await table.bootId())) return [];
   const candidates = (await table.all()).filter((process) => table.notBefore(process, leader.start));
-  const isMarked = (process: ProcessEntry): Promise<boolean> => table.hasVariable(process, markVariable, plan.mark);
+  const isMarked = (process: ProcessEntry): Promise<boolean> => table.hasVariable(process, variable, plan.mark);
 
   const group = candidates.filter((process) => process.group === leader.pid || process.session === leader.pid);
   const owner = candidates.find(({ pid }) => pid === leader.pid);

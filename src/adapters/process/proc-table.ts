@@ -19,6 +19,12 @@ export function createProcTable(): ProcessTable {
       const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
       return `\0${environ}`.includes(`\0${variable}=${value}\0`);
     },
+    async environment({ pid }) {
+      const environ = await readFile(`/proc/${pid}/environ`).catch(() => null);
+      if (environ === null || environ.length === 0) return null;
+      return Object.fromEntries(environ.toString().split('\0').flatMap((entry) => (entry.includes('=') ? [splitEntry(entry)] : [])));
+    },
+    carried: () => ({}),
     signal(process, signal) {
       if (isStill(process)) send(process.pid, signal);
     },
@@ -26,6 +32,11 @@ export function createProcTable(): ProcessTable {
       if (isStill(leader)) send(-leader.pid, signal);
     },
   };
+}
+
+function splitEntry(entry: string): [name: string, value: string] {
+  const at = entry.indexOf('=');
+  return [entry.slice(0, at), entry.slice(at + 1)];
 }
 
 async function find(pid: number): Promise<ProcessEntry | null> {

@@ -1,10 +1,13 @@
+import { Failure } from '../../domain/failure.ts';
 import { absent, type SandboxFact } from '../../domain/sandbox-fact.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { untilAborted } from './aborting.ts';
+import { raceSignal } from '../toolkit/time-limit.ts';
 import { createActions } from './actions.ts';
 import { checkHost } from './check-host.ts';
 import type { Environment } from './environment.ts';
+import { createExecutions } from './executions/executions.ts';
 import { unavailable, withFailures } from './file-errors.ts';
+import { createFiles } from './files/files.ts';
 import { createLayout, isSandboxId } from './layout.ts';
 import { createOpening } from './opening.ts';
 import { keepLogsSmall } from './output-log.ts';
@@ -12,7 +15,7 @@ import { createPortReservations } from './ports.ts';
 import { createProcTable } from './proc-table.ts';
 import { createPsTable } from './ps-table.ts';
 import type { ProcessTable } from './process-table.ts';
-import { createQueue } from './queue.ts';
+import { createQueue } from '../toolkit/queue.ts';
 import { createReader } from './reader.ts';
 import { createWatch } from './watch.ts';
 
@@ -49,7 +52,14 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
   const removals = new Set<string>();
   const stopCutting = keepLogsSmall(layout, logLimitBytes);
 
-  const watch = createWatch({ ...reader, pollMs, clearUp: (id) => inTurn(id, () => actions.clearUp(id)) });
+  const files = createFiles(layout, reader);
+  const executions = createExecutions({ layout, table, reader, env, inTurn });
+
+  const clearUp = async (id: string): Promise<void> => {
+    await actions.clearUp(id);
+    await executions.endWithout(id);
+  };
+  const watch = createWatch({ ...reader, pollMs, clearUp: (id) => inTurn(id, () => clearUp(id)) });
   const actions = createActions({ layout, table, ports, env, logLimitBytes, reader, stopGraceMs, own: watch.own });
 
   /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
@@ -65,11 +75,24 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
         return sighting.fact;
       });
     });
-    return signal === undefined ? done : untilAborted(done, signal);
+    return signal === undefined ? done : raceSignal(done, signal);
+  };
+
+  /** Works in a sandbox that there may be. */
+  const within = async <T>(id: string, work: () => Promise<T>): Promise<T> => {
+    if (!isSandboxId(id)) throw new Failure('sandbox_not_found', { id });
+    return withFailures(async () => {
+      await opening.done();
+      return work();
+    });
   };
 
   return {
     name: 'process',
+    provide: async (_spec, _progress, signal) => {
+      signal.throwIfAborted();
+      return { kind: 'provided' };
+    },
     start: (launch, progress, signal) => act(launch.id, () => actions.start(launch, progress), signal),
     freeze: (id) => act(id, () => actions.freeze(id)),
     stop: (id) => act(id, () => actions.stop(id, () => removals.has(id))),
@@ -77,6 +100,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
     async remove(id) {
       // A stop under way does not make a removal wait for its grace.
       removals.add(id);
+      await files.leave(id);
       await act(id, () => actions.remove(id)).finally(() => removals.delete(id));
     },
     inspect: (id) =>
@@ -90,11 +114,16 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
         await opening.done();
         return (await reader.readAll()).map(({ fact }) => fact);
       }),
+    execute: (id, request, signal) => raceSignal(within(id, () => executions.execute(id, request, signal)), signal),
+    putFiles: (id, directory, archive, signal) => within(id, () => files.putFiles(id, directory, archive, signal)),
+    getFiles: (id, path, signal) => within(id, () => files.getFiles(id, path, signal)),
     subscribe: watch.subscribe,
     check: () => checkHost(opening, table, root),
     async close() {
       watch.close();
       stopCutting();
+      await executions.close();
+      await files.close();
       // Whoever asked may have left; what goes on for them is not left half done.
       await settled();
       await opening.close();

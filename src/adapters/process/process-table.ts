@@ -31,6 +31,12 @@ export interface ProcessTable {
   /** Does the process have the variable, with the value, in the environment that it began with? */
   hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean>;
 
+  /** The environment that the process began with, which `carried` was part of; null where it can't be read any more. */
+  environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
+
+  /** What a process has to have in its environment besides, so that the environment can be read. */
+  carried(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
+
   /** Sends the signal to the process, if the number still is its own. */
   signal(process: ProcessEntry, signal: NodeJS.Signals): void;
 

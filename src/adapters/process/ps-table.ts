@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { z } from 'zod';
+import { carrier } from './environment.ts';
 import { send, type ProcessEntry, type ProcessTable } from './process-table.ts';
 
 const run = promisify(execFile);
+const Environment = z.record(z.string(), z.string());
 const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
 
 /**
@@ -22,13 +25,24 @@ export function createPsTable(): ProcessTable {
     all: () => list('-A'),
     notBefore: ({ start }, otherStart) => !(Date.parse(start) < Date.parse(otherStart)),
     async hasVariable({ pid }, variable, value) {
-      const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
-      const { stdout } = await run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)]).catch(() => ({ stdout: '' }));
-      return ` ${stdout.trim()} `.includes(` ${variable}=${value} `);
+      return ` ${await commandLine(pid)} `.includes(` ${variable}=${value} `);
     },
+    async environment({ pid }) {
+      const encoded = new RegExp(` ${carrier}=([\\w-]+)(?: |$)`).exec(await commandLine(pid))?.[1];
+      return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
+    },
+    // A line that `ps` shows can't be taken apart where a value holds a space.
+    carried: (environment) => ({ [carrier]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
     signal: ({ pid }, signal) => send(pid, signal),
     signalGroup: ({ pid }, signal) => send(-pid, signal),
   };
+}
+
+/** The arguments of a process, then its environment, in one line. */
+async function commandLine(pid: number): Promise<string> {
+  const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
+  const { stdout } = await run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).catch(() => ({ stdout: '' }));
+  return stdout.trim();
 }
 
 async function list(...selection: readonly string[]): Promise<ProcessEntry[]> {

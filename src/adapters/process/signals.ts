@@ -1,22 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Failure } from '../../domain/failure.ts';
-import { findLeader, findMembers, identityOf } from './members.ts';
+import { findLeader, findMembers, identityOf, type Lineage } from './members.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
-import type { Claim } from './records.ts';
 
 /** How long the kernel may take to carry out signals that no process can refuse. */
 const limitMs = 10_000;
 
 /** Stops every process, those too that are forked meanwhile: it is over when a look finds none that runs on. */
-export async function holdAll(table: ProcessTable, claim: Claim): Promise<void> {
-  const look = createLook(table, claim);
+export async function holdAll(table: ProcessTable, lineage: Lineage): Promise<void> {
+  const look = createLook(table, lineage);
   const asked = new Set<string>();
   // One that is in the kernel runs on only to be stopped. It may be there until it is continued: a parent waits so for a
   // child that was stopped between fork and exec. The leader does not, and tells whether the sandbox is frozen.
   const isAboutToStop = (process: ProcessEntry): boolean =>
-    process.uninterruptible && asked.has(identityOf(process)) && process.pid !== claim.leader?.pid;
+    process.uninterruptible && asked.has(identityOf(process)) && process.pid !== lineage.leader?.pid;
   await untilNone(async () => {
-    await signalLeadersGroup(table, claim, 'SIGSTOP');
+    await signalLeadersGroup(table, lineage, 'SIGSTOP');
     const members = await look();
     const loose = members.filter((process) => !process.held && !isAboutToStop(process));
     signalWithGroups(table, loose, members, 'SIGSTOP');
@@ -26,16 +25,16 @@ export async function holdAll(table: ProcessTable, claim: Claim): Promise<void> 
 }
 
 /** Continues every process, the leader last: while it is held, the sandbox counts as frozen. */
-export async function releaseAll(table: ProcessTable, claim: Claim): Promise<void> {
-  const look = createLook(table, claim);
+export async function releaseAll(table: ProcessTable, lineage: Lineage): Promise<void> {
+  const look = createLook(table, lineage);
   const released = new Set<string>();
   await untilNone(async () => {
     // One that is in the kernel may have a stop to come, which this takes back.
     const held = (await look()).filter(
       (process) => (process.held || process.uninterruptible) && !released.has(identityOf(process)),
     );
-    for (const process of held) if (process.group !== claim.leader?.pid) table.signal(process, 'SIGCONT');
-    await signalLeadersGroup(table, claim, 'SIGCONT');
+    for (const process of held) if (process.group !== lineage.leader?.pid) table.signal(process, 'SIGCONT');
+    await signalLeadersGroup(table, lineage, 'SIGCONT');
     for (const process of held) {
       table.signal(process, 'SIGCONT');
       released.add(identityOf(process));
@@ -48,8 +47,8 @@ export async function releaseAll(table: ProcessTable, claim: Claim): Promise<voi
  * Asks every process to end, and kills what is left after the grace or when `hurried` says so.
  * Answers with whether it came to that.
  */
-export async function endAll(table: ProcessTable, claim: Claim, graceMs: number, hurried: () => boolean): Promise<boolean> {
-  const look = createLook(table, claim);
+export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, hurried: () => boolean): Promise<boolean> {
+  const look = createLook(table, lineage);
   const deadline = performance.now() + graceMs;
   let asked = false;
   let members = await look();
@@ -57,22 +56,22 @@ export async function endAll(table: ProcessTable, claim: Claim, graceMs: number,
     // A leader alone is about to run the command, which is then asked in its turn. Nobody is asked twice: what a process
     // starts to clean up with is left to do so.
     if (!asked) signalWithGroups(table, members, members, 'SIGTERM');
-    asked ||= members.some(({ pid }) => pid !== claim.leader?.pid);
+    asked ||= members.some(({ pid }) => pid !== lineage.leader?.pid);
     for (const process of members) if (process.held) table.signal(process, 'SIGCONT');
     await pause(Math.min(waitMs, Math.max(0, deadline - performance.now())));
     members = await look();
   }
-  await killAll(table, claim, look);
+  await killAll(table, lineage, look);
   return members.length > 0;
 }
 
 /** Ends every process at once, and waits until none is left. */
-export async function killAll(table: ProcessTable, claim: Claim, look: Look = createLook(table, claim)): Promise<void> {
+export async function killAll(table: ProcessTable, lineage: Lineage, look: Look = createLook(table, lineage)): Promise<void> {
   let quiet = 0;
   await untilNone(async () => {
     // They are looked for first: with its parent, a process may lose what it is known by.
     const members = await look();
-    await signalLeadersGroup(table, claim, 'SIGKILL');
+    await signalLeadersGroup(table, lineage, 'SIGKILL');
     signalWithGroups(table, members, members, 'SIGKILL');
     // Two looks in a row: a process that forks and ends while it is looked for may be missed by one.
     quiet = members.length === 0 ? quiet + 1 : 0;
@@ -83,17 +82,17 @@ export async function killAll(table: ProcessTable, claim: Claim, look: Look = cr
 /** Finds the members of a launch, those too that were found before and left all that they were known by. */
 type Look = () => Promise<readonly ProcessEntry[]>;
 
-function createLook(table: ProcessTable, claim: Claim): Look {
+function createLook(table: ProcessTable, lineage: Lineage): Look {
   const known = new Set<string>();
   return async () => {
-    const members = await findMembers(table, claim, known);
+    const members = await findMembers(table, lineage, known);
     for (const process of members) known.add(identityOf(process));
     return members;
   };
 }
 
-async function signalLeadersGroup(table: ProcessTable, claim: Claim, signal: NodeJS.Signals): Promise<void> {
-  const leader = await findLeader(table, claim.leader);
+async function signalLeadersGroup(table: ProcessTable, lineage: Lineage, signal: NodeJS.Signals): Promise<void> {
+  const leader = await findLeader(table, lineage.leader);
   if (leader !== null) table.signalGroup(leader, signal);
 }
 

@@ -10,6 +10,14 @@ export function parseColumn<T>(schema: z.ZodType<T>, text: string): T {
   }
 }
 
+export function parseOrNull<T>(schema: z.ZodType<T>, text: string | null): T | null {
+  return text === null ? null : parseColumn(schema, text);
+}
+
+export function jsonOrNull(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
 /**
  * Reads a JSON column whose texts repeat, such as the spec that many sandboxes were started from. Remembers the latest
  * ones, since to recognise a text is far cheaper than to parse it.

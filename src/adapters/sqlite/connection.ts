@@ -10,8 +10,6 @@ export interface Connection {
   run<P extends object>(statement: Statement<P, unknown>, values: P): number;
   /** Makes all of the work or nothing. Holds the only write lock from the beginning, so what it read stays true. */
   transaction<T>(work: () => T): T;
-  /** How often this connection has written so far. */
-  writes(): number;
   /** A number that is another one when another connection, of any process, has written since it was asked for last. */
   version(): number;
   readonly database: DatabaseSync;
@@ -47,7 +45,6 @@ function connectionOf(database: DatabaseSync): Connection {
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
   const dataVersion = database.prepare('PRAGMA data_version');
-  let writes = 0;
 
   function prepare(statement: Statement<never, unknown>): StatementSync {
     const known = prepared.get(statement);
@@ -75,11 +72,7 @@ function connectionOf(database: DatabaseSync): Connection {
         return row === undefined ? undefined : rowsOf(statement, [row])[0];
       }),
     run: (statement, values) =>
-      guarded(() => {
-        writes += 1;
-        return Number(prepare(statement).run(...statement.arguments(values)).changes);
-      }),
-    writes: () => writes,
+      guarded(() => Number(prepare(statement).run(...statement.arguments(values)).changes)),
     version: () => guarded(() => Number(dataVersion.get()?.['data_version'])),
     transaction: (work) =>
       guarded(() => {

@@ -1,7 +1,8 @@
+import { permissionPolicies } from '../../domain/agent.ts';
 import { isUnsettled } from '../../domain/conversation-start.ts';
 import { type Conversation, conversationStartStatuses, executionStatuses, foldTitle } from '../../domain/conversation.ts';
-import { parseColumn, wordOf, wordOrNull } from './columns.ts';
-import { MessageColumn } from './schema.ts';
+import { jsonOrNull, parseColumn, parseOrNull, wordOf, wordOrNull } from './columns.ts';
+import { PathsColumn, PermissionColumn, QueueColumn, QueuedMessageColumn } from './schema.ts';
 import type { ConversationRow } from './tables.ts';
 
 /** The folded title is stored, so a change of how titles are folded needs a migration. */
@@ -26,7 +27,12 @@ export function rowOfConversation(conversation: Conversation): ConversationRow {
     deleted_at: conversation.deletedAt,
     removed_at: conversation.removedAt,
     unsettled: Number(isUnsettled(conversation)),
-    initial_message: conversation.initialMessage === null ? null : JSON.stringify(conversation.initialMessage),
+    queue: JSON.stringify(conversation.queue),
+    turn: jsonOrNull(conversation.turn),
+    permission: jsonOrNull(conversation.permission),
+    permission_policy: conversation.permissionPolicy,
+    agent_session_id: conversation.agentSessionId,
+    microagents: jsonOrNull(conversation.microagents),
   };
 }
 
@@ -50,8 +56,15 @@ export const conversationColumns = [
   'deleted_at',
   'removed_at',
   'unsettled',
-  'initial_message',
+  'queue',
+  'turn',
+  'permission',
+  'permission_policy',
+  'agent_session_id',
+  'microagents',
 ] as const satisfies readonly (keyof ConversationRow)[];
+
+const noQueue = '[]';
 
 export function conversationOf(row: ConversationRow): Conversation {
   return {
@@ -64,7 +77,12 @@ export function conversationOf(row: ConversationRow): Conversation {
     selectedRepository: row.selected_repository,
     selectedBranch: row.selected_branch,
     gitProvider: row.git_provider,
-    initialMessage: row.initial_message === null ? null : parseColumn(MessageColumn, row.initial_message),
+    queue: row.queue === noQueue ? [] : parseColumn(QueueColumn, row.queue),
+    turn: parseOrNull(QueuedMessageColumn, row.turn),
+    permission: parseOrNull(PermissionColumn, row.permission),
+    permissionPolicy: wordOf(permissionPolicies, row.permission_policy),
+    agentSessionId: row.agent_session_id,
+    microagents: parseOrNull(PathsColumn, row.microagents),
     startStatus: wordOf(conversationStartStatuses, row.start_status),
     executionStatus: wordOrNull(executionStatuses, row.execution_status),
     statusDetail: row.status_detail,

@@ -23,10 +23,10 @@ export const conversationExists = statement((p: { id: string }) =>
   build.selectFrom('conversations').select('id').where('id', '=', p.id),
 );
 
-export const countUsingSandbox = statement((p: { sandbox: string }) =>
+export const conversationsUsing = statement((p: { sandbox: string }) =>
   build
     .selectFrom('conversations')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .select(conversationColumns)
     .where('sandbox_id', '=', p.sandbox)
     .where('deleted_at', 'is', null),
 );

@@ -110,4 +110,49 @@ export const migrations: readonly string[] = [
   CREATE TABLE knowledge_size (bytes INTEGER NOT NULL) STRICT;
   INSERT INTO knowledge_size VALUES (0);
   `,
+  // Sandboxes that wait in a pool belong to nobody: their owner is ''. A start that is under way waits its turn again,
+  // which costs it nothing. No earlier version had an agent, so no first message was ever handed to one: each is queued,
+  // and one that can't be read stays as unreadable as it was. Nobody was asked for a policy, so the owner is asked.
+  `
+  ALTER TABLE sandboxes ADD COLUMN instance_id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE sandboxes ADD COLUMN turn_at INTEGER;
+  ALTER TABLE sandboxes ADD COLUMN pool_fingerprint TEXT NOT NULL DEFAULT '';
+  UPDATE sandboxes SET instance_id = id;
+  CREATE INDEX sandboxes_by_instance ON sandboxes (instance_id);
+  CREATE INDEX sandboxes_existing ON sandboxes (owner_id, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX sandboxes_idle ON sandboxes (last_active_at, id) WHERE status = 'RUNNING' AND deleted_at IS NULL AND owner_id <> '';
+  CREATE INDEX sandboxes_idle_by_owner ON sandboxes (owner_id, last_active_at, id) WHERE status = 'RUNNING' AND deleted_at IS NULL;
+
+  ALTER TABLE conversations ADD COLUMN queue TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE conversations ADD COLUMN turn TEXT;
+  ALTER TABLE conversations ADD COLUMN permission TEXT;
+  ALTER TABLE conversations ADD COLUMN permission_policy TEXT NOT NULL DEFAULT 'ask';
+  ALTER TABLE conversations ADD COLUMN agent_session_id TEXT;
+  ALTER TABLE conversations ADD COLUMN microagents TEXT;
+  UPDATE conversations SET queue = CASE
+    WHEN json_valid(initial_message)
+    THEN json_array(json_object('messageId', 'message-of-' || id, 'message', json(initial_message)))
+    ELSE initial_message
+  END WHERE initial_message IS NOT NULL;
+  ALTER TABLE conversations DROP COLUMN initial_message;
+
+  CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    owner_id TEXT NOT NULL,
+    conversation_id TEXT,
+    sandbox_id TEXT,
+    actor TEXT NOT NULL,
+    reason TEXT,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_owner ON events (owner_id);
+  CREATE INDEX events_by_owner_and_kind ON events (owner_id, kind);
+  CREATE INDEX events_by_conversation ON events (conversation_id, owner_id) WHERE conversation_id IS NOT NULL;
+  CREATE INDEX events_by_conversation_and_kind ON events (conversation_id, owner_id, kind) WHERE conversation_id IS NOT NULL;
+  CREATE INDEX events_by_sandbox ON events (sandbox_id, owner_id) WHERE conversation_id IS NULL AND sandbox_id IS NOT NULL;
+  CREATE INDEX events_by_sandbox_and_kind ON events (sandbox_id, owner_id, kind) WHERE conversation_id IS NULL AND sandbox_id IS NOT NULL;
+  CREATE INDEX events_by_time ON events (at);
+  `,
 ];

@@ -1,5 +1,5 @@
 import { countsAsRunning } from '../../domain/sandbox-lifecycle.ts';
-import { pauseKinds, type Sandbox, sandboxStatuses } from '../../domain/sandbox.ts';
+import { isPooled, pauseKinds, type Sandbox, sandboxStatuses } from '../../domain/sandbox.ts';
 import { columnReader, wordOf, wordOrNull } from './columns.ts';
 import { ExposedUrlsColumn, SpecColumn } from './schema.ts';
 import type { SandboxRow } from './tables.ts';
@@ -7,11 +7,13 @@ import type { SandboxRow } from './tables.ts';
 export function rowOfSandbox(sandbox: Sandbox): SandboxRow {
   return {
     id: sandbox.id,
+    instance_id: sandbox.instanceId,
     owner_id: sandbox.ownerId,
     spec_id: sandbox.spec.id,
     status: sandbox.status,
     status_detail: sandbox.statusDetail,
     status_since: sandbox.statusSince,
+    turn_at: sandbox.turnAt,
     pause_kind: sandbox.pauseKind,
     session_api_key: sandbox.sessionApiKey,
     generation: sandbox.generation,
@@ -20,7 +22,7 @@ export function rowOfSandbox(sandbox: Sandbox): SandboxRow {
     last_active_at: sandbox.lastActiveAt,
     deleted_at: sandbox.deletedAt,
     removed_at: sandbox.removedAt,
-    running: Number(countsAsRunning(sandbox)),
+    running: Number(countsAsRunning(sandbox) && !isPooled(sandbox)),
     exposed_urls: JSON.stringify(sandbox.exposedUrls),
     spec: JSON.stringify(sandbox.spec),
   };
@@ -28,11 +30,13 @@ export function rowOfSandbox(sandbox: Sandbox): SandboxRow {
 
 export const sandboxColumns = [
   'id',
+  'instance_id',
   'owner_id',
   'spec_id',
   'status',
   'status_detail',
   'status_since',
+  'turn_at',
   'pause_kind',
   'session_api_key',
   'generation',
@@ -52,11 +56,13 @@ const readExposedUrls = columnReader(ExposedUrlsColumn);
 export function sandboxOf(row: SandboxRow): Sandbox {
   return {
     id: row.id,
+    instanceId: row.instance_id,
     ownerId: row.owner_id,
     spec: readSpec(row.spec),
     status: wordOf(sandboxStatuses, row.status),
     statusDetail: row.status_detail,
     statusSince: row.status_since,
+    turnAt: row.turn_at,
     pauseKind: wordOrNull(pauseKinds, row.pause_kind),
     sessionApiKey: row.session_api_key,
     exposedUrls: readExposedUrls(row.exposed_urls),

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
+import { unowned } from '../../domain/sandbox.ts';
 import { membersOf } from './lists.ts';
 import { sandboxColumns } from './sandbox-row.ts';
 import { build, pick, statement } from './statement.ts';
 import type { SandboxRow } from './tables.ts';
 
-export const insertSandbox = statement((p: SandboxRow) =>
-  build.insertInto('sandboxes').values(pick(p, sandboxColumns)),
+export const insertSandbox = statement((p: SandboxRow & { pool_fingerprint: string }) =>
+  build.insertInto('sandboxes').values(pick(p, [...sandboxColumns, 'pool_fingerprint'])),
 );
 
 /** Activity that was noted since the caller read the record stays noted. */
@@ -34,6 +35,10 @@ export const findSandboxes = statement((p: { ids: string }) =>
   build.selectFrom('sandboxes').select(sandboxColumns).where('id', 'in', membersOf(p.ids)),
 );
 
+export const findSandboxByInstance = statement((p: { instance: string }) =>
+  build.selectFrom('sandboxes').select(sandboxColumns).where('instance_id', '=', p.instance).orderBy('seq').limit(sql.lit(1)),
+);
+
 /** How many run, counted no further than to the limit. */
 export const countRunning = statement((p: { max: number }) =>
   build
@@ -54,6 +59,90 @@ export const countRunningOf = statement((p: { owner: string; max: number }) =>
     )
     .select((eb) => eb.fn.countAll<number>().as('count')),
 );
+
+/** How many there are, whatever their status, counted no further than to the limit. */
+export const countExisting = statement((p: { max: number }) =>
+  build
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('sandboxes')
+        .select('seq')
+        .where('deleted_at', 'is', null)
+        .where('owner_id', '>', sql.lit(unowned))
+        .limit(p.max)
+        .as('some'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count')),
+);
+
+export const countExistingOf = statement((p: { owner: string; max: number }) =>
+  build
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('sandboxes')
+        .select('seq')
+        .where('deleted_at', 'is', null)
+        .where('owner_id', '=', p.owner)
+        .limit(p.max)
+        .as('some'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count')),
+);
+
+/** Those that wait in a pool, oldest first. */
+export const pooledSandboxes = statement(() =>
+  build
+    .selectFrom('sandboxes')
+    .select([...sandboxColumns, 'pool_fingerprint'])
+    .where('owner_id', '=', sql.lit(unowned))
+    .where('deleted_at', 'is', null)
+    .orderBy('created_at')
+    .orderBy('id'),
+);
+
+/** How many members a pool has, counted no further than to its size. */
+export const countPooled = statement((p: { fingerprint: string; max: number }) =>
+  build
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('sandboxes')
+        .select('id')
+        .where('owner_id', '=', sql.lit(unowned))
+        .where('deleted_at', 'is', null)
+        .where('pool_fingerprint', '=', p.fingerprint)
+        .limit(p.max)
+        .as('some'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count')),
+);
+
+/** The member of a pool that is there to be handed out. */
+export const findReady = statement((p: { id: string; generation: number }) =>
+  build
+    .selectFrom('sandboxes')
+    .select('id')
+    .where('id', '=', p.id)
+    .where('generation', '=', p.generation)
+    .where('owner_id', '=', sql.lit(unowned))
+    .where('status', '=', sql.lit('RUNNING'))
+    .where('deleted_at', 'is', null),
+);
+
+export const idleSandboxes = statement((p: { limit: number }) => idle().limit(p.limit));
+
+export const idleSandboxesOf = statement((p: { owner: string; limit: number }) => idle().where('owner_id', '=', p.owner).limit(p.limit));
+
+/** Those that run, the longest without activity first. */
+function idle() {
+  return build
+    .selectFrom('sandboxes')
+    .select(sandboxColumns)
+    .where('status', '=', sql.lit('RUNNING'))
+    .where('deleted_at', 'is', null)
+    .where('owner_id', '<>', sql.lit(unowned))
+    .orderBy('last_active_at')
+    .orderBy('id');
+}
 
 export const scanSandboxes = statement((p: { after: string; limit: number }) =>
   build

@@ -5,7 +5,9 @@ import { createApiKeyStore } from './api-keys.ts';
 import type { Connection } from './connection.ts';
 import { createConversations } from './conversations.ts';
 import { type DataFolder, prepareDataFolder } from './data-folder.ts';
+import { createEvents } from './events.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
+import { createJournal } from './journal.ts';
 import { createKnowledge, type KnowledgeOptions } from './knowledge.ts';
 import { migrations } from './migrations.ts';
 import { openAndMigrate, openCurrent, schemaVersionOf } from './open-database.ts';
@@ -80,10 +82,12 @@ function lockForMigration(folder: DataFolder): FolderLock {
 }
 
 function storeOf(connection: Connection, lock: FolderLock | null, knowledge: KnowledgeOptions): Store {
+  const journal = createJournal(connection);
   return {
     name: 'sqlite',
-    sandboxes: createSandboxes(connection),
-    conversations: createConversations(connection),
+    sandboxes: createSandboxes(connection, journal),
+    conversations: createConversations(connection, journal),
+    events: createEvents(connection, journal),
     apiKeys: createApiKeyStore(connection),
     specs: createSpecs(connection),
     knowledge: createKnowledge(connection, knowledge),

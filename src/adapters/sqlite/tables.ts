@@ -2,8 +2,10 @@ import type { Generated } from 'kysely';
 
 /** The schema as the statements see it. Times are in milliseconds since the epoch; flags are 0 or 1. */
 export interface Tables {
-  readonly sandboxes: SandboxRow & { seq: Generated<number> };
+  readonly sandboxes: SandboxRow & { seq: Generated<number>; pool_fingerprint: Generated<string> };
   readonly conversations: ConversationRow;
+  readonly events: EventRow;
+  readonly sqlite_sequence: { name: string; seq: number };
   readonly claims: ClaimRow;
   readonly api_keys: ApiKeyRow;
   readonly specs: SpecRow;
@@ -13,11 +15,13 @@ export interface Tables {
 
 export interface SandboxRow {
   id: string;
+  instance_id: string;
   owner_id: string;
   spec_id: string;
   status: string;
   status_detail: string | null;
   status_since: number;
+  turn_at: number | null;
   pause_kind: string | null;
   session_api_key: string;
   generation: number;
@@ -51,7 +55,28 @@ export interface ConversationRow {
   deleted_at: number | null;
   removed_at: number | null;
   unsettled: number;
-  initial_message: string | null;
+  queue: string;
+  turn: string | null;
+  permission: string | null;
+  permission_policy: string;
+  agent_session_id: string | null;
+  microagents: string | null;
+}
+
+/** An event that has no sequence number yet. */
+export interface EventDraftRow {
+  kind: string;
+  at: number;
+  owner_id: string;
+  conversation_id: string | null;
+  sandbox_id: string | null;
+  actor: string;
+  reason: string | null;
+  data: string;
+}
+
+export interface EventRow extends EventDraftRow {
+  sequence: Generated<number>;
 }
 
 export interface ClaimRow {

@@ -57,6 +57,16 @@ export function startTimeLimit(
   };
 }
 
+/** Runs work within a limit, and leaves it, with the reason of the signal, as soon as that fires. */
+export async function withinLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  try {
+    limit.signal.throwIfAborted();
+    return await raceSignal(work(limit.signal), limit.signal);
+  } finally {
+    limit.end();
+  }
+}
+
 function follow(controller: AbortController, signal: AbortSignal): () => void {
   const onAbort = (): void => controller.abort(signal.reason);
   if (signal.aborted) onAbort();

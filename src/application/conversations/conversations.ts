@@ -1,7 +1,9 @@
+import type { PermissionPolicy } from '../../domain/agent.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Conversation, ConversationSortOrder, Message } from '../../domain/conversation.ts';
+import { eventOf, messageBody, statusEvents } from '../../domain/conversation-events.ts';
+import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { SandboxStatus } from '../../domain/sandbox.ts';
 import type { Claim } from '../../ports/claim.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
@@ -13,6 +15,12 @@ import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from '../sandboxes/specs.ts';
 import { within } from '../within.ts';
 import type { ConversationDriver } from './driver.ts';
+import { newConversation } from './new-conversation.ts';
+import { answering, noSuchConversation, sending } from './talk.ts';
+import { turnEnded } from './turns/end-of-turn.ts';
+import { viewsOf, type ConversationView } from './views.ts';
+
+export type { ConversationView } from './views.ts';
 
 export interface ConversationsParts {
   readonly store: ConversationStore;
@@ -35,13 +43,14 @@ export interface StartConversationRequest {
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly initialMessage: Message | null;
+  /** Null is the spec's. */
+  readonly permissionPolicy: PermissionPolicy | null;
   readonly claim?: Claim;
 }
 
-/** A conversation, and the status of its sandbox; MISSING when the sandbox was deleted. */
-export interface ConversationView {
-  readonly conversation: Conversation;
-  readonly sandboxStatus: SandboxStatus;
+/** A message that was taken in, under the name that the events of its turn have. */
+export interface SentMessage extends ConversationView {
+  readonly messageId: string;
 }
 
 /** The use cases of conversations. Every one takes the owner; another owner's conversation does not exist for it. */
@@ -61,7 +70,9 @@ export class Conversations {
     const { store, driver, sandboxes } = this.#parts;
     const { claim, ...asked } = request;
     const conversation = await this.#newConversation(ownerId, asked);
-    const outcome = await store.insert(conversation, claim);
+    const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
+    const said = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
+    const outcome = await store.insert(conversation, claim, [...statusEvents(null, conversation, origin), ...said]);
     if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
     if (outcome.kind === 'repeated') return await this.get(ownerId, outcome.id);
     if (conversation.startsSandbox) {
@@ -79,12 +90,8 @@ export class Conversations {
 
   /** Failures: `conversation_not_found`, `store_unavailable`. */
   async get(ownerId: string, id: string): Promise<ConversationView> {
-    const conversation = await this.#parts.store.find(id);
-    if (conversation === null || conversation.ownerId !== ownerId || conversation.deletedAt !== null) {
-      throw new Failure('conversation_not_found', { id });
-    }
-    const [view] = await this.#views([conversation]);
-    if (view === undefined) throw new Failure('conversation_not_found', { id });
+    const [view] = await viewsOf(this.#parts.sandboxStore, [await this.#owned(ownerId, id)]);
+    if (view === undefined) throw noSuchConversation(id);
     return view;
   }
 
@@ -96,7 +103,52 @@ export class Conversations {
     page: PageRequest,
   ): Promise<Page<ConversationView>> {
     const { items, next } = await this.#parts.store.search(ownerId, filter, order, page);
-    return { items: await this.#views(items), next };
+    return { items: await viewsOf(this.#parts.sandboxStore, items), next };
+  }
+
+  /**
+   * Takes a message in for the agent, and answers when that is durable: the agent gets it when it has ended what it does, and
+   * its sandbox is woken for it where it rests. Before the conversation is READY messages wait. An agent gets a message
+   * at most once; one that it did not get because it could not be started is told of in the log. Failures:
+   * `conversation_not_found`, `conversation_not_ready` (there is no agent, the start or the sandbox has failed, too much
+   * waits), `idempotency_conflict`, `store_unavailable`.
+   */
+  async send(ownerId: string, id: string, message: Message, claim?: Claim): Promise<SentMessage> {
+    const { driver, random, sandboxStore, specs } = this.#parts;
+    const conversation = await this.#owned(ownerId, id);
+    const sandbox = await sandboxStore.find(conversation.sandboxId);
+    // A request that is made again has the same name for its message.
+    const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([id, claim.key])}`;
+    const queued = { messageId, message };
+    const change = sending(ownerId, id, queued, sandbox, specs.find(conversation.sandboxSpecId) ?? null);
+    const outcome = await driver.records.write(id, change, claim);
+    if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+    if (outcome.kind === 'repeated') return { ...(await this.get(ownerId, id)), messageId };
+    driver.nudge(id);
+    return { ...(await this.get(ownerId, id)), messageId };
+  }
+
+  /**
+   * Asks the agent to leave off its turn, and answers at once; the turn ends in a while, by itself or with the agent.
+   * Messages that wait stay, and the next is handed over then. Idempotent; without a turn nothing happens. Failures:
+   * `conversation_not_found`, `store_unavailable`.
+   */
+  async cancel(ownerId: string, id: string): Promise<ConversationView> {
+    const { turn } = await this.#owned(ownerId, id);
+    if (turn !== null) this.#parts.driver.cancel(id);
+    return await this.get(ownerId, id);
+  }
+
+  /**
+   * Answers what the agent asks leave for. Failures: `conversation_not_found`, `permission_not_found` (it does not wait
+   * for this one, or no longer), `invalid_request` (no such option), `store_unavailable`.
+   */
+  async answerPermission(ownerId: string, id: string, permissionId: string, optionId: string): Promise<ConversationView> {
+    const { driver } = this.#parts;
+    const written = await driver.records.change(id, answering(ownerId, id, permissionId, optionId));
+    if (written === null) throw noSuchConversation(id);
+    driver.answered(id, permissionId, optionId);
+    return await this.get(ownerId, id);
   }
 
   /**
@@ -105,60 +157,42 @@ export class Conversations {
    */
   async delete(ownerId: string, id: string): Promise<void> {
     const { store, clock, driver, answerWithinMs } = this.#parts;
-    for (;;) {
-      const conversation = await store.find(id);
-      if (conversation === null || conversation.ownerId !== ownerId) throw new Failure('conversation_not_found', { id });
-      if (conversation.deletedAt !== null) break;
-      const now = clock.now();
-      const deleted = { ...conversation, deletedAt: now, updatedAt: now, generation: conversation.generation + 1 };
-      const outcome = await store.replace(deleted);
-      if (outcome.kind === 'replaced') break;
-    }
-    await within(clock, answerWithinMs, driver.settle(id));
+    const conversation = await store.find(id);
+    if (conversation === null || conversation.ownerId !== ownerId) throw noSuchConversation(id);
+    await driver.records.change(id, ({ deletedAt, turn, permission }) =>
+      deletedAt !== null ? null : {
+        to: { deletedAt: clock.now(), turn: null, permission: null, queue: [] },
+        actor: 'user',
+        reason: null,
+        events: [...(turn === null ? [] : turnEnded({ turn, permission }, 'interrupted')), { kind: 'conversation_deleted', data: {} }],
+      },
+    );
+    await within(clock, answerWithinMs, driver.redirect(id));
+  }
+
+  async #owned(ownerId: string, id: string): Promise<Conversation> {
+    const conversation = await this.#parts.store.find(id);
+    if (conversation === null || conversation.ownerId !== ownerId || conversation.deletedAt !== null) throw noSuchConversation(id);
+    return conversation;
   }
 
   async #newConversation(ownerId: string, asked: Omit<StartConversationRequest, 'claim'>): Promise<Conversation> {
     const { sandboxes, specs, repositories, clock, random } = this.#parts;
-    const { sandboxId, sandboxSpecId, selectedRepository } = asked;
-    const named = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
-    const spec = named?.spec ?? specs.find(sandboxSpecId);
+    const { sandboxId, sandboxSpecId, selectedRepository, initialMessage: message } = asked;
+    const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
+    const spec = taken?.spec ?? specs.find(sandboxSpecId);
     if (spec === undefined) throw unknownSpec(sandboxSpecId);
     const repository = selectedRepository === null ? null : await repositories.find(selectedRepository);
-    const now = clock.now();
-    return {
+    return newConversation({
+      ...asked,
       id: random.id('conv'),
       ownerId,
-      title: asked.title,
-      sandboxId: named?.id ?? sandboxes.newId(),
-      sandboxSpecId: spec.id,
-      startsSandbox: named === null,
-      selectedRepository,
-      selectedBranch: asked.selectedBranch,
+      taken,
+      sandboxId: taken?.id ?? sandboxes.newId(),
+      spec,
       gitProvider: repository?.provider ?? null,
-      initialMessage: asked.initialMessage,
-      startStatus: 'WORKING',
-      executionStatus: null,
-      statusDetail: null,
-      generation: 1,
-      createdAt: now,
-      updatedAt: now,
-      deletedAt: null,
-      removedAt: null,
-    };
+      initialMessage: message === null ? null : { messageId: random.id('msg'), message },
+      now: clock.now(),
+    });
   }
-
-  async #views(conversations: readonly Conversation[]): Promise<ConversationView[]> {
-    const ids = [...new Set(conversations.map(({ sandboxId }) => sandboxId))];
-    const sandboxes = ids.length === 0 ? [] : await this.#parts.sandboxStore.findMany(ids);
-    const statuses = new Map(sandboxes.map((sandbox) => [sandbox.id, sandbox.deletedAt === null ? sandbox.status : 'MISSING'] as const));
-    return conversations.map((conversation) => ({
-      conversation,
-      sandboxStatus: statuses.get(conversation.sandboxId) ?? beforeSandbox(conversation),
-    }));
-  }
-}
-
-/** A sandbox that is not written down is about to be, or was purged. */
-function beforeSandbox({ startStatus, startsSandbox }: Conversation): SandboxStatus {
-  return startStatus === 'WORKING' && startsSandbox ? 'STARTING' : 'MISSING';
 }

@@ -1,35 +1,71 @@
-import { isFailure } from '../../domain/failure.ts';
-import type { Conversation, ConversationStartStatus } from '../../domain/conversation.ts';
-import { advanceStart, decideStart } from '../../domain/conversation-start.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Conversation } from '../../domain/conversation.ts';
+import { startSteps } from '../../domain/conversation-start.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
+import type { EventStore } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
-import { KeyedRuns } from '../keyed-runs.ts';
+import type { Random } from '../../ports/random.ts';
+import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Agents } from '../agents/agents.ts';
+import { KeyedRuns, type Run } from '../keyed-runs.ts';
+import type { Microagents } from '../microagents.ts';
+import type { Repositories } from '../repositories.ts';
 import type { SandboxDriver } from '../sandboxes/driver.ts';
 import { ownedOrNull, type Sandboxes } from '../sandboxes/sandboxes.ts';
+import { ConversationRecords } from './records.ts';
+import { SandboxAccess } from './sandbox-access.ts';
+import { ConversationStart } from './start/start.ts';
+import { defaultTiming, type ConversationTiming } from './timing.ts';
+import { Turns } from './turns/turns.ts';
+import { ConversationWork } from './work.ts';
 
 export interface ConversationDriverParts {
   readonly store: ConversationStore;
+  readonly events: EventStore;
+  readonly sandboxStore: SandboxStore;
   readonly sandboxes: Sandboxes;
   readonly sandboxDriver: SandboxDriver;
+  readonly runtime: SandboxRuntime;
+  readonly repositories: Repositories;
+  readonly microagents: Microagents;
+  readonly checkouts: RepositoryCheckouts;
+  readonly agents: Agents;
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
+  readonly timing?: Partial<ConversationTiming>;
 }
 
 /**
- * Takes a conversation through the steps of its start, or of its end. Each step is written down before it is taken and
- * decided anew from what is written, so that a start goes on wherever an earlier process left it.
+ * Takes a conversation through its start, its turns and its end. Each step is written down before it is taken and decided
+ * anew from what is written, so that a conversation goes on wherever an earlier process left it. A turn is run within the
+ * drive of its conversation: one that is found written down at the beginning of a step runs nowhere.
  */
 export class ConversationDriver {
+  readonly records: ConversationRecords;
   readonly #parts: ConversationDriverParts;
+  readonly #start: ConversationStart;
+  readonly #turns: Turns;
+  readonly #work: ConversationWork;
   readonly #runs: KeyedRuns<Conversation | null>;
-  readonly #closing = Promise.withResolvers<null>();
+  readonly #unsubscribe: () => void;
   #closed = false;
 
   constructor(parts: ConversationDriverParts) {
+    const timing = { ...defaultTiming, ...parts.timing };
+    const records = new ConversationRecords(parts.store, parts.clock, parts.logger);
+    const access = new SandboxAccess(parts);
     this.#parts = parts;
-    this.#runs = new KeyedRuns((id) => this.#drive(id));
+    this.records = records;
+    this.#start = new ConversationStart({ ...parts, records, access, timing });
+    this.#turns = new Turns({ ...parts, records, access, timing });
+    this.#work = new ConversationWork({ ...parts, records, access, turns: this.#turns });
+    this.#runs = new KeyedRuns((id, run) => this.#drive(id, run));
+    this.#unsubscribe = parts.events.subscribe(({ sandboxIds }) => {
+      for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.nudge(id);
+    });
   }
 
   /** Drives the conversation until it rests or has to wait for its sandbox's runtime. */
@@ -37,80 +73,63 @@ export class ConversationDriver {
     return this.#runs.run(id);
   }
 
+  /** The same, leaving off what is no longer wanted. */
+  redirect(id: string): Promise<Conversation | null> {
+    this.#runs.interrupt(id);
+    return this.settle(id);
+  }
+
   /** Drives the conversation without anyone waiting for it. */
   nudge(id: string): void {
+    if (this.#closed) return;
     this.settle(id).catch((error: unknown) => {
       this.#parts.logger.error({ conversation: id, error }, 'conversation not settled');
     });
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#closing.resolve(null);
-    await this.#runs.drain();
+  /** Asks the turn to leave off. One that nobody runs ends as interrupted. */
+  cancel(id: string): void {
+    this.#turns.cancel(id);
+    this.nudge(id);
   }
 
-  async #drive(id: string): Promise<Conversation | null> {
+  /** Hands on what the owner chose, and what is written down already. */
+  answered(id: string, permissionId: string, optionId: string): void {
+    this.#turns.answered(id, permissionId, optionId);
+  }
+
+  /** Ends what is under way, agents included; starts go on in the next process, and turns are written down as interrupted. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#unsubscribe();
+    await this.#runs.drain();
+    await this.#parts.agents.close();
+  }
+
+  async #drive(id: string, run: Run): Promise<Conversation | null> {
     for (;;) {
+      run.rearm();
       const conversation = await this.#parts.store.find(id);
       if (conversation === null || conversation.removedAt !== null || this.#closed) return conversation;
-      const goesOn = conversation.deletedAt === null ? await this.#start(conversation) : await this.#end(conversation);
+      const goesOn = await this.#step(conversation, run.interrupted);
       if (!goesOn) return await this.#parts.store.find(id);
     }
   }
 
-  /** Takes the next step of the start; false when there is none now. */
-  async #start(conversation: Conversation): Promise<boolean> {
-    const { sandboxes, sandboxDriver } = this.#parts;
-    const { ownerId, sandboxId, sandboxSpecId } = conversation;
-    const sandbox = await ownedOrNull(sandboxes, ownerId, sandboxId);
-    const step = decideStart(conversation, sandbox);
-    switch (step.kind) {
-      case 'none':
-        return false;
-      case 'record':
-        await this.#record(conversation, step.status, step.detail);
-        return true;
-      case 'start-sandbox':
-        return await this.#orError(conversation, () => sandboxes.startAs(sandboxId, ownerId, sandboxSpecId));
-      case 'resume-sandbox':
-        return await this.#orError(conversation, () => sandboxes.resume(ownerId, sandboxId));
-      case 'await-sandbox': {
-        const settled = await Promise.race([sandboxDriver.settle(sandboxId), this.#closing.promise]);
-        return settled !== null && settled.sandbox?.status !== sandbox?.status;
-      }
-    }
+  async #step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
+    if (conversation.deletedAt !== null) return await this.#end(conversation);
+    if (startSteps[conversation.startStatus].length > 0) return await this.#start.step(conversation, signal);
+    return conversation.startStatus === 'READY' && (await this.#work.step(conversation, signal));
   }
 
-  /** Takes the step; where it is refused, that is the end of the start. */
-  async #orError(conversation: Conversation, step: () => Promise<Sandbox>): Promise<boolean> {
-    try {
-      await step();
-    } catch (error) {
-      if (!isFailure(error) || error.code === 'store_unavailable') throw error;
-      await this.#record(conversation, 'ERROR', error.message);
-    }
-    return true;
-  }
-
-  async #record(conversation: Conversation, status: ConversationStartStatus, detail: string | null): Promise<void> {
-    const { store, clock, logger } = this.#parts;
-    const next = advanceStart(conversation, status, detail, clock.now());
-    if (next === null) return;
-    const { kind } = await store.replace(next);
-    if (kind === 'stale') return;
-    logger.info({ conversation: next.id, from: conversation.startStatus, to: status, detail }, 'conversation moved');
-  }
-
-  /** Ends a deleted conversation: its sandbox goes too if no other conversation uses it. */
-  async #end(conversation: Conversation): Promise<boolean> {
-    const { store, sandboxes, clock } = this.#parts;
-    const { ownerId, sandboxId } = conversation;
-    if ((await store.countUsing(sandboxId)) === 0 && (await ownedOrNull(sandboxes, ownerId, sandboxId)) !== null) {
+  /** Ends a deleted conversation: its agent, and its sandbox too if no other conversation uses it. */
+  async #end({ id, ownerId, sandboxId }: Conversation): Promise<boolean> {
+    const { store, sandboxes, agents, clock } = this.#parts;
+    await agents.end(id);
+    if ((await store.findUsing(sandboxId)).length === 0 && (await ownedOrNull(sandboxes, ownerId, sandboxId)) !== null) {
       await sandboxes.delete(ownerId, sandboxId);
     }
-    const now = clock.now();
-    await store.replace({ ...conversation, removedAt: now, generation: conversation.generation + 1, updatedAt: now });
+    await this.records.change(id, ({ removedAt }) => (removedAt === null ? { to: { removedAt: clock.now() }, actor: 'skep', reason: null } : null));
     return true;
   }
 }

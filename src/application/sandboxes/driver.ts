@@ -1,22 +1,14 @@
-import { Failure, isFailure, type AnyFailure } from '../../domain/failure.ts';
-import { decide, decideBlind, readyDeadline, type Step } from '../../domain/reconciliation.ts';
+import { isFailure, type AnyFailure } from '../../domain/failure.ts';
+import { decide, decideBlind, decideUnseen, type Step } from '../../domain/reconciliation.ts';
+import { nextDue } from '../../domain/rest.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxFact } from '../../domain/sandbox-fact.ts';
-import { deepen, markDeleted, markRemoved, move, type Change, type SandboxEvent } from '../../domain/sandbox-lifecycle.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { KeyedRuns, type Run } from '../keyed-runs.ts';
+import { Alarms } from './alarms.ts';
+import { endTurn, type DrivenStep, type SandboxDriverParts, type StepContext } from './step-context.ts';
+import { acts, needsTurn, takeStep } from './steps.ts';
 
-export interface SandboxDriverParts {
-  readonly store: SandboxStore;
-  readonly runtime: SandboxRuntime;
-  readonly probe: ReadinessProbe;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+export type { SandboxDriverParts } from './step-context.ts';
 
 /** Where a sandbox came to rest, and what kept it from where it was to go. */
 export interface Settled {
@@ -33,10 +25,13 @@ export interface Settled {
 export class SandboxDriver {
   readonly #parts: SandboxDriverParts;
   readonly #runs: KeyedRuns<Settled>;
+  readonly #alarms: Alarms;
+  readonly #listeners = new Set<{ readonly call: (settled: Settled) => void }>();
   readonly #closing = new AbortController();
 
   constructor(parts: SandboxDriverParts) {
     this.#parts = parts;
+    this.#alarms = new Alarms(parts.clock, (id) => this.nudge(id));
     this.#runs = new KeyedRuns((id, run, earlier) => this.#drive(id, run, earlier?.failure ?? null));
   }
 
@@ -54,164 +49,97 @@ export class SandboxDriver {
   /** Something may have happened to the sandbox: drives it without anyone waiting. */
   nudge(id: string): void {
     this.#runs.wake(id);
-    void this.#settleAlone(id);
+    void this.#logged({ sandbox: id }, () => this.settle(id));
+  }
+
+  /** The runtime tells that something may have happened to what it knows by this id. */
+  nudgeInstance(instanceId: string): void {
+    void this.#logged({ instance: instanceId }, async () => {
+      const sandbox = await this.#parts.store.findByInstance(instanceId);
+      if (sandbox !== null) this.nudge(sandbox.id);
+    });
+  }
+
+  /** Drives the sandbox when something becomes due for it by itself. */
+  watch(sandbox: Sandbox): void {
+    this.#alarms.set(sandbox.id, nextDue(sandbox));
+  }
+
+  /** Calls the listener with where each sandbox that was driven came to rest. Answers with the function that ends it. */
+  onSettled(call: (settled: Settled) => void): () => void {
+    const listener = { call };
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Ends every wait; what was under way is found again by the next process. */
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#alarms.close();
     await this.#runs.drain();
   }
 
-  async #settleAlone(id: string): Promise<void> {
+  async #logged(fields: Readonly<Record<string, string>>, work: () => Promise<Settled | void>): Promise<void> {
+    const { logger } = this.#parts;
     try {
-      const { failure } = await this.settle(id);
-      if (failure !== null) this.#parts.logger.warn({ sandbox: id, code: failure.code, reason: failure.message }, 'sandbox not settled');
+      const failure = (await work())?.failure ?? null;
+      if (failure !== null) logger.warn({ ...fields, code: failure.code, reason: failure.message }, 'sandbox not settled');
     } catch (error) {
-      this.#parts.logger.error({ sandbox: id, error }, 'sandbox not settled');
+      logger.error({ ...fields, error }, 'sandbox not settled');
     }
   }
 
   async #drive(id: string, run: Run, earlier: AnyFailure | null): Promise<Settled> {
+    const context: StepContext = { parts: this.#parts, run, closing: this.#closing.signal, turn: null };
+    try {
+      const settled = await this.#untilRest(id, context, earlier);
+      this.#alarms.set(id, settled.sandbox === null ? null : nextDue(settled.sandbox));
+      for (const { call } of this.#listeners) call(settled);
+      return settled;
+    } finally {
+      endTurn(context);
+    }
+  }
+
+  async #untilRest(id: string, context: StepContext, earlier: AnyFailure | null): Promise<Settled> {
+    const { store } = this.#parts;
     let known: SandboxFact | null = null;
-    let failure = earlier;
     const attempted = new Set<Step['kind']>();
     for (;;) {
-      run.rearm();
-      const sandbox = await this.#parts.store.find(id);
-      if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure };
-      const step = await this.#next(sandbox, known);
+      // Whoever woke the run knows of something that came after what is known here.
+      if (context.run.woken.aborted) known = null;
+      context.run.rearm();
+      const sandbox = await store.find(id);
+      if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure: earlier };
+      const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
-      if (step.kind === 'none' || attempted.has(step.kind)) return { sandbox, failure };
+      if (step.kind === 'none' || attempted.has(step.kind)) return { sandbox, failure: earlier };
       if (acts.has(step.kind)) attempted.add(step.kind);
+      if (!needsTurn.has(step.kind)) endTurn(context);
       try {
-        known = await this.#take(step, sandbox, run);
+        known = await takeStep(context, step, sandbox);
       } catch (error) {
-        if (run.interrupted.aborted) {
+        if (context.run.interrupted.aborted) {
           known = null;
           continue;
         }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
-        failure = error;
-        await this.#takeBack(step, sandbox, error);
-        return { sandbox: await this.#parts.store.find(id), failure };
+        return { sandbox: await store.find(id), failure: error };
       }
     }
   }
 
-  async #next(sandbox: Sandbox, known: SandboxFact | null): Promise<DrivenStep | AnyFailure> {
+  async #next(sandbox: Sandbox, known: SandboxFact | null, attempted: ReadonlySet<Step['kind']>): Promise<DrivenStep | AnyFailure> {
     const { runtime, clock } = this.#parts;
+    const unseen = known === null ? decideUnseen(sandbox) : null;
+    if (unseen !== null && !attempted.has(unseen.kind)) return { ...unseen, fact: null };
     try {
-      const fact = known ?? (await runtime.inspect(sandbox.id));
-      return { ...decide(sandbox, fact, clock.now()), fact };
+      const fact = known ?? (await runtime.inspect(sandbox.instanceId));
+      return { ...decide(sandbox, fact, clock.now(), attempted.has('resume')), fact };
     } catch (error) {
       if (!isFailure(error)) throw error;
       const blind = decideBlind(sandbox, clock.now());
       return blind.kind === 'none' ? error : { ...blind, fact: null };
     }
   }
-
-  /** Takes the step; answers with the fact where the step found it out. */
-  async #take(step: DrivenStep, sandbox: Sandbox, run: Run): Promise<SandboxFact | null> {
-    const { runtime, clock, store } = this.#parts;
-    const launch = { id: sandbox.id, spec: sandbox.spec, sessionApiKey: sandbox.sessionApiKey };
-    switch (step.kind) {
-      case 'none':
-        return step.fact;
-      case 'record':
-        await this.#record(sandbox, step.event, { now: clock.now(), detail: step.detail, ...(step.pauseKind && { pauseKind: step.pauseKind }) });
-        return step.fact;
-      case 'deepen':
-        await store.replace(deepen(sandbox, step.detail, clock.now()));
-        this.#parts.logger.info({ sandbox: sandbox.id, pause_kind: 'stop', detail: step.detail }, 'sandbox rests deeper');
-        return step.fact;
-      case 'delete':
-        await store.replace(markDeleted(sandbox, clock.now()));
-        this.#parts.logger.info({ sandbox: sandbox.id, detail: step.detail }, 'sandbox deleted by its rest rules');
-        return step.fact;
-      case 'forget':
-        await store.replace(markRemoved(sandbox, clock.now()));
-        return step.fact;
-      case 'launch': {
-        const progress = (detail: string) => this.#parts.logger.debug({ sandbox: sandbox.id, detail }, 'sandbox starting');
-        const fact = await runtime.start(launch, progress, AbortSignal.any([run.interrupted, this.#closing.signal]));
-        if (fact.detail !== null && (fact.state === 'absent' || fact.state === 'created')) {
-          await this.#record(sandbox, 'failed', { now: clock.now(), detail: fact.detail });
-        }
-        return fact;
-      }
-      case 'await-ready':
-        return await this.#awaitReady(sandbox, step.fact, run);
-      case 'freeze':
-      case 'stop': {
-        const fact = await runtime[step.kind](sandbox.id);
-        if (fact.state === 'running' && sandbox.status === 'PAUSING') throw this.#refusal(fact);
-        return fact;
-      }
-      case 'resume': {
-        const fact = await runtime.resume(launch, AbortSignal.any([run.interrupted, this.#closing.signal]));
-        if (fact.state === 'stopped' && sandbox.status === 'RESUMING') {
-          await this.#record(sandbox, 'failed', { now: clock.now(), detail: fact.detail ?? 'it ended while it resumed' });
-        }
-        return fact;
-      }
-      case 'remove':
-        await runtime.remove(sandbox.id);
-        return null;
-    }
-  }
-
-  async #awaitReady(sandbox: Sandbox, fact: SandboxFact | null, run: Run): Promise<null> {
-    const { probe, clock } = this.#parts;
-    const late = new AbortController();
-    const cancel = clock.after(Math.max(0, readyDeadline(sandbox) - clock.now()), () => late.abort());
-    const signal = AbortSignal.any([run.woken, this.#closing.signal, late.signal]);
-    const exposedUrls = fact?.exposedUrls ?? [];
-    try {
-      await probe.untilReady(sandbox.spec.ready, exposedUrls, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      return null;
-    } finally {
-      cancel();
-    }
-    await this.#record(sandbox, 'ready', { now: clock.now(), detail: readyDetail(sandbox), exposedUrls });
-    return null;
-  }
-
-  /** After the runtime failed: a move that it refused is taken back. */
-  async #takeBack(step: Step, sandbox: Sandbox, failure: AnyFailure): Promise<void> {
-    const pausing = sandbox.status === 'PAUSING' && (step.kind === 'freeze' || step.kind === 'stop');
-    const resuming = sandbox.status === 'RESUMING' && step.kind === 'resume';
-    if (!pausing && !resuming) return;
-    await this.#record(sandbox, 'refused', { now: this.#parts.clock.now(), detail: failure.message });
-  }
-
-  async #record(sandbox: Sandbox, event: SandboxEvent, change: Change): Promise<void> {
-    const next = move(sandbox, event, change);
-    if (next === null) return;
-    const { kind } = await this.#parts.store.replace(next);
-    if (kind === 'stale') return;
-    this.#parts.logger.info(
-      { sandbox: next.id, from: sandbox.status, to: next.status, event, detail: next.statusDetail },
-      'sandbox moved',
-    );
-  }
-
-  #refusal(fact: SandboxFact): AnyFailure {
-    const reason = fact.detail ?? 'it left the sandbox running';
-    return new Failure('runtime_unavailable', { runtime: this.#parts.runtime.name, reason, retryAfterSeconds: 5 });
-  }
-}
-
-type DrivenStep = Step & { readonly fact: SandboxFact | null };
-
-/** Steps that act on the runtime are taken once a drive; what is still due afterwards waits for the next sweep. */
-const acts: ReadonlySet<Step['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
-
-function readyDetail({ status, pauseKind }: Sandbox): string | null {
-  if (status !== 'RESUMING') return null;
-  return pauseKind === 'freeze'
-    ? 'resumed: its processes went on where they were'
-    : 'resumed: its processes were started again over the files that were kept';
 }

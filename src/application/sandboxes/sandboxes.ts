@@ -1,24 +1,33 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { SandboxLimits } from '../../domain/limits.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import { newSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
+import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { markDeleted, move } from '../../domain/sandbox-lifecycle.ts';
 import type { Claim } from '../../ports/claim.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import { limitFailure, unknownSpec } from '../refusals.ts';
-import type { SandboxDriver } from './driver.ts';
-import type { SandboxSpecs } from './specs.ts';
 import { within } from '../within.ts';
+import { resumeOnce, startOnce } from './admissions.ts';
+import type { SandboxDriver } from './driver.ts';
+import type { Pool } from './pool.ts';
+import { Room, type WhenFull } from './room.ts';
+import type { SandboxSpecs } from './specs.ts';
+import { writeMove } from './writes.ts';
 
 export interface SandboxesParts {
   readonly store: SandboxStore;
   readonly specs: SandboxSpecs;
   readonly driver: SandboxDriver;
+  readonly pool: Pool;
   readonly limits: SandboxLimits;
+  /** Default: `refuse`. */
+  readonly whenFull?: WhenFull;
   readonly clock: Clock;
   readonly random: Random;
+  readonly logger: Logger;
   /** How long a pause, a resumption or a deletion is waited for before the status on the way is the answer. */
   readonly answerWithinMs: number;
 }
@@ -32,17 +41,19 @@ export interface StartSandboxRequest {
 /** The use cases of sandboxes. Every one takes the owner; another owner's sandbox does not exist for it. */
 export class Sandboxes {
   readonly #parts: SandboxesParts;
+  readonly #room: Room;
 
   constructor(parts: SandboxesParts) {
     this.#parts = parts;
+    this.#room = new Room({ ...parts, whenFull: parts.whenFull ?? 'refuse' });
   }
 
   /**
-   * Starts a sandbox and answers while it is STARTING. Failures: `invalid_request` (unknown spec),
+   * Starts a sandbox and answers while it is STARTING, or with one from the pool of its spec, RUNNING. Failures: `invalid_request` (unknown spec),
    * `sandbox_limit_reached`, `idempotency_conflict`, `store_unavailable`.
    */
   async start(ownerId: string, { specId, claim }: StartSandboxRequest): Promise<Sandbox> {
-    return await this.startAs(this.newId(), ownerId, specId, claim);
+    return await this.#start(this.newId(), ownerId, specId, claim);
   }
 
   /** An id for a sandbox that is started later. */
@@ -50,21 +61,27 @@ export class Sandboxes {
     return this.#parts.random.id('sb');
   }
 
-  /** Starts a sandbox under an id that was chosen before. Idempotent by id. */
+  /**
+   * Starts a sandbox under an id that was chosen before. Idempotent by id. Failures besides those of `start`:
+   * `sandbox_not_found` (it was started before, and deleted since).
+   */
   async startAs(id: string, ownerId: string, specId: string | null, claim?: Claim): Promise<Sandbox> {
-    const { store, specs, limits, clock, random, driver } = this.#parts;
+    if ((await this.#parts.store.find(id)) === null) await this.#start(id, ownerId, specId, claim);
+    return await this.get(ownerId, id);
+  }
+
+  async #start(id: string, ownerId: string, specId: string | null, claim?: Claim): Promise<Sandbox> {
+    const { specs, clock } = this.#parts;
     const spec = specs.find(specId);
     if (spec === undefined) throw unknownSpec(specId);
-    const sandbox = newSandbox({ id, ownerId, spec, sessionApiKey: random.secret(), now: clock.now() });
-    const outcome = await store.insert(sandbox, limits, claim);
-    switch (outcome.kind) {
-      case 'inserted':
-        driver.nudge(id);
-        return sandbox;
+    const started = await this.#room.admit({ id, ownerId }, () => startOnce(this.#parts, { id, ownerId, spec, now: clock.now() }, claim));
+    switch (started.kind) {
+      case 'started':
+        return started.sandbox;
       case 'limit':
-        throw limitFailure(outcome.reached);
+        throw limitFailure(started.reached);
       case 'repeated':
-        return await this.get(ownerId, outcome.id);
+        return await this.get(ownerId, started.id);
       case 'conflict':
         throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
     }
@@ -97,8 +114,7 @@ export class Sandboxes {
       if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
       const next = move(sandbox, 'pause', { now: this.#parts.clock.now(), detail: 'paused by its owner', pauseKind });
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
-      const outcome = await this.#parts.store.replace(next);
-      if (outcome.kind === 'replaced') return await this.#settled(ownerId, id, 'PAUSED');
+      if (await writeMove(this.#parts, sandbox, next, 'user')) return await this.#settled(ownerId, id, 'PAUSED');
     }
   }
 
@@ -108,7 +124,7 @@ export class Sandboxes {
    * `runtime_timeout`.
    */
   async resume(ownerId: string, id: string): Promise<Sandbox> {
-    const { store, limits, clock } = this.#parts;
+    const { store, clock } = this.#parts;
     for (;;) {
       const sandbox = await this.get(ownerId, id);
       const { status } = sandbox;
@@ -118,11 +134,11 @@ export class Sandboxes {
       }
       if (status === 'RESUMING') return await this.#settled(ownerId, id, 'RUNNING');
       if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
-      const next = move(sandbox, 'resume', { now: clock.now(), detail: null });
-      if (next === null) throw new Failure('sandbox_not_paused', { id, status });
-      const outcome = await store.admit(next, limits);
+      if (status !== 'PAUSED') throw new Failure('sandbox_not_paused', { id, status });
+      const outcome = await this.#room.admit(sandbox, () => resumeOnce(this.#parts, sandbox));
       if (outcome.kind === 'limit') throw limitFailure(outcome.reached);
-      if (outcome.kind === 'replaced') return await this.#settled(ownerId, id, 'RUNNING');
+      if (outcome.kind === 'stale') continue;
+      return await this.#settled(ownerId, id, 'RUNNING');
     }
   }
 
@@ -136,8 +152,7 @@ export class Sandboxes {
       const sandbox = await store.find(id);
       if (sandbox === null || sandbox.ownerId !== ownerId) throw new Failure('sandbox_not_found', { id });
       if (sandbox.deletedAt !== null) break;
-      const outcome = await store.replace(markDeleted(sandbox, clock.now()));
-      if (outcome.kind === 'replaced') break;
+      if (await writeMove(this.#parts, sandbox, markDeleted(sandbox, 'deleted by its owner', clock.now()), 'user')) break;
     }
     await within(clock, answerWithinMs, driver.redirect(id));
   }

@@ -1,3 +1,4 @@
+import { poolFingerprint, type PooledSpec } from '../../domain/pool.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -14,16 +15,29 @@ export class SandboxSpecs {
   readonly #specs: readonly SandboxSpec[];
   readonly #store: SpecStore;
   readonly #clock: Clock;
+  readonly #pooled: ReadonlyMap<string, PooledSpec>;
 
   constructor(specs: readonly SandboxSpec[], store: SpecStore, clock: Clock) {
     this.#specs = specs;
     this.#store = store;
     this.#clock = clock;
+    const pooled = specs.filter(({ pool }) => pool.size > 0);
+    this.#pooled = new Map(pooled.map((spec) => [spec.id, { spec, fingerprint: poolFingerprint(spec) }]));
   }
 
   /** The spec with the id, the default one for null; undefined when there is none. */
   find(id: string | null): SandboxSpec | undefined {
     return id === null ? this.#specs[0] : this.#specs.find((spec) => spec.id === id);
+  }
+
+  /** The spec with the id where sandboxes of it are kept in a pool. */
+  pooled(id: string): PooledSpec | undefined {
+    return this.#pooled.get(id);
+  }
+
+  /** Those of which sandboxes are kept in a pool. */
+  allPooled(): readonly PooledSpec[] {
+    return [...this.#pooled.values()];
   }
 
   /** The specs in the deployment's order, from the one after `afterId` on. */

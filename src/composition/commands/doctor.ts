@@ -1,7 +1,13 @@
-import { createSkep } from '../create-skep.ts';
-import { loadConfig, type SkepConfig } from '../config/load.ts';
-import { settings } from '../config/settings.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Store } from '../../ports/store.ts';
+import type { SkepConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
 import { toDeployment } from '../deployment.ts';
+import { configText } from '../doctor/config-text.ts';
+import { note, notOk, printed, type Line } from '../doctor/line.ts';
+import { addressLine, gitLines, secretLines, storeLine } from '../doctor/other-lines.ts';
+import { runtimeLines } from '../doctor/runtime-lines.ts';
 import { explain } from '../explain.ts';
 import { packageVersion } from '../package-info.ts';
 
@@ -17,84 +23,40 @@ export async function doctor(env: Environment): Promise<number> {
     process.stdout.write(`${explain(error)}\n`);
     return 1;
   }
-  process.stdout.write(`Configuration\n${configLines(config, env)}\n`);
-  const lines = await checkLines(config);
-  process.stdout.write(`Checks\n${lines.map(({ ok, text }) => `  ${ok ? 'ok     ' : 'NOT OK '} ${text}\n`).join('')}`);
-  return lines.every(({ ok }) => ok) ? 0 : 1;
+  process.stdout.write(`Configuration\n${configText(config, env)}\n`);
+  const lines = await checkLines(config, env);
+  process.stdout.write(`Checks\n${lines.map(printed).join('')}`);
+  return lines.some(({ state }) => state === 'not ok') ? 1 : 0;
 }
 
-interface CheckLine {
-  readonly ok: boolean;
-  readonly text: string;
-}
-
-function configLines(config: SkepConfig, env: Environment): string {
-  const values: Readonly<Record<string, unknown>> = { ...config };
-  const lines = Object.entries(settings).map(([name, { variable, key }]) => {
-    const shown = shownValue(values[name], key === null);
-    return `  ${variable.padEnd(22)} ${shown}${(env[variable] ?? '') === '' ? '' : '   (environment)'}`;
-  });
-  const { specs, limits } = config;
-  lines.push(`  specs                  ${specs === null ? 'the ready-made ones' : specs.map(({ id }) => id).join(', ')}`);
-  lines.push(`  limits                 running_per_owner ${limits.runningPerOwner ?? '-'}, running ${limits.running ?? '-'}, requests_per_minute ${limits.requestsPerMinute ?? '-'}`);
-  return `${lines.join('\n')}\n`;
-}
-
-function shownValue(value: unknown, secret: boolean): string {
-  if (value === undefined) return '-';
-  if (secret) return '(set)';
-  return Array.isArray(value) ? value.join(',') : JSON.stringify(value).replace(/^"|"$/g, '');
-}
-
-/** Asks every part. The store and the runtime's folder may belong to a server that runs, so neither is opened for good. */
-async function checkLines(config: SkepConfig): Promise<CheckLine[]> {
-  const { createSilentLogger } = await import('../../adapters/memory/index.ts');
-  const lines: CheckLine[] = config.warnings.map((text) => ({ ok: true, text: `warning: ${text}` }));
-  try {
-    const { options, warnings } = toDeployment({ ...config, warnings: [] }, createSilentLogger());
-    lines.push(...warnings.map((text) => ({ ok: true, text: `warning: ${text}` })));
-    const { dataDir: _, ...parts } = options;
-    const skep = await createSkep({ ...parts, store: { kind: 'memory' } });
+/** Asks every part. The store may belong to a server that runs, so it is only visited. */
+async function checkLines(config: SkepConfig, env: Environment): Promise<Line[]> {
+  await using open = new AsyncDisposableStack();
+  let store: Store | null = null;
+  const lines = config.warnings.map((text) => note(`warning: ${text}`));
+  const part = async (name: string, look: () => Promise<Line | Line[]>): Promise<void> => {
     try {
-      for (const { part, adapter, ok, detail } of await skep.check()) {
-        if (part !== 'store') lines.push({ ok, text: `${part} ${adapter}: ${detail}` });
-      }
-    } finally {
-      await skep.close();
+      lines.push(...[await look()].flat());
+    } catch (error) {
+      lines.push(notOk(`${name}: ${explain(error)}`));
     }
-  } catch (error) {
-    lines.push({ ok: false, text: explain(error) });
-  }
-  lines.push(await storeLine(config));
-  lines.push(await portLine(config));
+  };
+  await part('store', async () => {
+    store = await visit(config);
+    if (store !== null) open.adopt(store, (opened) => opened.close());
+    return await storeLine(config, store);
+  });
+  await part('git', async () => await gitLines(toDeployment(config, silent)));
+  await part('runtime', async () => await runtimeLines(config, store));
+  lines.push(...secretLines(config, env), await addressLine(config));
   return lines;
 }
 
-async function storeLine({ dataDir }: SkepConfig): Promise<CheckLine> {
-  try {
-    const { createSqliteStore } = await import('../../adapters/sqlite/index.ts');
-    const store = await createSqliteStore({ dataDir, exclusive: false });
-    try {
-      const { ok, detail } = await store.check();
-      const keys = (await store.apiKeys.list()).length;
-      return { ok, text: `store sqlite in ${dataDir}: ${detail}; ${keys} keys` };
-    } finally {
-      await store.close();
-    }
-  } catch (error) {
-    return { ok: false, text: `store sqlite in ${dataDir}: ${explain(error)}` };
-  }
+/** The store of the data folder; null where there is none, since opening one would make it. */
+async function visit({ dataDir }: SkepConfig): Promise<Store | null> {
+  if (!existsSync(join(dataDir, 'skep.db'))) return null;
+  const { createSqliteStore } = await import('../../adapters/sqlite/index.ts');
+  return await createSqliteStore({ dataDir, exclusive: false });
 }
 
-async function portLine({ host, port }: SkepConfig): Promise<CheckLine> {
-  const { createServer } = await import('node:net');
-  const { promise, resolve } = Promise.withResolvers<CheckLine>();
-  const server = createServer();
-  server.once('error', ({ code }: NodeJS.ErrnoException) => {
-    const why = code === 'EADDRINUSE' ? 'in use: a server runs there already, or set SKEP_PORT to another port' : `can't be listened on (${code ?? 'unknown error'})`;
-    resolve({ ok: code === 'EADDRINUSE', text: `address ${host}:${port} ${why}` });
-  });
-  server.listen(port, host, () => server.close(() => resolve({ ok: true, text: `address ${host}:${port} is free` })));
-  return await promise;
-}
-
+const silent = { debug() {}, info() {}, warn() {}, error() {} };

@@ -2,10 +2,14 @@ import { pino } from 'pino';
 import type { Skep } from '../../application/skep.ts';
 import { createPinoLogger } from '../../adapters/pino/index.ts';
 import { createSkep } from '../create-skep.ts';
-import { loadConfig, type SkepConfig } from '../config/load.ts';
+import type { SkepConfig } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
 import { toDeployment } from '../deployment.ts';
+import { noteRuntime } from '../deployment-file.ts';
 import { firstKey } from '../first-key.ts';
 import { firstScreen } from '../first-screen.ts';
+import { choiceFacts } from '../choice-facts.ts';
+import { chooseRuntime } from '../runtime-choice.ts';
 import { untilSignal } from '../until-signal.ts';
 
 /** Runs the server until it is told to end. */
@@ -15,15 +19,17 @@ export async function serve(env: Readonly<Record<string, string | undefined>>): 
   const destination = pino.destination({ fd: 2, sync: false });
   const logger = createPinoLogger({ level: config.logLevel, destination });
   try {
-    const deployment = toDeployment(config, logger);
-    for (const warning of deployment.warnings) logger.warn({}, warning);
+    const options = toDeployment(config, logger);
 
     await using open = new AsyncDisposableStack();
     const { createSqliteStore } = await import('../../adapters/sqlite/index.ts');
     const store = await createSqliteStore({ dataDir: config.dataDir });
     open.defer(() => store.close());
-    const skep = await createSkep({ ...deployment.options, store });
+    const runtime = await chooseRuntime(config, await choiceFacts(config, store));
+    for (const warning of [...config.warnings, ...runtime.warnings]) logger.warn({}, warning);
+    const skep = await createSkep({ ...options, runtime: runtime.options, store });
     open.defer(() => skep.close());
+    noteRuntime(config.dataDir, runtime.options.kind);
     const server = await listen(skep, config);
     open.defer(() => server.close());
 

@@ -1,18 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { YAMLParseError, parse } from 'yaml';
-import { fileForms, fileSchema, toSandboxSpec, type FileConfig } from './file.ts';
+import { toFileConfig, type SkepConfig } from './config.ts';
+import { fileForms, fileSchema, type FileConfig } from './file.ts';
 import { ConfigError, type ConfigProblem } from './problem.ts';
 import { settings, type Settings } from './settings.ts';
-import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-
-/** The configuration of a server. */
-export interface SkepConfig extends Settings {
-  /** Null: the ready-made ones. */
-  readonly specs: readonly SandboxSpec[] | null;
-  readonly limits: { readonly runningPerOwner: number | null; readonly running: number | null; readonly requestsPerMinute: number | null };
-  /** What is not wrong, but probably not meant. */
-  readonly warnings: readonly string[];
-}
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Keys = Readonly<Record<string, unknown>>;
@@ -25,18 +16,9 @@ export function loadConfig(env: Environment): SkepConfig {
   const problems: ConfigProblem[] = [];
   const file = readFile(env['SKEP_CONFIG'], problems);
   const read = readSettings(env, file, problems);
-  const { specs, limits } = readKeys(file, problems);
+  const keys = readKeys(file, problems);
   if (problems.length > 0 || read === null) throw new ConfigError(problems);
-  return {
-    ...read,
-    specs: specs?.map(toSandboxSpec) ?? null,
-    limits: {
-      runningPerOwner: limits?.running_per_owner ?? null,
-      running: limits?.running ?? null,
-      requestsPerMinute: limits?.requests_per_minute ?? null,
-    },
-    warnings: [...unknownVariables(env), ...(specs ?? []).flatMap(poolWarning)],
-  };
+  return { ...read, ...toFileConfig(keys), warnings: unknownVariables(env, secretsOf(keys)) };
 }
 
 function readFile(path: string | undefined, problems: ConfigProblem[]): Keys {
@@ -94,33 +76,51 @@ function readKeys(file: Keys, problems: ConfigProblem[]): FileConfig {
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
     const [top] = issue.path;
-    const form = top === 'specs' || top === 'limits' ? fileForms[top] : 'what the documentation of the configuration file says';
+    const form = isFileKey(top) ? fileForms[top] : 'what the documentation of the configuration file says';
     problems.push({ name: `${pathText(issue.path)} in the file`, problem: firstMessage([issue]), form });
   }
   return {};
+}
+
+function isFileKey(key: PropertyKey | undefined): key is keyof FileConfig {
+  return typeof key === 'string' && Object.hasOwn(fileForms, key);
 }
 
 function pathText(path: readonly PropertyKey[]): string {
   return path.map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`)).join('');
 }
 
+interface Issue {
+  readonly code?: string;
+  readonly message: string;
+  readonly keys?: readonly string[];
+  /** Of a key of a record that is wrong. */
+  readonly issues?: readonly Issue[];
+  /** Of each alternative that was not taken. */
+  readonly errors?: readonly (readonly Issue[])[];
+}
+
 /** The first message, without the value: it may be a secret. */
-function firstMessage(issues: readonly { readonly code?: string; readonly message: string; readonly keys?: readonly string[] }[]): string {
-  const [issue] = issues;
-  if (issue?.code === 'unrecognized_keys') return `has an unknown key: ${issue.keys?.join(', ') ?? ''}`;
-  return issue?.message ?? 'is wrong';
+function firstMessage([issue]: readonly Issue[]): string {
+  if (issue === undefined) return 'is wrong';
+  if (issue.code === 'unrecognized_keys') return `has an unknown key: ${issue.keys?.join(', ') ?? ''}`;
+  if (issue.code === 'invalid_key') return `has a key that ${firstMessage(issue.issues ?? [])}`;
+  // The last alternative is the form itself; those before it are single words.
+  if (issue.code === 'invalid_union' && issue.message === 'Invalid input') return firstMessage(issue.errors?.at(-1) ?? []);
+  return issue.message;
 }
 
 /** Variables that other programs give meaning to: those of a sandbox, and of the tests. */
-const foreign = /^SKEP_(CONFIG|SANDBOX_ID|WORKSPACE|PORT_.+|REQUIRE_DOCKER)$/;
+const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;
 
-function unknownVariables(env: Environment): string[] {
-  const known = new Set(Object.values(settings).map(({ variable }) => variable));
+/** The variables that agents are given. */
+function secretsOf({ specs = [] }: FileConfig): readonly string[] {
+  return specs.flatMap(({ agent }) => agent?.secrets ?? []);
+}
+
+function unknownVariables(env: Environment, secrets: readonly string[]): string[] {
+  const known = new Set([...Object.values(settings).map(({ variable }) => variable), ...secrets]);
   return Object.keys(env)
     .filter((name) => name.startsWith('SKEP_') && !known.has(name) && !foreign.test(name))
     .map((name) => `${name} is set, but Skep knows no such variable`);
-}
-
-function poolWarning({ id, pool }: NonNullable<FileConfig['specs']>[number]): string[] {
-  return pool === undefined || pool.size === 0 ? [] : [`the spec ${id} asks for a pool, but no runtime of this version keeps one; it is started cold`];
 }

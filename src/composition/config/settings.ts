@@ -1,7 +1,8 @@
+import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
-import { parseDuration } from './quantities.ts';
+import { duration } from './forms.ts';
 
 /** One setting: a variable of the environment, or a key of the file (where it is no secret). */
 interface Setting<S extends z.ZodType = z.ZodType> {
@@ -32,13 +33,6 @@ const providers = z
       .refine((names) => new Set(names).size === names.length, 'names a provider twice'),
   );
 
-export const duration = z.string({ error: 'is not a duration' }).transform((text, context) => {
-  const value = parseDuration(text);
-  if (value !== null) return value;
-  context.addIssue({ code: 'custom', message: 'is not a duration' });
-  return z.NEVER;
-});
-
 /** Every setting of the design, in the order in which they are documented. */
 export const settings = {
   host: setting('SKEP_HOST', 'host', z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address').default('127.0.0.1'), 'a host name or address, for example 127.0.0.1'),
@@ -59,6 +53,8 @@ export const settings = {
   gitlabUrl: setting('SKEP_GITLAB_URL', 'gitlab_url', url.optional(), 'the URL of GitLab, for example https://gitlab.example.com'),
   sandboxRuntime: setting('SKEP_SANDBOX_RUNTIME', 'sandbox_runtime', z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' }).default('auto'), 'docker, process or auto'),
   dockerHost: setting('SKEP_DOCKER_HOST', 'docker_host', z.string().min(1, 'is empty').optional(), "the address of Docker's engine, for example unix:///var/run/docker.sock"),
+  dockerPublishAddress: setting('SKEP_DOCKER_PUBLISH_ADDRESS', 'docker_publish_address', z.string().refine((text) => isIP(text) !== 0, 'is not an IP address').optional(), "the address of the engine's machine on which sandboxes' ports are reached, for example 127.0.0.1"),
+  dockerUrlHost: setting('SKEP_DOCKER_URL_HOST', 'docker_url_host', z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address').optional(), "the host name in sandboxes' exposed_urls, for example build-7.example.com"),
   dataDir: setting('SKEP_DATA_DIR', 'data_dir', path.default(() => envPaths('skep', { suffix: '' }).data), 'a folder, for example /var/lib/skep'),
   logLevel: setting('SKEP_LOG_LEVEL', 'log_level', z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' }).default('info'), 'debug, info, warn, error or silent'),
 };

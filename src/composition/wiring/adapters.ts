@@ -1,5 +1,7 @@
 import { ContainerModule } from 'inversify';
+import { openProtocols, openSecrets } from '../adapters/agents.ts';
 import { openAuth } from '../adapters/auth.ts';
+import { openCheckouts } from '../adapters/checkouts.ts';
 import { openGitProviders } from '../adapters/git.ts';
 import { openProbe } from '../adapters/probe.ts';
 import { openRuntime } from '../adapters/runtime.ts';
@@ -17,6 +19,9 @@ export const adaptersModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.store, [options, closers], openStore);
   provide(bind, tokens.gitProviders, [options, tokens.store, tokens.clock, closers], openGitProviders);
   provide(bind, tokens.runtime, [options, closers], openRuntime);
+  provide(bind, tokens.checkouts, [options, closers], openCheckouts);
+  provide(bind, tokens.protocols, [options], openProtocols);
+  provide(bind, tokens.secrets, [options], openSecrets);
   provide(bind, tokens.probe, [options], openProbe);
   provide(bind, tokens.auth, [options, tokens.store, tokens.clock], openAuth);
 });

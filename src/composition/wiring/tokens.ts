@@ -1,20 +1,27 @@
+import type { Agents } from '../../application/agents/agents.ts';
 import type { ConversationDriver } from '../../application/conversations/driver.ts';
 import type { Conversations } from '../../application/conversations/conversations.ts';
+import type { Events } from '../../application/events/events.ts';
 import type { Microagents } from '../../application/microagents.ts';
 import type { Reconciler } from '../../application/reconciler.ts';
 import type { Repositories } from '../../application/repositories.ts';
 import type { SandboxDriver } from '../../application/sandboxes/driver.ts';
+import type { Pool } from '../../application/sandboxes/pool.ts';
 import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from '../../application/sandboxes/specs.ts';
+import type { AgentProtocol } from '../../ports/agent.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
+import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import type { SkepOptions } from '../options.ts';
+import type { Purging } from '../purge-events.ts';
 import { token } from './token.ts';
 
 /** Everything that the container can make. */
@@ -31,13 +38,20 @@ export const tokens = {
   probe: token<ReadinessProbe>('ReadinessProbe'),
   store: token<Store>('Store'),
   auth: token<Auth>('Auth'),
+  checkouts: token<RepositoryCheckouts>('RepositoryCheckouts'),
+  protocols: token<readonly AgentProtocol[]>('AgentProtocol[]'),
+  secrets: token<Secrets>('Secrets'),
 
   repositories: token<Repositories>('Repositories'),
   microagents: token<Microagents>('Microagents'),
   specs: token<SandboxSpecs>('SandboxSpecs'),
   sandboxDriver: token<SandboxDriver>('SandboxDriver'),
+  pool: token<Pool>('Pool'),
   sandboxes: token<Sandboxes>('Sandboxes'),
+  events: token<Events>('Events'),
+  agents: token<Agents>('Agents'),
   conversationDriver: token<ConversationDriver>('ConversationDriver'),
   conversations: token<Conversations>('Conversations'),
   reconciler: token<Reconciler>('Reconciler'),
+  purging: token<Purging>('Purging'),
 };

@@ -3,22 +3,24 @@ import { failureStatus } from '../../../src/adapters/express/response/failure-ta
 import { Failure, type FailureCode } from '../../../src/domain/failure.ts';
 import { object, type Answer } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
-import { createWorld, plainSpec, type World } from './world.ts';
+import { coderSpec, createWorld, plainSpec, type World } from './world.ts';
 
 let world: World;
 const neverReady = { ...plainSpec, id: 'slow', ready: { probe: { kind: 'tcp' as const, port: 1 }, withinMs: 600_000 } };
 beforeAll(async () => {
-  world = await createWorld({ specs: [plainSpec, neverReady], limits: { runningPerOwner: 4 }, server: { bodyLimitBytes: 2000 } });
+  world = await createWorld({ specs: [plainSpec, neverReady, coderSpec], limits: { runningPerOwner: 4 }, server: { bodyLimitBytes: 2000 } });
 });
 afterAll(() => world.close());
 beforeEach(() => {
   delete world.faults.git;
   delete world.faults.runtime;
   delete world.faults.store;
+  delete world.faults.events;
 });
 
 const sandboxes = '/api/v1/sandboxes';
 const microagents = '/api/user/repository/acme/shop/microagents';
+const hello = { content: [{ type: 'text', text: 'hello' }] };
 const proven = new Set<FailureCode>();
 
 /** Problem details as of RFC 9457, with these members besides. */
@@ -62,6 +64,7 @@ describe('each row of the failure table', () => {
     expectProblem(await reader('POST', `${sandboxes}/sb-1/resume`), 'forbidden');
     expectProblem(await reader('POST', '/api/v1/app-conversations'), 'forbidden');
     expectProblem(await reader('DELETE', '/api/v1/app-conversations/conv-1'), 'forbidden');
+    for (const path of ['messages', 'cancel', 'permissions/perm-1']) expectProblem(await reader('POST', `/api/v1/app-conversations/conv-1/${path}`), 'forbidden');
     expectProblem(await reader('POST', '/nowhere'), 'not_found');
   });
 
@@ -82,8 +85,26 @@ describe('each row of the failure table', () => {
     expectProblem(await world.ann('GET', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('DELETE', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('GET', '/api/v1/app-conversations/conv-none'), 'conversation_not_found', { conversation_id: 'conv-none' });
+    for (const [method, path, body] of [
+      ['POST', 'messages', hello], ['POST', 'cancel', undefined], ['POST', 'permissions/perm-1', { option_id: 'yes' }], ['GET', 'events', undefined], ['GET', 'events/stream', undefined],
+    ] as const) {
+      expectProblem(await world.ann(method, `/api/v1/app-conversations/conv-none/${path}`, body), 'conversation_not_found', { conversation_id: 'conv-none' });
+    }
     expectProblem(await world.ann('POST', '/api/v1/app-conversations', { sandbox_id: 'sb-none' }), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('POST', '/api/v1/app-conversations', { selected_repository: 'acme/none' }), 'repository_not_found', { repository: 'acme/none' });
+  });
+
+  test('conversation_not_ready and permission_not_found', async () => {
+    for (const spec of ['plain', 'coder']) {
+      const created = await world.ann('POST', '/api/v1/app-conversations', { sandbox_spec_id: spec });
+      const id = String(object(created)['id']);
+      const path = `/api/v1/app-conversations/${id}`;
+      const sent = await world.ann('POST', `${path}/messages`, hello);
+      if (spec === 'plain') expectProblem(sent, 'conversation_not_ready', { conversation_id: id });
+      else expect(sent.status).toBe(202);
+      expectProblem(await world.ann('POST', `${path}/permissions/perm-none`, { option_id: 'yes' }), 'permission_not_found', { permission_id: 'perm-none' });
+      await world.ann('DELETE', path);
+    }
   });
 
   test('moves that the lifecycle lacks, and limits', async () => {
@@ -176,6 +197,11 @@ describe('each row of the failure table', () => {
     }
   });
 
+  test('store_unavailable, of the log', async () => {
+    world.faults.events = new Failure('store_unavailable', { reason: 'it is locked', retryAfterSeconds: 1 });
+    for (const path of ['/api/v1/events', '/api/v1/events/stream']) expectProblem(await world.ann('GET', path), 'store_unavailable', { retry_after_seconds: 1 });
+  });
+
   test('a failure that this version does not know is internal', async () => {
     const unknown = new Failure('provider_failed', { provider: 'memory', reason: 'of a newer version' });
     world.faults.git = Object.assign(unknown, { code: 'from_the_future' });
@@ -185,6 +211,8 @@ describe('each row of the failure table', () => {
 
   test('all of them, but those that have a test of their own', () => {
     const elsewhere: FailureCode[] = ['rate_limited', 'shutting_down'];
-    expect([...proven, ...elsewhere].toSorted()).toEqual(Object.keys(failureStatus).toSorted());
+    // No route reaches into a sandbox's files.
+    const unreachable: FailureCode[] = ['file_not_found'];
+    expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(Object.keys(failureStatus).toSorted());
   });
 });

@@ -7,6 +7,7 @@ interface Operation {
   readonly operationId: string;
   readonly security: unknown;
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema: unknown }[];
+  readonly requestBody?: { readonly required?: boolean };
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
@@ -62,6 +63,13 @@ describe('the OpenAPI document', () => {
       'get /api/v1/app-conversations 200',
       'get /api/v1/app-conversations/{id} 200',
       'delete /api/v1/app-conversations/{id} 204',
+      'post /api/v1/app-conversations/{id}/messages 202',
+      'post /api/v1/app-conversations/{id}/cancel 202',
+      'post /api/v1/app-conversations/{id}/permissions/{permission_id} 200',
+      'get /api/v1/app-conversations/{id}/events 200',
+      'get /api/v1/app-conversations/{id}/events/stream 200',
+      'get /api/v1/events 200',
+      'get /api/v1/events/stream 200',
       'get /api/v1/sandboxes/search 200',
       'post /api/v1/sandboxes 201',
       'get /api/v1/sandboxes/{id} 200',
@@ -84,12 +92,17 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test('says where a body is needed', () => {
+    const needed = operations().filter(({ operation }) => operation.requestBody?.required === true).map(({ operation }) => operation.operationId);
+    expect(needed).toEqual(['send_app_conversation_message', 'answer_app_conversation_permission']);
+  });
+
   test('names the resources and all their fields', () => {
     const { schemas } = document.components;
     expect(Object.keys(schemas)).toEqual(
       expect.arrayContaining([
         'MicroagentResponse', 'Sandbox', 'SandboxSpec', 'AppConversation', 'AppConversationStartRequest', 'HTTPValidationError', 'ValidationError',
-        'Problem', 'SandboxPage', 'SandboxSpecPage', 'AppConversationPage',
+        'Problem', 'SandboxPage', 'SandboxSpecPage', 'AppConversationPage', 'Message', 'MessageAccepted', 'PermissionAnswer', 'Event', 'EventPage',
       ]),
     );
     expect(schemas['Sandbox']?.required).toEqual([
@@ -104,6 +117,7 @@ describe('the OpenAPI document', () => {
       'start_status', 'execution_status', 'status_detail', 'created_at', 'updated_at',
     ]);
     expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
+    expect(schemas['Event']?.required).toEqual(['id', 'kind', 'at', 'conversation_id', 'sandbox_id', 'actor', 'reason', 'data']);
     const limit = document.paths['/api/v1/sandboxes/search']?.['get']?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 100 });
   });

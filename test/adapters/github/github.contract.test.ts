@@ -20,7 +20,7 @@ async function createHarness({ token, ...options }: Way): Promise<GitProviderHar
   let published = 0;
   return {
     provider,
-    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted' },
+    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url' },
     async publish(gitDir, name) {
       published += 1;
       const place = join(folder, `${published}.git`);

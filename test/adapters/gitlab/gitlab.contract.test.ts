@@ -15,7 +15,7 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
   let published = 0;
   return {
     provider,
-    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted' },
+    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url' },
     async publish(gitDir, name) {
       published += 1;
       const place = join(root, `${published}.git`);

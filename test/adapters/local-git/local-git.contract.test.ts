@@ -11,7 +11,7 @@ async function createHarness(): Promise<GitProviderHarness> {
   const provider = createLocalGitProvider({ root });
   return {
     provider,
-    traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'replaced' },
+    traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'replaced', remote: 'folder' },
     async publish(gitDir, name) {
       const place = join(root, `${name}.git`);
       await rm(place, { recursive: true, force: true });

@@ -8,7 +8,7 @@ async function createHarness(): Promise<GitProviderHarness> {
   const provider = createMemoryGitProvider();
   return {
     provider,
-    traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'omitted' },
+    traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'omitted', remote: 'url' },
     async publish(gitDir, name) {
       provider.put(await readPublished(gitDir, name));
       return name;

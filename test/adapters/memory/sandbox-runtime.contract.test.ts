@@ -4,6 +4,7 @@ import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
 import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
 import { launchOf } from '../process/programs.ts';
+import { commands, runCommand } from './commands.ts';
 
 /** Does what the command's only word says, as the programs of the contract do. */
 function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => void) | void {
@@ -21,7 +22,7 @@ function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => voi
 }
 
 async function createHarness(): Promise<SandboxRuntimeHarness> {
-  const engine = new MemoryEngine(runProgram);
+  const engine = new MemoryEngine(runProgram, runCommand);
   const opened: SandboxRuntime[] = [];
   return {
     traits: {
@@ -30,12 +31,14 @@ async function createHarness(): Promise<SandboxRuntimeHarness> {
       ports: 'pretended',
       outsideKill: 'wakes',
       outsideKillAfterReopening: 'wakes',
+      killWhileFrozen: 'at once',
     },
     async open() {
       const runtime = createMemoryRuntime(engine);
       opened.push(runtime);
       return runtime;
     },
+    commands,
     launch: (program) => launchOf([program]),
     readFile: async (id, name) => engine.readFile(id, name),
     crash: async (id) => engine.crash(id),

@@ -1,12 +1,13 @@
 import { describe, test } from 'vitest';
 import { apiKeyStoreContract } from '../../contracts/api-key-store.ts';
 import { conversationStoreContract } from '../../contracts/conversation-store.ts';
+import { eventStoreContract } from '../../contracts/event-store.ts';
 import { sandboxStoreContract } from '../../contracts/sandbox-store.ts';
 import { specStoreContract } from '../../contracts/spec-store.ts';
 import { storeContract } from '../../contracts/store.ts';
 import { memoryHarness } from './store-harness.ts';
 
-const suites = { storeContract, sandboxStoreContract, conversationStoreContract, apiKeyStoreContract, specStoreContract };
+const suites = { storeContract, sandboxStoreContract, conversationStoreContract, eventStoreContract, apiKeyStoreContract, specStoreContract };
 
 for (const [name, suite] of Object.entries(suites)) {
   describe(`memory: ${name}`, () => {

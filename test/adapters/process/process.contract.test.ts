@@ -1,6 +1,7 @@
 import { describe, test } from 'vitest';
 import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
 import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
+import { shellCommands } from '../../contracts/sandbox-runtime-commands.ts';
 import { createHost } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 
@@ -14,8 +15,10 @@ async function createHarness(processTable: 'proc' | 'ps'): Promise<SandboxRuntim
       ports: 'served',
       outsideKill: 'wakes',
       outsideKillAfterReopening: 'wakes',
+      killWhileFrozen: 'at once',
     },
     open: async () => host.open(),
+    commands: shellCommands,
     launch: (program) => launchOf(programs[program]),
     async crash(id) {
       process.kill(-(await host.leader(id)), 'SIGKILL');

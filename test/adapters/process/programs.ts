@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { sandboxSpec } from '../../../src/domain/sandbox-spec-defaults.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
 import type { SandboxProgram } from '../../contracts/sandbox-runtime-harness.ts';
@@ -33,19 +34,14 @@ export function launchOf(command: readonly string[] | null, changes: Partial<San
   return {
     id: `sb-${randomBytes(6).toString('hex')}`,
     sessionApiKey: randomBytes(16).toString('hex'),
-    spec: {
+    spec: sandboxSpec({
       id: 'spec',
-      description: null,
-      image: null,
       command,
-      workingDir: '/workspace',
       initialEnv: { GREETING: 'hello there' },
       sessionKeyEnv: 'SESSION_KEY',
       ports: [{ name: 'WEB', port: 8080 }],
       ready: { probe: { kind: 'none' }, withinMs: 10_000 },
-      resources: { cpus: null, memoryBytes: null, pids: null },
-      rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null },
       ...changes,
-    },
+    }),
   };
 }

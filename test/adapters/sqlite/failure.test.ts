@@ -3,14 +3,15 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openConnection } from '../../../src/adapters/sqlite/connection.ts';
 import { createConversations } from '../../../src/adapters/sqlite/conversations.ts';
+import { createJournal } from '../../../src/adapters/sqlite/journal.ts';
 import { createSqliteStore } from '../../../src/adapters/sqlite/index.ts';
-import { someConversation, someSandbox, someTime } from '../../contracts/records.ts';
+import { unlimited } from '../../../src/domain/limits.ts';
+import { nextGeneration, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
 
 let folder: ReturnType<typeof newFolder>;
 let database: string;
-const unlimited = { runningPerOwner: null, running: null };
 
 beforeEach(() => {
   folder = newFolder();
@@ -27,11 +28,11 @@ describe('at run time', () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
     const connection = openConnection(database, 0);
     connection.database.exec('PRAGMA max_page_count = 60');
-    const conversations = createConversations(connection);
+    const conversations = createConversations(connection, createJournal(connection));
     const text = 'x'.repeat(10_000);
     const failure = await (async () => {
       for (let n = 0; ; n += 1) {
-        const one = someConversation(`c${n}`, { initialMessage: { content: [{ type: 'text', text }] } });
+        const one = someConversation(`c${n}`, { queue: [someMessage('m', text)] });
         await conversations.insert(one, { ownerId: 'ann', key: one.id, fingerprint: 'f' });
       }
     })().catch((error: unknown) => error);
@@ -49,7 +50,7 @@ describe('at run time', () => {
   test('a transaction that breaks off leaves nothing behind, and the next one works', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
     const connection = openConnection(database, 0);
-    const conversations = createConversations(connection);
+    const conversations = createConversations(connection, createJournal(connection));
     const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
     // The second statement, which keeps the claim, is the one that fails.
     connection.database.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
@@ -84,6 +85,47 @@ describe('at run time', () => {
     other.exec('COMMIT');
     expect(await store.sandboxes.insert(someSandbox('one'), unlimited)).toEqual({ kind: 'inserted' });
     other.close();
+    await store.close();
+  });
+
+  test('an event that can\'t be written takes its record back with it, and wakes nobody', async () => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    const conversation = someConversation('one');
+    await store.conversations.insert(conversation);
+    const other = new DatabaseSync(database);
+    other.exec(`CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.reason = 'bad' BEGIN SELECT raise(FAIL, 'broken'); END`);
+    let woken = 0;
+    store.events.subscribe(() => void (woken += 1));
+    const both = [someEvent('good'), someEvent('bad', { reason: 'bad' })];
+    for (const write of [
+      () => store.events.append(both),
+      () => store.conversations.replace(nextGeneration(conversation, { title: 'changed' }), both),
+      () => store.conversations.insert(someConversation('two'), undefined, both),
+      () => store.sandboxes.insert(someSandbox('one'), unlimited, undefined, both),
+    ]) {
+      await expect(write()).rejects.toMatchObject({ code: 'store_unavailable' });
+    }
+    expect(woken).toBe(0);
+    expect(await store.events.read({ ownerId: 'ann' }, 0, 9)).toEqual([]);
+    expect(await store.conversations.find('one')).toEqual(conversation);
+    expect([await store.conversations.find('two'), await store.sandboxes.find('one')]).toEqual([null, null]);
+    other.close();
+    await store.close();
+  });
+
+  test.each([
+    ['data', '{"messageId": 7}'],
+    ['data', 'not json'],
+    ['kind', 'rumour'],
+    ['actor', 'nobody'],
+  ])('a damaged event (%s: %s) is a failure, not an answer', async (column, value) => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    await store.events.append([someEvent('one')]);
+    const other = new DatabaseSync(database);
+    other.prepare(`UPDATE events SET ${column} = ?`).run(value);
+    other.close();
+    const failure = { code: 'store_unavailable', context: { reason: expect.stringContaining('damaged') } };
+    await expect(store.events.read({ ownerId: 'ann' }, 0, 9)).rejects.toMatchObject(failure);
     await store.close();
   });
 

@@ -85,11 +85,8 @@ test('the size that is kept is that of the entries, also when the bound becomes 
 
 test('a database of version 1 gets the table, and keeps its records', async () => {
   const dataDir = folderOf();
-  await (await createSqliteStore({ dataDir })).close();
   const path = join(dataDir, 'skep.db');
   const first = new DatabaseSync(path);
-  first.exec('DROP TABLE knowledge; DROP TABLE knowledge_size; PRAGMA user_version = 0;');
-  for (const table of ['sandboxes', 'conversations', 'claims', 'api_keys', 'specs']) first.exec(`DROP TABLE ${table}`);
   migrate(first, migrations.slice(0, 1), applicationId);
   first.exec(`INSERT INTO specs VALUES ('node', 'v1', 100); INSERT INTO api_keys VALUES ('k', 'ci', 'u', 'full', 'h', 1, NULL, NULL)`);
   expect(versionOf(first)).toBe(1);

@@ -147,7 +147,8 @@ describe('the version', () => {
   test('of an older program is not changed by a visitor while a server has the folder open', async () => {
     const server = startChild('hold', dataDir);
     await server.said(1);
-    setVersion(0, 'DROP TABLE sandboxes; DROP TABLE conversations; DROP TABLE claims; DROP TABLE api_keys; DROP TABLE specs; DROP TABLE knowledge; DROP TABLE knowledge_size; PRAGMA application_id = 0;');
+    dropTables();
+    setVersion(0, 'PRAGMA application_id = 0;');
     await refusedWith({ exclusive: false }, 'migration_due', 'Stop that server');
     expect(versionOf()).toBe(0);
     await server.kill();
@@ -210,6 +211,13 @@ async function refusedWith(options: { exclusive?: boolean }, reason: RefusalReas
 function setVersion(version: number, sql = ''): void {
   const other = new DatabaseSync(database);
   other.exec(`${sql} PRAGMA user_version = ${version}`);
+  other.close();
+}
+
+function dropTables(): void {
+  const other = new DatabaseSync(database);
+  const tables = other.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`).all();
+  for (const { name } of tables) other.exec(`DROP TABLE ${String(name)}`);
   other.close();
 }
 

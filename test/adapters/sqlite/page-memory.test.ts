@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { createSqliteStore } from '../../../src/adapters/sqlite/index.ts';
+import { unlimited } from '../../../src/domain/limits.ts';
 import { newSandbox } from '../../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec-defaults.ts';
 import type { Store } from '../../../src/ports/store.ts';
@@ -20,7 +21,6 @@ async function stores(): Promise<readonly [Store, Store]> {
   return [server, visitor];
 }
 
-const unlimited = { runningPerOwner: null, running: null };
 const all = { after: null, limit: 100 };
 const sandbox = (id: string) => newSandbox({ id, ownerId: 'ann', spec: sandboxSpec({ id: 'plain' }), sessionApiKey: 'a key', now: 1 });
 

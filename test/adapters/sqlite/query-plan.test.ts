@@ -2,10 +2,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { searchFor } from '../../../src/adapters/sqlite/conversation-search.ts';
 import * as conversations from '../../../src/adapters/sqlite/conversation-statements.ts';
+import { readFor } from '../../../src/adapters/sqlite/event-reading.ts';
+import * as events from '../../../src/adapters/sqlite/event-statements.ts';
 import { migrate } from '../../../src/adapters/sqlite/migrate.ts';
 import { migrations } from '../../../src/adapters/sqlite/migrations.ts';
 import * as sandboxes from '../../../src/adapters/sqlite/sandbox-statements.ts';
 import { conversationSortOrders } from '../../../src/domain/conversation.ts';
+import { eventKinds } from '../../../src/domain/event.ts';
+import type { EventFilter } from '../../../src/ports/event-store.ts';
 
 const database = new DatabaseSync(':memory:');
 migrate(database, migrations, 7);
@@ -18,10 +22,39 @@ function planOf(sql: string): string {
 /** Each statement reads the rows that it answers with, however many others there are. */
 describe('the plan of a statement', () => {
   const { searchSandboxes, ...others } = sandboxes;
-  const statements = { ...others, ...conversations };
+  const statements = { ...others, ...conversations, ...events };
 
   test.each(Object.entries(statements))('%s walks through no whole table', (_, { sql }) => {
-    expect(planOf(sql)).not.toMatch(/SCAN (sandboxes|conversations)(?! USING COVERING INDEX (sandboxes_running))|TEMP B-TREE/);
+    // Those two indexes hold nothing else than what is counted, or shown in their order.
+    const meant = '(?! USING (COVERING INDEX sandboxes_running|INDEX sandboxes_idle))';
+    expect(planOf(sql)).not.toMatch(new RegExp(`SCAN (sandboxes|conversations|events)${meant}|TEMP B-TREE`));
+  });
+
+  const { countExisting, countExistingOf, countRunning, countRunningOf } = sandboxes;
+  test.each(Object.entries({ countExisting, countExistingOf, countRunning, countRunningOf }))('%s counts in an index alone', (_, { sql }) => {
+    expect(planOf(sql)).toMatch(/USING COVERING INDEX sandboxes_(existing|running)/);
+  });
+
+  test.each<[EventFilter, readonly string[]]>([
+    [{ ownerId: 'x' }, ['events_by_owner (owner_id=?']],
+    [{ ownerId: 'x', conversationId: 'x' }, ['events_by_conversation (conversation_id=? AND owner_id=?']],
+    [{ ownerId: 'x', sandboxId: 'x' }, ['events_by_sandbox (sandbox_id=? AND owner_id=?']],
+    [
+      { ownerId: 'x', conversationId: 'x', sandboxId: 'x' },
+      ['events_by_conversation (conversation_id=? AND owner_id=?', 'events_by_sandbox (sandbox_id=? AND owner_id=?'],
+    ],
+    [{ ownerId: 'x', kinds: ['plan'] }, ['events_by_owner_and_kind (owner_id=? AND kind=?']],
+    [{ ownerId: 'x', kinds: eventKinds }, eventKinds.map(() => 'events_by_owner_and_kind (owner_id=? AND kind=?')],
+    [
+      { ownerId: 'x', conversationId: 'x', sandboxId: 'x', kinds: ['plan', 'usage', 'plan'] },
+      [
+        ...['plan', 'usage'].map(() => 'events_by_conversation_and_kind (conversation_id=? AND owner_id=? AND kind=?'),
+        ...['plan', 'usage'].map(() => 'events_by_sandbox_and_kind (sandbox_id=? AND owner_id=? AND kind=?'),
+      ],
+    ],
+  ])('events: %j are a range of an index for each place and kind, in the order of the log', (filter, ranges) => {
+    const steps = planOf(readFor(filter)?.sql ?? '').split('; ').filter((step) => /SEARCH|SCAN|B-TREE/.test(step));
+    expect(steps).toEqual(ranges.map((range) => `SEARCH events USING INDEX ${range} AND rowid>?)`));
   });
 
   test.each([

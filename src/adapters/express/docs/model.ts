@@ -64,7 +64,7 @@ const Operation = z.object({
   description: z.string().optional(),
   security: z.array(z.unknown()),
   parameters: z.array(Parameter).optional(),
-  requestBody: z.object({ content: z.record(z.string(), Media) }).optional(),
+  requestBody: z.object({ required: z.boolean().optional(), content: z.record(z.string(), Media) }).optional(),
   responses: z.record(z.string(), Response),
 });
 export type Operation = z.output<typeof Operation>;

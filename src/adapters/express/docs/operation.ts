@@ -14,7 +14,7 @@ export function operationSection(model: Model, path: string, method: string, ope
 <p class="call"><b class="method ${method}">${method.toUpperCase()}</b> <code>${path}</code>${security.length === 0 ? html` <small class="open">no key needed</small>` : null}</p>
 ${description === undefined ? null : html`<p>${prose(description)}</p>`}
 ${parameters.length === 0 ? null : [html`<h4>Parameters</h4>`, parameterTable(parameters)]}
-${media === undefined ? null : bodySection(model, media[0], media[1])}
+${media === undefined ? null : bodySection(model, requestBody?.required === true, media[0], media[1])}
 <h4>Answer</h4>${good}
 <h4>Failures</h4>${bad}
 <h4>Example</h4><pre><code>${curlOf(model, path, method, operation)}</code></pre>
@@ -58,20 +58,21 @@ function unfolding(summary: Content, value: unknown): Content {
   return html`<details><summary>${summary}</summary><pre><code>${JSON.stringify(value, null, 2)}</code></pre></details>`;
 }
 
-function bodySection({ components: { schemas } }: Model, name: string, { schema = {} }: Media): Content {
+function bodySection({ components: { schemas } }: Model, isNeeded: boolean, name: string, { schema = {} }: Media): Content {
   const referred = schemas[schema.$ref?.slice(schema.$ref.lastIndexOf('/') + 1) ?? ''] ?? schema;
-  return html`<h4>Body</h4><p>Optional, <code>${name}</code>: ${typeOf(schema)}</p>${fieldsOf(referred)}`;
+  return html`<h4>Body</h4><p>${isNeeded ? 'Needed' : 'Optional'}, <code>${name}</code>: ${typeOf(schema)}</p>${fieldsOf(referred)}`;
 }
 
 /** A command that calls the operation, with an example of everything that it has to be told. */
 function curlOf({ servers, components: { schemas } }: Model, path: string, method: string, operation: Operation): string {
-  const { parameters = [], requestBody, security } = operation;
+  const { parameters = [], requestBody, responses, security } = operation;
   const filled = parameters
     .filter((parameter) => parameter.in === 'path')
     .reduce((text, { name, schema }) => text.replace(`{${name}}`, String(exampleOf(schema, schemas))), path);
+  const streams = Object.values(responses).some(({ content = {} }) => Object.keys(content).some((name) => name.startsWith('text/event-stream')));
   const [media, { schema } = {}] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const lines = [
-    `curl ${method === 'get' ? '' : `-X ${method.toUpperCase()} `}'${servers[0]?.url.replace(/\/$/, '') ?? ''}${filled}'`,
+    `curl ${streams ? '-N ' : ''}${method === 'get' ? '' : `-X ${method.toUpperCase()} `}'${servers[0]?.url.replace(/\/$/, '') ?? ''}${filled}'`,
     ...(security.length === 0 ? [] : [`-H "X-Session-API-Key: $SKEP_API_KEY"`]),
     ...(media === undefined ? [] : [`-H 'Content-Type: ${media}'`, `-d '${JSON.stringify(exampleOf(schema ?? {}, schemas)).replaceAll("'", String.raw`'\''`)}'`]),
   ];

@@ -58,6 +58,7 @@ export function openApiDocument(operations: readonly Operation[], { product, pub
 const tagDescriptions: Record<(typeof tags)[number], string> = {
   Microagents: 'What repositories tell agents.',
   Conversations: 'Conversations with agents; each is powered by a sandbox.',
+  Events: 'What was said and done, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',
   'Sandbox specs': 'Templates from which sandboxes are started.',
   Service: 'About the server; open without a key.',
@@ -88,7 +89,7 @@ function operationObject(operation: Operation): ZodOpenApiOperationObject {
       ...(query !== noFields && { query }),
       ...(headers !== noFields && { header: headers }),
     },
-    ...(body !== noBody && { requestBody: { required: false, content: { 'application/json': { schema: body } } } }),
+    ...(body !== noBody && { requestBody: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
     responses,
   };
 }

@@ -7,3 +7,11 @@ export interface Answer {
   readonly media: string;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** What is sent back part by part, for as long as there are any. */
+export interface StreamAnswer {
+  readonly status: number;
+  readonly media: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly parts: AsyncIterable<string>;
+}

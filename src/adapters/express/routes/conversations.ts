@@ -53,6 +53,7 @@ export const conversationOperations = [
         selectedRepository: body.selected_repository,
         selectedBranch: body.selected_branch,
         initialMessage: body.initial_message,
+        permissionPolicy: body.permission_policy,
       };
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', asked);
       const view = await skep.conversations.start(principal.userId, { ...asked, ...claim });

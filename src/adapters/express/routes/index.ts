@@ -1,5 +1,7 @@
 import type { Operation } from '../operation.ts';
 import { conversationOperations } from './conversations.ts';
+import { eventOperations } from './events.ts';
+import { messageOperations } from './messages.ts';
 import { microagentOperations } from './microagents.ts';
 import { sandboxSpecOperations } from './sandbox-specs.ts';
 import { sandboxOperations } from './sandboxes.ts';
@@ -9,6 +11,8 @@ import { serviceOperations } from './service.ts';
 export const operations: readonly Operation[] = [
   ...microagentOperations,
   ...conversationOperations,
+  ...messageOperations,
+  ...eventOperations,
   ...sandboxOperations,
   ...sandboxSpecOperations,
   ...serviceOperations,

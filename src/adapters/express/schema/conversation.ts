@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { permissionPolicies } from '../../../domain/agent.ts';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
-import { isStorable, pageQuery, pageSchema, resourceId, specId, timeQuery, timestamp, toTimestamp } from './common.ts';
+import { pageQuery, pageSchema, resourceId, specId, timeQuery, timestamp, toTimestamp } from './common.ts';
+import { message, text } from './message.ts';
 import { repositoryName } from './microagent.ts';
 import { sandboxStatus } from './sandbox.ts';
 
@@ -29,11 +31,6 @@ export const conversationPage = pageSchema(conversationResource, 'AppConversatio
 export const conversationPath = z.object({ id: resourceId });
 
 const maxTitle = 500;
-const maxText = 100_000;
-const text = (max: number) => z.string().max(max).refine(isStorable, 'must be text without NUL and lone surrogates');
-
-const textContent = z.strictObject({ type: z.literal('text'), text: text(maxText).min(1) }).meta({ id: 'TextContent' });
-const message = z.strictObject({ content: z.array(textContent).min(1).max(100) }).meta({ id: 'Message' });
 
 /** What git itself takes as the name of a branch. */
 // oxlint-disable-next-line no-control-regex -- git refuses them too
@@ -54,6 +51,11 @@ export const conversationStartBody = z
       .default(null)
       .meta({ description: 'A branch of that repository.' }),
     initial_message: message.nullable().default(null),
+    permission_policy: z
+      .enum(permissionPolicies)
+      .nullable()
+      .default(null)
+      .meta({ description: "What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy." }),
   })
   .superRefine((body, context) => {
     if (body.sandbox_id !== null && body.sandbox_spec_id !== null) {

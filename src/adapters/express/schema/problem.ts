@@ -17,6 +17,8 @@ export const problem = z
     sandbox_id: z.string().optional(),
     sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status of the sandbox that refused the move.' }),
     conversation_id: z.string().optional(),
+    permission_id: z.string().optional(),
+    path: z.string().optional().meta({ description: 'A path inside a sandbox.' }),
     allow: z.array(z.string()).optional(),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),
     limit: z.string().optional().meta({ description: 'The limit that is reached.' }),

@@ -1,0 +1,36 @@
+// Writes down each result as it comes, one JSON line each, so that the count is true also when the run does not come to
+// its end. Read by summary.mjs.
+import { appendFileSync } from 'node:fs';
+
+const path = process.env.SKEP_CI_REPORT;
+const write = (line) => appendFileSync(path, `${JSON.stringify(line)}\n`);
+const messages = (errors) => (errors ?? []).map(({ name, message, stack }) => stack?.split('\n').filter((line) => !line.includes('/node_modules/vitest/')).join('\n') ?? `${name}: ${message}`);
+const fileOf = (one) => one.module?.relativeModuleId ?? one.relativeModuleId;
+
+export default class CiReporter {
+  onTestModuleQueued(module) {
+    write({ kind: 'queued', file: fileOf(module) });
+  }
+
+  onTestCaseResult(test) {
+    const { state, errors } = test.result();
+    write({ kind: 'test', state, file: fileOf(test), name: test.fullName, ...(state === 'failed' && { messages: messages(errors) }) });
+  }
+
+  // A hook that failed: its tests are then told as skipped.
+  onTestSuiteResult(suite) {
+    const errors = suite.errors();
+    if (errors.length > 0) write({ kind: 'error', file: fileOf(suite), name: suite.fullName, messages: messages(errors) });
+  }
+
+  onTestModuleEnd(module) {
+    const errors = module.errors();
+    if (errors.length > 0) write({ kind: 'error', file: fileOf(module), name: '', messages: messages(errors) });
+    write({ kind: 'done', file: fileOf(module) });
+  }
+
+  onTestRunEnd(_modules, unhandled, reason) {
+    for (const error of unhandled) write({ kind: 'error', file: 'outside of any test', name: '', messages: messages([error]) });
+    write({ kind: 'end', reason });
+  }
+}

@@ -1,0 +1,47 @@
+# The server in a container; docs/server-in-a-container.md says how to run it. Both of Docker's builders take this file.
+ARG BUILD_IMAGE=node:26-bookworm-slim
+ARG BASE_IMAGE=debian:bookworm-slim
+
+# What the server runs on: its dependencies and Node. A build image that has them in /skep/node_modules is taken as it is,
+# for builders that reach no registry.
+FROM ${BUILD_IMAGE} AS modules
+ARG NPM_CONFIG_REGISTRY
+WORKDIR /skep
+COPY package.json package-lock.json ./
+RUN test -d node_modules || npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM ${BASE_IMAGE}
+# Installs what the base lacks, and makes the user, the data folder and the place for local repositories.
+RUN set -eu; \
+    missing=; \
+    command -v git >/dev/null || missing="$missing git"; \
+    test -s /etc/ssl/certs/ca-certificates.crt || missing="$missing ca-certificates"; \
+    ldconfig -p | grep -q libatomic.so.1 || missing="$missing libatomic1"; \
+    if [ -n "$missing" ]; then \
+      apt-get update; \
+      apt-get install --yes --no-install-recommends $missing; \
+      rm -rf /var/lib/apt/lists/*; \
+    fi; \
+    useradd --system --uid 10001 --home-dir /var/lib/skep --shell /usr/sbin/nologin skep; \
+    install --directory --owner=skep --group=skep --mode=700 /var/lib/skep; \
+    install --directory /srv/git; \
+    printf '#!/bin/sh\nexec node /skep/src/composition/bin.ts "$@"\n' >/usr/local/bin/skep; \
+    chmod 755 /usr/local/bin/skep
+COPY --from=modules /usr/local/bin/node /usr/local/bin/node
+COPY --from=modules /skep/node_modules /skep/node_modules
+COPY package.json LICENSE /skep/
+COPY src /skep/src
+
+USER skep
+WORKDIR /srv/git
+ENV NODE_ENV=production \
+    HOME=/var/lib/skep \
+    SKEP_HOST=0.0.0.0 \
+    SKEP_DATA_DIR=/var/lib/skep \
+    SKEP_LOCAL_GIT_ROOT=/srv/git \
+    SKEP_SANDBOX_RUNTIME=docker
+VOLUME /var/lib/skep
+EXPOSE 3000
+HEALTHCHECK --interval=15s --timeout=10s --start-period=30s CMD ["skep", "health"]
+ENTRYPOINT ["skep"]
+CMD ["serve"]

@@ -1,0 +1,66 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import type { Listening } from '../http-server.ts';
+
+/** The server of the benchmark as its client sees it. */
+export interface BenchServer extends AsyncDisposable {
+  /** A conversation that is ready to be talked with. */
+  conversation(): Promise<string>;
+  send(id: string, text: string): Promise<void>;
+  /** The kinds of the conversation's events with their data and time, from now on, until the reader is left. */
+  events(id: string, after?: string): AsyncGenerator<{ readonly kind: string; readonly data: string }>;
+  /** Bytes that the server's process has in memory. */
+  memory(): Promise<number>;
+}
+
+export async function startBenchServer(): Promise<BenchServer> {
+  const child: ChildProcess = fork(join(import.meta.dirname, 'server.ts'), { env: { ...process.env, NODE_ENV: 'production' } });
+  child.send('begin');
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the server sends first
+  const [{ url, key }] = (await once(child, 'message')) as [Listening];
+  const headers = { 'X-Session-API-Key': key, 'Content-Type': 'application/json' };
+  const conversations = `${url}/api/v1/app-conversations`;
+  const call = async (path: string, body?: unknown): Promise<Record<string, unknown>> => {
+    const response = await fetch(conversations + path, { headers, ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }) });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${response.status}: ${text}`);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every answer is an object
+    return JSON.parse(text) as Record<string, unknown>;
+  };
+  return {
+    async conversation() {
+      const { id } = await call('', {});
+      for (;;) {
+        const { start_status, status_detail } = await call(`/${String(id)}`);
+        if (start_status === 'READY') return String(id);
+        if (start_status === 'ERROR') throw new Error(String(status_detail));
+        await pause(20);
+      }
+    },
+    async send(id, text) {
+      await call(`/${id}/messages`, { content: [{ type: 'text', text }] });
+    },
+    async *events(id, after = 'latest') {
+      const left = new AbortController();
+      try {
+        const { body } = await fetch(`${conversations}/${id}/events/stream?after=${after}`, { headers, signal: left.signal });
+        if (body === null) throw new Error('the stream has no body');
+        for await (const { event = '', data } of body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())) yield { kind: event, data };
+      } finally {
+        left.abort();
+      }
+    },
+    async memory() {
+      child.send('memory');
+      const [bytes]: unknown[] = await once(child, 'message');
+      return Number(bytes);
+    },
+    async [Symbol.asyncDispose]() {
+      child.disconnect();
+      await once(child, 'exit');
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { boundedFigure, formatFigures, timed, type Figure } from '../figure.ts';
+import { openDeployment } from './deployment.ts';
+import { percentile, spread } from './distribution.ts';
+import { createRawEngine } from './raw.ts';
+
+const rounds = 40;
+
+/** Freeze and resume beside the engine's own pause and unpause. */
+export async function benchRest(): Promise<Figure[]> {
+  const raw = createRawEngine();
+  await using deployment = await openDeployment();
+  const { skep, owner } = deployment;
+  const times = { freeze: [] as number[], resume: [] as number[], pause: [] as number[], unpause: [] as number[] };
+  try {
+    const container = await raw.start();
+    const { id } = await deployment.running();
+    for (let round = -3; round < rounds; round += 1) {
+      const freeze = await timed(() => skep.sandboxes.pause(owner, id, 'freeze'));
+      const pause = await timed(() => container.pause());
+      const resume = await timed(() => skep.sandboxes.resume(owner, id));
+      const unpause = await timed(() => container.unpause());
+      if (round < 0) continue;
+      times.freeze.push(freeze);
+      times.pause.push(pause);
+      times.resume.push(resume);
+      times.unpause.push(unpause);
+    }
+  } finally {
+    await raw.clear();
+  }
+  const figure = (name: 'freeze' | 'resume', peer: 'pause' | 'unpause'): Figure =>
+    boundedFigure(
+      { name: `${name}, answered`, measured: spread(times[name]), reference: `${spread(times[peer])}: raw ${peer}`, note: `${rounds} rounds, in turn` },
+      percentile(times[name], 50) / percentile(times[peer], 50),
+      { atMost: 1.5 },
+    );
+  return [figure('freeze', 'pause'), figure('resume', 'unpause')];
+}
+
+if (import.meta.main) process.stdout.write(formatFigures(await benchRest()));

@@ -1,0 +1,50 @@
+import { boundedFigure, formatFigures, timed, type Figure } from '../figure.ts';
+import { openDeployment } from './deployment.ts';
+import { createRawEngine, type RawEngine } from './raw.ts';
+
+const starts = 50;
+const concurrencies = [2, 4, 8, 16];
+
+/** Many cold starts at once, beside the best that the raw API reaches at any concurrency. */
+export async function benchThroughput(): Promise<Figure[]> {
+  const raw = createRawEngine();
+  let best = { perSecond: 0, at: 0 };
+  try {
+    for (const at of concurrencies) {
+      const perSecond = (starts / (await timed(() => rawStarts(raw, at)))) * 1000;
+      if (perSecond > best.perSecond) best = { perSecond, at };
+      await raw.clear();
+    }
+  } finally {
+    await raw.clear();
+  }
+  await using deployment = await openDeployment();
+  await deployment.running();
+  const ms = await timed(() => Promise.all(Array.from({ length: starts }, () => deployment.running())));
+  const perSecond = (starts / ms) * 1000;
+  return [
+    boundedFigure(
+      {
+        name: `${starts} cold starts at once`,
+        measured: `${perSecond.toFixed(1)} a second`,
+        reference: `${best.perSecond.toFixed(1)} a second: the raw API, ${best.at} at a time`,
+        note: `the best of ${concurrencies.join(', ')} at a time`,
+      },
+      perSecond / best.perSecond,
+      { atLeast: 0.9 },
+    ),
+  ];
+}
+
+async function rawStarts(raw: RawEngine, atOnce: number): Promise<void> {
+  let left = starts;
+  const worker = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      await raw.start();
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+if (import.meta.main) process.stdout.write(formatFigures(await benchThroughput()));

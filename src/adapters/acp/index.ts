@@ -1,0 +1,2 @@
+export type { AcpOptions } from './options.ts';
+export { createAcpProtocol } from './protocol.ts';

@@ -1,0 +1,1 @@
+export { createExecutions } from './executions.ts';

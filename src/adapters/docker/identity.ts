@@ -1,0 +1,29 @@
+/** Labels that begin so are Skep's; a spec can't set them. */
+export const reservedPrefix = 'skep.';
+
+/** What is written on whatever belongs to a deployment. No label holds a secret: whoever sees the engine sees them. */
+export const labels = {
+  deployment: `${reservedPrefix}deployment`,
+  /** The sandbox's id, on its container. */
+  sandbox: `${reservedPrefix}sandbox`,
+  /** The spec's ports, as JSON: `[{"name": "WEB", "port": 8080}]`. */
+  ports: `${reservedPrefix}ports`,
+  /** The sandbox's id, on what belongs to it besides its container. */
+  partOf: `${reservedPrefix}part-of`,
+} as const;
+
+const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Can it be part of a name on the engine? Underscores, which no DNS label has, keep the parts of a name apart. */
+export function isDnsLabel(text: string): boolean {
+  return label.test(text);
+}
+
+export function containerName(deployment: string, id: string): string {
+  return `skep_${deployment}_${id}`;
+}
+
+/** Do the labels say that it is the container of this deployment's sandbox? */
+export function isOwn(found: Readonly<Record<string, string>> | undefined, deployment: string, id: string): boolean {
+  return found?.[labels.deployment] === deployment && found[labels.sandbox] === id;
+}

@@ -1,0 +1,2 @@
+export { createDockerRuntime } from './docker-runtime.ts';
+export type { DockerRuntimeOptions } from './options.ts';

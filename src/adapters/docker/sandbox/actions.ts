@@ -1,0 +1,123 @@
+import type Docker from 'dockerode';
+import type { SandboxFact } from '../../../domain/sandbox-fact.ts';
+import { isFailureOf } from '../../../domain/failure.ts';
+import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import type { Connection } from '../connect.ts';
+import { statusOf } from '../engine-errors.ts';
+import type { Move } from '../events/watch.ts';
+import { stateOf } from '../facts/facts.ts';
+import { creator } from './create.ts';
+import { removeHelpers } from './helper.ts';
+import type { Networks } from './networks.ts';
+import type { Preparation } from './preparation.ts';
+import { runner } from './run.ts';
+import { removeVolumes } from './volumes.ts';
+import { removeContainer } from './remove.ts';
+
+type Found = Docker.ContainerInspectInfo;
+
+export interface ActionOptions {
+  readonly connection: Connection;
+  readonly networks: Networks;
+  readonly preparation: Preparation;
+  readonly publishAddress: string;
+  readonly stopGraceMs: number;
+  readonly callTimeoutMs: number;
+}
+
+/**
+ * The moves of one sandbox, one at a time. Each looks at what is, asks the engine for what is left to do, and looks at what came of it:
+ * what holds decides, not what the engine answered. Each can be made again after it was interrupted anywhere.
+ */
+export interface Actions {
+  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, move: Move): Promise<void>;
+  freeze(id: string, move: Move): Promise<void>;
+  stop(id: string, move: Move): Promise<void>;
+  resume(launch: SandboxLaunch, signal: AbortSignal, move: Move): Promise<void>;
+  remove(id: string, move: Move): Promise<void>;
+  /** Cuts a stop short that is under way. */
+  hurry(id: string): Promise<void>;
+}
+
+export function createActions(options: ActionOptions): Actions {
+  const { connection, preparation } = options;
+  const { docker, call, find } = connection;
+  const create = creator(options);
+  const run = runner(options);
+
+  /** Asks the engine. Where it refuses, that matters only if nothing came of it. */
+  async function ask(id: string, before: Found, request: () => Promise<unknown>): Promise<void> {
+    try {
+      await request();
+    } catch (error) {
+      if (statusOf(error) === null) throw error;
+      const now = await find(id);
+      if (now !== null && now !== 'foreign' && now.Id === before.Id && statusNow(now) === statusNow(before)) throw error;
+    }
+  }
+
+  return {
+    async start(launch, progress, signal, move) {
+      const found = (await find(launch.id)) ?? (await create(launch, progress, signal));
+      if (found === 'foreign' || statusNow(found) !== 'created') return;
+      signal.throwIfAborted();
+      const runnable = await preparation.prepare(found, launch.id);
+      signal.throwIfAborted();
+      progress('starting its container');
+      await run(found, launch, move);
+      if (!runnable) await ended(connection, found.Id);
+    },
+    async freeze(id, move) {
+      const found = await find(id);
+      if (found === null || found === 'foreign' || statusNow(found) !== 'running') return;
+      move.aim('frozen');
+      await ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).pause({ abortSignal })));
+    },
+    async stop(id, move) {
+      const found = await find(id);
+      if (found === null || found === 'foreign') return;
+      if (statusNow(found) !== 'running' && statusNow(found) !== 'frozen') return;
+      move.aim('running', 'stopped');
+      const t = Math.ceil(options.stopGraceMs / 1000);
+      const limitMs = options.callTimeoutMs + t * 1000;
+      await ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).stop({ t, abortSignal }), { limitMs }));
+    },
+    async resume(launch, signal, move) {
+      const found = await find(launch.id);
+      if (found === null || found === 'foreign') return;
+      signal.throwIfAborted();
+      if (statusNow(found) === 'stopped') await run(found, launch, move);
+      if (statusNow(found) !== 'frozen') return;
+      move.aim('running');
+      await ask(launch.id, found, () => call((abortSignal) => docker.getContainer(found.Id).unpause({ abortSignal })));
+    },
+    async remove(id, move) {
+      const found = await find(id);
+      if (found === 'foreign') return;
+      if (found !== null) {
+        move.aim('running', 'stopped', 'absent');
+        await removeContainer(connection, found.Id);
+        if (found.HostConfig.ReadonlyRootfs !== true) return;
+      }
+      await removeHelpers(connection, id);
+      await removeVolumes(connection, id);
+    },
+    async hurry(id) {
+      const found = await find(id);
+      if (found === null || found === 'foreign') return;
+      await ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).kill({ signal: 'SIGKILL', abortSignal })));
+    },
+  };
+}
+
+function statusNow({ State }: Found): SandboxFact['state'] {
+  return stateOf(State.Status, State.Error);
+}
+
+/** Waits for what is known to end at once, but not for ever, should it not. */
+async function ended({ docker, call }: Connection, containerId: string): Promise<void> {
+  const wait = call((abortSignal) => docker.getContainer(containerId).wait({ abortSignal }), { limitMs: 5_000 });
+  await wait.catch((error: unknown) => {
+    if (statusOf(error) === null && !isFailureOf(error, 'runtime_timeout')) throw error;
+  });
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { operation, plain } from '../operation.ts';
+import { claimOf, idempotencyHeaders } from '../request/idempotency.ts';
+import { conversationPath, conversationResource, presentConversation } from '../schema/conversation.ts';
+import { resourceId } from '../schema/common.ts';
+import { message, messageAccepted, permissionAnswerBody } from '../schema/message.ts';
+
+const conversation = '/api/v1/app-conversations/{id}';
+const common = { ...plain, tag: 'Conversations', needsKey: true, method: 'post' } as const;
+
+export const messageOperations = [
+  operation({
+    ...common,
+    path: `${conversation}/messages`,
+    operationId: 'send_app_conversation_message',
+    summary: 'Send a message',
+    description:
+      'Messages are handed to the agent in order, each when the turn before it has ended. One that comes while the sandbox rests wakes it. ' +
+      'What follows is told by the events.',
+    changes: 'send messages',
+    params: conversationPath,
+    headers: idempotencyHeaders,
+    body: message,
+    success: { status: 202, description: 'The message is kept.', schema: messageAccepted },
+    failures: ['conversation_not_found', 'conversation_not_ready', 'idempotency_conflict'],
+    handle: async ({ skep, principal }, { params, headers, body }) => {
+      const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
+      const { messageId } = await skep.conversations.send(principal.userId, params.id, body, claim.claim);
+      return { value: { message_id: messageId } };
+    },
+  }),
+  operation({
+    ...common,
+    path: `${conversation}/cancel`,
+    operationId: 'cancel_app_conversation_turn',
+    summary: 'Stop the turn',
+    description: 'Asks the agent to leave off what it does; one that does not is ended. Messages that wait are not touched. Between turns nothing happens.',
+    changes: 'stop turns',
+    params: conversationPath,
+    success: { status: 202, description: 'The conversation, whose turn ends by itself.', schema: conversationResource },
+    failures: ['conversation_not_found'],
+    handle: async ({ skep, principal }, { params }) => ({
+      value: presentConversation(await skep.conversations.cancel(principal.userId, params.id)),
+    }),
+  }),
+  operation({
+    ...common,
+    path: `${conversation}/permissions/{permission_id}`,
+    operationId: 'answer_app_conversation_permission',
+    summary: 'Answer a request for permission',
+    changes: 'answer requests for permission',
+    params: z.object({ ...conversationPath.shape, permission_id: resourceId }),
+    body: permissionAnswerBody,
+    success: { status: 200, description: 'The conversation.', schema: conversationResource },
+    failures: ['conversation_not_found', 'permission_not_found'],
+    handle: async ({ skep, principal }, { params, body }) => ({
+      value: presentConversation(
+        await skep.conversations.answerPermission(principal.userId, params.id, params.permission_id, body.option_id),
+      ),
+    }),
+  }),
+];

@@ -1,0 +1,36 @@
+import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
+import { providerFailures } from '../toolkit/provider-failures.ts';
+import { realTimers, startTimeLimit, withinLimit } from '../toolkit/time-limit.ts';
+import { noBranch } from './failures.ts';
+import type { Git } from './git.ts';
+import { headIn, isBranchName, type Head } from './heads.ts';
+import { askHost } from './http-heads.ts';
+import { askFolder } from './local-heads.ts';
+import { isUrl } from './network-environment.ts';
+import type { ResolvedOptions } from './options.ts';
+
+/** Where the branch is at this moment; null for an empty repository, of which no branch is wanted. */
+export async function askHead(
+  git: Git,
+  request: CheckoutRequest,
+  { answerMs, root }: Pick<ResolvedOptions, 'answerMs' | 'root'>,
+  signal: AbortSignal,
+): Promise<Head | null> {
+  const { provider, repository, branch, remote } = request;
+  const subject = { provider, repository, authorized: remote.authorization !== null };
+  if (branch !== null && !isBranchName(branch)) throw noBranch(subject, branch);
+  const { failed, timedOut } = providerFailures(provider);
+  if (isUrl(remote.url) && holdsCredential(remote.url)) throw failed('its URL holds a credential, which would be handed on; give it apart');
+  const limit = startTimeLimit(realTimers, answerMs, () => timedOut(answerMs), [signal]);
+  const refs = await withinLimit(limit, (within) =>
+    isUrl(remote.url) ? askHost(request, within) : askFolder(git, request, root, within),
+  );
+  const head = headIn(refs, branch);
+  if (head === null && branch !== null) throw noBranch(subject, branch);
+  return head;
+}
+
+function holdsCredential(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username !== '' || password !== '';
+}

@@ -1,0 +1,75 @@
+import { posix } from 'node:path';
+
+/** Something in the file system of a sandbox that is only in memory. A file with two names is one object. */
+export type MemoryNode =
+  | { readonly kind: 'directory'; readonly mode: number; readonly modifiedAt: Date }
+  | { readonly kind: 'file'; readonly mode: number; readonly modifiedAt: Date; readonly content: Uint8Array }
+  | { readonly kind: 'symlink'; readonly mode: number; readonly modifiedAt: Date; readonly target: string };
+
+const maxLinks = 16;
+
+/** The files of a sandbox that is only in memory, by their paths; relative ones are below its working directory. Kept until the sandbox is removed. */
+export class MemoryFiles {
+  readonly #nodes = new Map<string, MemoryNode>();
+  readonly #workingDir: string;
+
+  constructor(workingDir: string) {
+    this.#workingDir = workingDir;
+    this.makeDirectory(workingDir);
+  }
+
+  /** The text of a file, links followed. */
+  get(name: string): string | undefined {
+    const node = this.#follow(this.#resolve(name));
+    return node?.kind === 'file' ? new TextDecoder().decode(node.content) : undefined;
+  }
+
+  /** Writes the text of a file, links followed, and makes the directories that lead there. */
+  set(name: string, text: string): void {
+    let path = this.#resolve(name);
+    for (let links = 0, node = this.node(path); node?.kind === 'symlink' && links < maxLinks; links += 1, node = this.node(path)) {
+      path = posix.resolve(posix.dirname(path), node.target);
+    }
+    const { mode = 0o644 } = this.node(path) ?? {};
+    this.put(path, { kind: 'file', mode, modifiedAt: new Date(), content: new TextEncoder().encode(text) });
+  }
+
+  has(name: string): boolean {
+    return this.#follow(this.#resolve(name)) !== undefined;
+  }
+
+  isDirectory(path: string): boolean {
+    return path === '/' || this.#follow(path)?.kind === 'directory';
+  }
+
+  /** What is at an absolute path itself. */
+  node(path: string): MemoryNode | undefined {
+    return this.#nodes.get(path);
+  }
+
+  /** Puts it at an absolute path, in place of what is there, and makes the directories that lead there. */
+  put(path: string, node: MemoryNode): void {
+    this.makeDirectory(posix.dirname(path));
+    this.#nodes.set(path, node);
+  }
+
+  makeDirectory(path: string): void {
+    if (path === '/' || this.#nodes.has(path)) return;
+    this.put(path, { kind: 'directory', mode: 0o755, modifiedAt: new Date() });
+  }
+
+  /** The paths of what is at the path and below it, in order. */
+  below(path: string): string[] {
+    return [...this.#nodes.keys()].filter((one) => one === path || one.startsWith(`${path}/`)).toSorted();
+  }
+
+  #resolve(name: string): string {
+    return posix.resolve(this.#workingDir, name);
+  }
+
+  #follow(path: string, links = 0): MemoryNode | undefined {
+    const node = this.#nodes.get(path);
+    if (node?.kind !== 'symlink') return node;
+    return links < maxLinks ? this.#follow(posix.resolve(posix.dirname(path), node.target), links + 1) : undefined;
+  }
+}

@@ -1,0 +1,36 @@
+import { posix } from 'node:path';
+import { Failure } from '../../domain/failure.ts';
+
+/** The failure of a path inside a sandbox, or of an archive for it, that is refused. */
+export function refusedFiles(member: 'path' | 'directory' | 'archive' | 'working_dir', msg: string): Failure<'invalid_request'> {
+  return new Failure('invalid_request', { problems: [{ loc: ['body', member], msg, type: `sandbox_${member}` }] });
+}
+
+const maxLength = 4_096;
+
+/** The path without superfluous parts, and without a slash at its end. Throws `invalid_request` where it is not absolute. */
+export function sandboxPath(path: string, member: 'path' | 'directory' | 'working_dir'): string {
+  if (!path.startsWith('/')) throw refusedFiles(member, `${quoted(path)} is not an absolute path; begin it with a slash`);
+  if (path.includes('\0')) throw refusedFiles(member, `${quoted(path)} holds a NUL character; leave it out`);
+  if (path.length > maxLength) throw refusedFiles(member, `a path may have ${maxLength} characters at most`);
+  if (path.split('/').includes('..')) throw refusedFiles(member, `${quoted(path)} has a part ".."; name the place itself`);
+  const normal = posix.normalize(path);
+  if (normal === '/' && member === 'path') throw refusedFiles(member, 'the root has no name; choose a directory in it');
+  return normal === '/' ? normal : normal.replace(/\/$/, '');
+}
+
+/** What of the path lies below the directory, part by part; null where it does not lie there. */
+export function partsBelow(directory: string, path: string): readonly string[] | null {
+  const above = partsOf(directory);
+  const all = partsOf(path);
+  return above.every((part, index) => all[index] === part) ? all.slice(above.length) : null;
+}
+
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '');
+}
+
+/** A name from somebody else, as it may be shown. */
+export function quoted(name: string): string {
+  return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
+}

@@ -1,0 +1,127 @@
+import type { AgentSpec } from '../../domain/agent.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { AgentRefusal, type AgentProtocol } from '../../ports/agent.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { Execution, SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Secrets } from '../../ports/secrets.ts';
+import { deadline } from '../deadline.ts';
+import { within } from '../within.ts';
+import { agentEnvironment, type AgentEnvironment } from './agent-environment.ts';
+import { CleanClient } from './clean-client.ts';
+import { LiveAgent } from './live-agent.ts';
+import { OutputTail } from './output-tail.ts';
+
+export interface AgentsParts {
+  readonly runtime: SandboxRuntime;
+  readonly protocols: readonly AgentProtocol[];
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface OpenAgent {
+  readonly conversationId: string;
+  readonly sandbox: Sandbox;
+  /** Absolute path inside the sandbox. */
+  readonly workingDir: string;
+  /** The session to go on with; null for a new one. */
+  readonly sessionId: string | null;
+}
+
+/** How long the last words of an agent that did not come up are waited for. */
+const lastWordsWithinMs = 2000;
+
+/** The agents that run for conversations of this process, at most one for each. */
+export class Agents {
+  readonly #parts: AgentsParts;
+  readonly #live = new Map<string, LiveAgent>();
+
+  constructor(parts: AgentsParts) {
+    this.#parts = parts;
+  }
+
+  /** The conversation's agent; null while none runs here. */
+  get(conversationId: string): LiveAgent | null {
+    const agent = this.#live.get(conversationId);
+    return agent?.alive === true ? agent : null;
+  }
+
+  /**
+   * Starts the conversation's agent in its running sandbox, and opens its session. Rejects with an {@link AgentRefusal}
+   * (what the agent lacks or says, without secrets), with the failures of `SandboxRuntime.execute`, or with the
+   * signal's reason; nothing of the agent runs then.
+   */
+  async open(request: OpenAgent, signal: AbortSignal): Promise<LiveAgent> {
+    const { clock, secrets } = this.#parts;
+    const { agent } = request.sandbox.spec;
+    if (agent === null) throw new AgentRefusal('its sandbox spec names no agent');
+    const environment = agentEnvironment(agent, secrets);
+    const limit = deadline(clock, agent.startWithinMs);
+    try {
+      const live = await this.#open(request, agent, environment, AbortSignal.any([signal, limit.signal]));
+      this.#keep(request, live);
+      return live;
+    } catch (error) {
+      if (signal.aborted || !limit.signal.aborted) throw error;
+      const words = error instanceof AgentRefusal ? `; ${error.message}` : '';
+      throw new AgentRefusal(`it had no session within ${agent.startWithinMs / 1000} s${words}`, { cause: error });
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  /** Ends the conversation's agent, if one runs here. */
+  async end(conversationId: string): Promise<void> {
+    await this.#live.get(conversationId)?.kill();
+  }
+
+  /** Ends every agent. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#live.values()].map((agent) => agent.kill()));
+  }
+
+  async #open({ sandbox, workingDir, sessionId }: OpenAgent, { command, authMethod }: AgentSpec, environment: AgentEnvironment, signal: AbortSignal): Promise<LiveAgent> {
+    const { runtime, clock } = this.#parts;
+    const { env, scrubber } = environment;
+    const protocol = this.#protocol(sandbox);
+    const execution = await runtime.execute(sandbox.instanceId, { command, env, workingDir }, signal);
+    const errors = new OutputTail(execution.stderr);
+    const client = new CleanClient(scrubber);
+    const { stdin, stdout } = execution;
+    try {
+      const session = await protocol.open({ streams: { stdin, stdout }, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client }, signal);
+      return new LiveAgent({ session, execution, client, errors, scrubber, clock });
+    } catch (error) {
+      await this.#leave(execution, errors);
+      const said = errors.text === '' ? '' : `; its last words: ${errors.text.slice(-500)}`;
+      if (error instanceof AgentRefusal) throw new AgentRefusal(scrubber.text(`${error.message}${said}`), { cause: error });
+      if (signal.aborted && said !== '') throw new AgentRefusal(scrubber.text(said.slice(2)), { cause: error });
+      throw error;
+    }
+  }
+
+  #protocol({ spec }: Sandbox): AgentProtocol {
+    const protocol = this.#parts.protocols.find(({ name }) => name === spec.agent?.protocol);
+    if (protocol === undefined) throw new AgentRefusal(`the deployment does not speak the protocol ${spec.agent?.protocol}`);
+    return protocol;
+  }
+
+  /** What was started and is not wanted ends; what it said last is had by then. */
+  async #leave(execution: Execution, errors: OutputTail): Promise<void> {
+    await within(this.#parts.clock, lastWordsWithinMs, Promise.allSettled([execution.kill(), errors.ended]));
+  }
+
+  #keep({ conversationId, sandbox }: OpenAgent, agent: LiveAgent): void {
+    const { logger } = this.#parts;
+    this.#live.set(conversationId, agent);
+    logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.loaded }, 'agent started');
+    void this.#forget(conversationId, agent);
+  }
+
+  async #forget(conversationId: string, agent: LiveAgent): Promise<void> {
+    const reason = await agent.ended;
+    if (this.#live.get(conversationId) === agent) this.#live.delete(conversationId);
+    this.#parts.logger.info({ conversation: conversationId, reason }, 'agent ended');
+  }
+}

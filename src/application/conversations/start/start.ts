@@ -1,0 +1,137 @@
+import type { Conversation, ConversationStartStatus } from '../../../domain/conversation.ts';
+import { decideStart, startSteps, statusAfter, type StartStep } from '../../../domain/conversation-start.ts';
+import type { Sandbox } from '../../../domain/sandbox.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { Logger } from '../../../ports/logger.ts';
+import type { Agents } from '../../agents/agents.ts';
+import { deadline } from '../../deadline.ts';
+import type { Microagents } from '../../microagents.ts';
+import { openAgent } from '../agent-opening.ts';
+import type { Changed, ConversationRecords } from '../records.ts';
+import type { SandboxAccess } from '../sandbox-access.ts';
+import type { ConversationTiming } from '../timing.ts';
+import { isStoreFailure, StepTooLate, wordsOf } from '../words.ts';
+import { prepareRepository, type PrepareRepositoryParts } from './prepare-repository.ts';
+import { StepProgress } from './progress.ts';
+
+export interface ConversationStartParts extends PrepareRepositoryParts {
+  readonly records: ConversationRecords;
+  readonly access: SandboxAccess;
+  readonly agents: Agents;
+  readonly microagents: Microagents;
+  readonly timing: ConversationTiming;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Takes the steps of a conversation's start. Each is written down before it is taken, and may be taken again, so that a
+ * start goes on wherever an earlier process left it. A step that fails is the end of the start.
+ */
+export class ConversationStart {
+  readonly #parts: ConversationStartParts;
+
+  constructor(parts: ConversationStartParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes the next step; false when there is none now. */
+  async step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
+    const { access, agents, logger } = this.#parts;
+    const { id, startStatus } = conversation;
+    const sandbox = await access.find(conversation);
+    const step = decideStart(conversation, sandbox);
+    try {
+      return await this.#take(step, conversation, sandbox, signal);
+    } catch (error) {
+      if (signal.aborted) return true;
+      if (isStoreFailure(error)) throw error;
+      const words = wordsOf(error);
+      if (words === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a start failed');
+      await agents.end(id);
+      await this.#advance(conversation, 'ERROR', `${startStatus}: ${words ?? 'it failed inside; the log tells more'}`);
+      return true;
+    }
+  }
+
+  async #take(step: StartStep, conversation: Conversation, sandbox: Sandbox | null, signal: AbortSignal): Promise<boolean> {
+    const { access } = this.#parts;
+    switch (step.kind) {
+      case 'none':
+        return false;
+      case 'record':
+        await this.#advance(conversation, step.status, step.detail);
+        return true;
+      case 'start-sandbox':
+        await access.start(conversation);
+        return true;
+      case 'resume-sandbox':
+        await access.resume(conversation);
+        return true;
+      case 'await-sandbox':
+        return await access.moved(conversation, sandbox, signal);
+      case 'prepare-repository':
+        await this.#within(this.#parts.timing.prepareWithinMs, step.sandbox, signal, (signal) => this.#prepare(step, conversation, signal));
+        await this.#advance(conversation, statusAfter(conversation, step.sandbox), null);
+        return true;
+      case 'list-microagents':
+        await this.#within(this.#parts.timing.listWithinMs, step.sandbox, signal, (signal) => this.#list(step, conversation, signal));
+        return true;
+      case 'start-agent':
+        await this.#startAgent(step.sandbox, conversation, signal);
+        return true;
+    }
+  }
+
+  async #prepare({ repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
+    const { records, clock, timing } = this.#parts;
+    const progress = new StepProgress(records, conversation.id, conversation.startStatus, clock, timing.progressEveryMs);
+    try {
+      await prepareRepository(this.#parts, conversation, repository, sandbox, (detail) => progress.tell(detail), signal);
+    } finally {
+      await progress.end();
+    }
+  }
+
+  async #list({ repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
+    const found = await this.#parts.microagents.list(repository, signal);
+    await this.#advance(conversation, statusAfter(conversation, sandbox), null, { microagents: found.map(({ path }) => path) });
+  }
+
+  async #startAgent(sandbox: Sandbox, conversation: Conversation, signal: AbortSignal): Promise<void> {
+    const { agents, records, access } = this.#parts;
+    const rest = access.keepAwake(sandbox);
+    try {
+      await openAgent(agents, records, conversation, sandbox, signal, ({ startStatus }) =>
+        startStatus === 'STARTING_AGENT' ? { startStatus: 'READY', executionStatus: 'idle', statusDetail: null } : null,
+      );
+    } finally {
+      rest();
+    }
+  }
+
+  /** Takes the step within the time, and keeps the sandbox awake for it. */
+  async #within(ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const limit = deadline(this.#parts.clock, ms);
+    const rest = this.#parts.access.keepAwake(sandbox);
+    try {
+      await step(AbortSignal.any([signal, limit.signal]));
+    } catch (error) {
+      if (signal.aborted || !limit.signal.aborted) throw error;
+      throw new StepTooLate(ms, error);
+    } finally {
+      rest();
+      limit.cancel();
+    }
+  }
+
+  async #advance({ id, startStatus: from }: Conversation, startStatus: ConversationStartStatus, detail: string | null, also: Changed['to'] = {}): Promise<void> {
+    await this.#parts.records.change(id, (conversation) =>
+      conversation.deletedAt === null && conversation.startStatus === from && startSteps[from].includes(startStatus)
+        ? { to: { ...also, startStatus, statusDetail: detail }, actor: 'skep', reason: detail }
+        : null,
+    );
+  }
+}
+
+type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;

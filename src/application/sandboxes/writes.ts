@@ -1,0 +1,31 @@
+import type { EventActor } from '../../domain/event.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { movedEvents } from '../../domain/sandbox-event.ts';
+import { move, type Change, type SandboxEvent } from '../../domain/sandbox-lifecycle.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+
+export interface WriteParts {
+  readonly store: SandboxStore;
+  readonly logger: Logger;
+}
+
+/** Writes what became of the sandbox, with its event; answers whether nobody else had written before. */
+export async function writeMove({ store, logger }: WriteParts, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
+  const { kind } = await store.replace(to, movedEvents(from, to, actor));
+  if (kind === 'stale') return false;
+  logMove(logger, from, to, actor);
+  return true;
+}
+
+/** Writes the move where the lifecycle has it. */
+export async function recordMove(parts: WriteParts, sandbox: Sandbox, event: SandboxEvent, change: Change, actor: EventActor): Promise<void> {
+  const next = move(sandbox, event, change);
+  if (next !== null) await writeMove(parts, sandbox, next, actor);
+}
+
+export function logMove(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
+  const status = to.deletedAt === null ? to.status : 'deleted';
+  const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, detail: to.statusDetail };
+  logger.info(fields, 'sandbox moved');
+}

@@ -1,0 +1,40 @@
+import { availableParallelism } from 'node:os';
+import { ContainerModule } from 'inversify';
+import { SandboxDriver } from '../../application/sandboxes/driver.ts';
+import { Pool } from '../../application/sandboxes/pool.ts';
+import { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
+import { SandboxSpecs } from '../../application/sandboxes/specs.ts';
+import { StartQueue } from '../../application/sandboxes/start-queue.ts';
+import { unlimited } from '../../domain/limits.ts';
+import { sandboxSpec } from '../../domain/sandbox-spec-defaults.ts';
+import { defaultSpecs } from '../default-specs.ts';
+import type { SkepOptions } from '../options.ts';
+import { provide } from './provide.ts';
+import { tokens } from './tokens.ts';
+
+/** An engine that is asked for more starts at a time than it has cores for only gets slower. */
+const startsAtOnce = (options: SkepOptions): number => options.startsAtOnce ?? 2 * availableParallelism();
+
+/** The use cases of sandboxes. */
+export const sandboxesModule = new ContainerModule(({ bind }) => {
+  const { options, store, runtime, clock, random, logger, closers, specs, sandboxDriver, pool } = tokens;
+  provide(bind, specs, [options, store, clock], (options, store, clock) => new SandboxSpecs((options.specs ?? defaultSpecs(options)).map(sandboxSpec), store.specs, clock));
+  provide(bind, sandboxDriver, [options, store, runtime, tokens.probe, clock, logger, closers], (options, store, runtime, probe, clock, logger, closers) => {
+    const queue = new StartQueue(startsAtOnce(options));
+    const driver = new SandboxDriver({ store: store.sandboxes, runtime, probe, clock, logger, queue });
+    closers.defer(() => driver.close());
+    return driver;
+  });
+  provide(bind, pool, [options, store, runtime, specs, sandboxDriver, clock, random, logger, closers], (options, store, runtime, specs, driver, clock, random, logger, closers) => {
+    const parts = { store: store.sandboxes, runtime, specs, driver, clock, random, logger };
+    // The rest of the turns is left to those who wait for a sandbox.
+    const pool = new Pool({ ...parts, startsAtOnce: Math.max(1, Math.floor(startsAtOnce(options) / 2)) });
+    closers.defer(() => pool.close());
+    return pool;
+  });
+  provide(bind, tokens.sandboxes, [options, store, specs, sandboxDriver, pool, clock, random, logger], (options, store, specs, driver, pool, clock, random, logger) => {
+    const { whenFull = 'refuse', answerWithinMs = 20_000 } = options;
+    const limits = { ...unlimited, ...options.limits };
+    return new Sandboxes({ store: store.sandboxes, specs, driver, pool, limits, whenFull, clock, random, logger, answerWithinMs });
+  });
+});

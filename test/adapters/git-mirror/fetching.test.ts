@@ -1,0 +1,109 @@
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { commits, createScene, never, open, start, untold } from './support.ts';
+
+describe('what is fetched', () => {
+  test('is what is new of the wanted branch, and nothing twice', async () => {
+    const scene = await createScene({
+      commits: [...commits(3), { id: 'side', parents: ['c0'], at: start + 50, files: [['side.txt', 'side']] }],
+      branches: { main: 'c2', side: 'side' },
+    });
+    const mirror = scene.mirror();
+    expect((await open(mirror, scene.request)).files).toEqual({ 'c0.txt': 'c 0\n', 'c1.txt': 'c 1\n', 'c2.txt': 'c 2\n' });
+    // Three commits, with a tree and a file each.
+    expect(scene.asked()).toEqual(['refs', 'ls-refs', 'refs', 'ls-refs', 'fetch 9']);
+    await open(mirror, scene.request);
+    expect(scene.asked()).toEqual(['refs', 'ls-refs']);
+    await scene.publish(commits(4));
+    expect((await open(mirror, scene.request)).files).toHaveProperty(['c3.txt']);
+    expect(scene.asked()).toEqual(['refs', 'ls-refs', 'refs', 'ls-refs', 'fetch 3']);
+  });
+
+  test('is only asked about the names that are wanted', async () => {
+    const scene = await createScene({ commits: commits(2), branches: { main: 'c1', other: 'c0' } });
+    const mirror = scene.mirror();
+    await open(mirror, scene.request);
+    await open(mirror, { ...scene.request, branch: 'other' });
+    const bodies = scene.host.requests.filter(({ command }) => command === 'ls-refs').map(({ body }) => body);
+    expect(bodies).toHaveLength(4);
+    for (const body of bodies) expect(body).toContain('ref-prefix ');
+    expect(bodies.slice(0, 2).join('')).not.toContain('other');
+  });
+
+  test('is known to the mirror that is opened again', async () => {
+    const scene = await createScene();
+    const first = scene.mirror();
+    await open(first, scene.request);
+    await first.close();
+    scene.asked();
+    await open(scene.mirror(), scene.request);
+    expect(scene.asked()).toEqual(['refs', 'ls-refs']);
+  });
+
+  test('serves all who want it at the same time', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    // Nobody is answered before all have asked where the branch is.
+    const all = Promise.withResolvers<void>();
+    let asking = 0;
+    scene.host.mischief = async ({ command }) => {
+      if (command === 'fetch') await all.promise;
+      if (command === 'ls-refs' && ++asking === 6) all.resolve();
+      return false;
+    };
+    const trees = await Promise.all(Array.from({ length: 5 }, () => open(mirror, scene.request)));
+    for (const { files } of trees) expect(Object.keys(files)).toHaveLength(3);
+    expect(scene.asked().filter((command) => command.startsWith('fetch'))).toHaveLength(1);
+  });
+
+  test('goes on for those who stay when the first one leaves', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const [fetching, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let asking = 0;
+    scene.host.mischief = async ({ command }) => {
+      if (command === 'ls-refs' && ++asking === 3) fetching.resolve();
+      if (command === 'fetch') await goOn.promise;
+      return false;
+    };
+    const leaving = new AbortController();
+    const left = mirror.checkOut(scene.request, untold, leaving.signal);
+    const stays = open(mirror, scene.request);
+    await fetching.promise;
+    leaving.abort(new Error('left'));
+    await expect(left).rejects.toThrow('left');
+    goOn.resolve();
+    expect(Object.keys((await stays).files)).toHaveLength(3);
+  });
+
+  test('can be a bounded part of the history, in which git finds nothing wrong', async () => {
+    const scene = await createScene(commits(9));
+    const mirror = scene.mirror({ depth: 2 });
+    const tree = await open(mirror, scene.request);
+    expect(Object.keys(tree.files)).toHaveLength(9);
+    expect(await tree.git('rev-list', '--count', 'HEAD')).toBe('2');
+    expect(await tree.git('status', '--porcelain')).toBe('');
+    await tree.git('fsck', '--full');
+    await scene.publish(commits(10));
+    expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(10);
+  });
+
+  test('is told while it goes on', async () => {
+    const scene = await createScene();
+    const told: string[] = [];
+    const { archive } = await scene.mirror().checkOut(scene.request, (detail) => void told.push(detail), never);
+    await archive.cancel();
+    expect(told[0]).toBe('fetching the repository');
+    expect(told).toContain('fetching the repository: 100% received');
+    for (const detail of told) expect(detail).toMatch(/^[\w :%]+$/u);
+  });
+
+  test('is a commit where the host has no branch checked out', async () => {
+    const scene = await createScene();
+    const head = (await open(scene.mirror(), scene.request)).commit ?? '';
+    await writeFile(`${scene.served}/acme/shop.git/HEAD`, `${head}\n`);
+    const tree = await open(scene.mirror(), scene.request);
+    expect([tree.branch, tree.commit]).toEqual([null, head]);
+    expect(await tree.git('status', '--porcelain', '--branch')).toBe('## HEAD (no branch)');
+  });
+});

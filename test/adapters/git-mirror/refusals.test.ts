@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { authorization, createScene, failureOf, never, open, token, untold } from './support.ts';
+
+type Answer = readonly [status: number, headers: Record<string, string>, body?: string];
+
+describe('what a host refuses', () => {
+  test.each<readonly [string, Answer, string | null, string]>([
+    ['the credential', [401, {}], authorization, 'provider_unauthorized'],
+    ['who has no credential', [401, {}], null, 'repository_not_found'],
+    ['what the credential may not read', [403, {}], authorization, 'provider_unauthorized'],
+    ['what nobody may read', [403, {}], null, 'repository_not_found'],
+    ['what it does not have', [404, {}], authorization, 'repository_not_found'],
+    ['too many requests', [429, { 'retry-after': '7' }], authorization, 'provider_rate_limited'],
+    ['too many requests, without saying for how long', [429, {}], authorization, 'provider_rate_limited'],
+    ['everything, since it is down', [503, {}], authorization, 'provider_failed'],
+    ['to speak git', [200, { 'content-type': 'text/html' }, '<html>'], authorization, 'provider_failed'],
+    ['to speak git well', [200, { 'content-type': 'application/x-git-upload-pack-advertisement' }, 'zzzz'], authorization, 'provider_failed'],
+    ['to be found here', [302, { location: 'http://127.0.0.1:1/' }], authorization, 'provider_failed'],
+  ])('%s', async (_, [status, headers, body], sent, code) => {
+    const scene = await createScene();
+    const answer = (response: ServerResponse): boolean => {
+      response.writeHead(status, headers).end(body ?? `who is ${token}?`);
+      return true;
+    };
+    const request = { ...scene.request, remote: { ...scene.request.remote, authorization: sent } };
+    const mirror = scene.mirror();
+    scene.host.mischief = (_request, response) => answer(response);
+    const first = await failureOf(mirror.checkOut(request, untold, never));
+    expect(first.split(':')[0]).toBe(code);
+    expect(first).not.toContain(token);
+    // The same, when git itself is told: the first two questions are answered.
+    let asked = 0;
+    scene.host.mischief = (_request, response) => ++asked > 2 && answer(response);
+    const before = scene.host.requests.length;
+    const later = sent === null ? null : await failureOf(mirror.checkOut(request, untold, never));
+    if (later !== null) expect(later.split(':')[0]).toBe(code);
+    expect(scene.host.requests.length - before).toBe(sent === null ? 0 : asked);
+    scene.host.mischief = null;
+    expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
+  });
+
+  test('a host that is not there', async () => {
+    const scene = await createScene();
+    const remote = { url: 'http://127.0.0.1:1/acme/shop.git', authorization };
+    expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, untold, never))).toMatch(/^provider_failed: /u);
+  });
+
+  test('a redirect is not followed by git either, and the credential goes nowhere', async () => {
+    const scene = await createScene();
+    const seen: (string | undefined)[] = [];
+    const elsewhere = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.end();
+    });
+    elsewhere.listen(0, '127.0.0.1');
+    await once(elsewhere, 'listening');
+    onTestFinished(() => {
+      elsewhere.closeAllConnections();
+      elsewhere.close();
+    });
+    const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/acme/shop.git/info/refs?service=git-upload-pack`;
+    for (const skipped of [0, 2, 4]) {
+      let asked = 0;
+      scene.host.mischief = (_request, response) => {
+        asked += 1;
+        if (asked <= skipped) return false;
+        response.writeHead(307, { location }).end();
+        return true;
+      };
+      expect(await failureOf(scene.mirror().checkOut(scene.request, untold, never))).toMatch(/^provider_failed: /u);
+      expect(asked).toBeGreaterThan(skipped);
+    }
+    expect(seen).toEqual([]);
+  });
+
+  test('who does not answer in time', async () => {
+    const scene = await createScene();
+    scene.host.mischief = () => true;
+    expect(await failureOf(scene.mirror({ answerMs: 200 }).checkOut(scene.request, untold, never))).toMatch(/^provider_timeout: .* 200 ms/u);
+    let asked = 0;
+    scene.host.mischief = () => ++asked > 4;
+    expect(await failureOf(scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, untold, never))).toMatch(/^provider_timeout: .* 2000 ms/u);
+  });
+
+  test('one that speaks the oldest protocol is understood', async () => {
+    const scene = await createScene();
+    let asked = 0;
+    scene.host.mischief = async (_request, response) => {
+      asked += 1;
+      if (asked > 1) return false;
+      const answer = await fetch(`${scene.request.remote.url}/info/refs?service=git-upload-pack`, { headers: { authorization } });
+      response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' }).end(Buffer.from(await answer.arrayBuffer()));
+      return true;
+    };
+    const tree = await open(scene.mirror(), scene.request);
+    expect([tree.branch, Object.keys(tree.files).length]).toEqual(['main', 3]);
+    expect(scene.asked().slice(0, 2)).toEqual(['refs', 'refs']);
+  });
+});
+

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { createReady, failureOf } from './support.ts';
+import { calm, said, told, until } from './world.ts';
+
+describe('cancelling a turn', () => {
+  test('asks the agent, answers at once, and leaves what waits', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        if (turn.message.content[0]?.text !== 'one') return;
+        await turn.say('working');
+        await new Promise((resolve) => turn.signal.addEventListener('abort', resolve, { once: true }));
+        await turn.say(', stopped');
+        return 'cancelled';
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await until(() => w.handed.length === 1);
+    await until(async () => told(await w.log(), 'message_chunk').length === 1);
+    expect(await w.conversations.cancel('me', w.id)).toMatchObject({ conversation: { id: w.id } });
+    await w.conversations.cancel('me', w.id);
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+    const log = await w.log();
+    expect(log.filter(({ kind }) => kind === 'turn_ended')).toMatchObject([{ actor: 'user', data: { stopReason: 'cancelled' } }, { data: { stopReason: 'end_turn' } }]);
+    expect(told(log, 'message').map(({ text }) => text)).toContain('working, stopped');
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: null } });
+    expect(w.host.executed).toHaveLength(1);
+  });
+
+  test('that the agent does not heed ends the agent after a while; the next turn has its session', async () => {
+    const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.handed.length === 1);
+    await calm();
+    await w.conversations.cancel('me', w.id);
+    w.clock.advance(9000);
+    await calm();
+    await w.conversations.cancel('me', w.id);
+    expect(await w.record()).toMatchObject({ turn: { message: said('one') } });
+    expect(w.host.running).toHaveLength(1);
+    w.clock.advance(1000);
+    await w.rested();
+    expect(w.host.running).toHaveLength(0);
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'cancelled' }]);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle' } });
+    await w.conversations.send('me', w.id, said('two'));
+    await w.rested();
+    expect(told(await w.log(), 'agent_started').map(({ loaded }) => loaded)).toEqual([false, true]);
+  });
+
+  test('between turns changes nothing, and is its owner\'s alone', async () => {
+    const w = await createReady();
+    const before = await w.record();
+    await w.conversations.cancel('me', w.id);
+    await calm();
+    expect(await w.record()).toEqual(before);
+    expect(await failureOf(w.conversations.cancel('you', w.id))).toMatchObject({ code: 'conversation_not_found' });
+    expect(w.clock.pending).toBe(0);
+  });
+
+  test('at any moment ends the turn as cancelled or lets it be, and never hands a message over twice', async () => {
+    for (let moment = 0; moment < 40; moment += 1) {
+      const w = await createReady({
+        script: async (turn) => {
+          for (let n = 0; n < 5 && !turn.signal.aborted; n += 1) await turn.say('.');
+        },
+      });
+      await w.conversations.send('me', w.id, said('one'));
+      for (let n = 0; n < moment; n += 1) await Promise.resolve();
+      await w.conversations.cancel('me', w.id);
+      await w.rested();
+      expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual([expect.stringMatching(/cancelled|end_turn/)]);
+      expect(w.handed.length).toBeLessThanOrEqual(1);
+      expect(await w.record()).toMatchObject({ executionStatus: 'idle' });
+      await w.close();
+    }
+  });
+});

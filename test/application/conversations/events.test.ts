@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import type { Event } from '../../../src/domain/event.ts';
+import { createReady, failureOf, gate } from './support.ts';
+import { calm, createOne, plain, said, until } from './world.ts';
+
+/** Reads a stream into a list, in the background. */
+function collect(batches: AsyncIterable<readonly Event[]>) {
+  const events: Event[] = [];
+  let ended: 'no' | 'yes' | 'failed' = 'no';
+  let largest = 0;
+  let opened = false;
+  const done = (async () => {
+    try {
+      for await (const batch of batches) {
+        opened = true;
+        largest = Math.max(largest, batch.length);
+        events.push(...batch);
+      }
+      ended = 'yes';
+    } catch {
+      ended = 'failed';
+    }
+  })();
+  return { events, done, ended: () => ended, largest: () => largest, opened: () => opened };
+}
+
+const open = new AbortController().signal;
+
+describe('pages of events', () => {
+  test('go through the log once, in order, and tell of the sandbox too', async () => {
+    const w = await createReady();
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    const all = await w.store.events.read({ ownerId: 'me', conversationId: w.id, sandboxId: w.sandboxId }, 0, 1000);
+    expect(all.some(({ kind }) => kind === 'sandbox_moved')).toBe(true);
+    const seen: Event[] = [];
+    for (let after: number | null = 0; after !== null; ) {
+      const page = await w.events.page('me', { conversationId: w.id }, after, 3);
+      expect(page.items.length).toBeLessThanOrEqual(3);
+      seen.push(...page.items);
+      after = page.next;
+    }
+    expect(seen).toEqual(all);
+    const messages = await w.events.page('me', { conversationId: w.id, kinds: ['message'] }, 0, 100);
+    expect(messages.items.map(({ kind }) => kind)).toEqual(['message', 'message']);
+    expect((await w.events.page('you', {}, 0, 100)).items).toEqual([]);
+    expect(await failureOf(w.events.page('you', { conversationId: w.id }, 0, 100))).toMatchObject({ code: 'conversation_not_found' });
+  });
+
+  test('older than they are to be kept are forgotten', async () => {
+    const w = createOne({ keepForMs: 1000 });
+    const { conversation: { id } } = await w.conversations.start('me', plain);
+    await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
+    await w.events.purge();
+    expect((await w.events.page('me', {}, 0, 100)).items.length).toBeGreaterThan(3);
+    w.clock.advance(1001);
+    await w.events.purge();
+    expect((await w.events.page('me', {}, 0, 100)).items).toEqual([]);
+  });
+});
+
+describe('following events', () => {
+  test('shows what was and then what comes, each once, until the conversation is deleted', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        for (let n = 0; n < 300; n += 1) await turn.tool({ toolCallId: `c${n}` });
+      },
+    });
+    const whole = collect(w.events.follow('me', { conversationId: w.id }, 0, open));
+    const fromNow = collect(w.events.follow('me', { conversationId: w.id, kinds: ['tool_call'] }, 'latest', open));
+    const stranger = collect(w.events.follow('you', { conversationId: w.id }, 0, open));
+    await until(() => whole.events.length > 0 && fromNow.opened());
+    expect(stranger.ended()).toBe('failed');
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    await w.conversations.delete('me', w.id);
+    await Promise.all([whole.done, fromNow.done]);
+    expect([whole.ended(), fromNow.ended()]).toEqual(['yes', 'yes']);
+    expect(whole.largest()).toBeLessThanOrEqual(100);
+    const log = await w.store.events.read({ ownerId: 'me', conversationId: w.id, sandboxId: w.sandboxId }, 0, 1000);
+    const end = log.findIndex(({ kind }) => kind === 'conversation_deleted');
+    expect(whole.events.slice(0, end + 1)).toEqual(log.slice(0, end + 1));
+    expect(fromNow.events).toEqual(log.filter(({ kind }) => kind === 'tool_call'));
+    expect(fromNow.events).toHaveLength(300);
+    await w.close();
+    expect(w.clock.pending).toBe(0);
+  });
+
+  test('cut off at any place and taken up again misses none and shows none twice', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        for (let n = 0; n < 200; n += 1) {
+          await turn.tool({ toolCallId: `c${n}` });
+          if (n % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    const seen: number[] = [];
+    for (let cut = 0; ; cut += 1) {
+      const leave = new AbortController();
+      const from = seen.at(-1) ?? 0;
+      const reader = collect(w.events.follow('me', { conversationId: w.id }, from, leave.signal));
+      for (let n = 0; n < cut % 7; n += 1) await new Promise((resolve) => setImmediate(resolve));
+      leave.abort();
+      await reader.done;
+      seen.push(...reader.events.map(({ sequence }) => sequence));
+      if (reader.events.length === 0 && cut > 50 && (await w.record()).turn === null) break;
+    }
+    const log = await w.store.events.read({ ownerId: 'me', conversationId: w.id, sandboxId: w.sandboxId }, 0, 1000);
+    expect(seen).toEqual(log.map(({ sequence }) => sequence));
+  });
+
+  test('wakes only those whom it concerns, and sees what another process wrote when it looks again', async () => {
+    let reads = 0;
+    const w = await createReady({
+      store: (store) => ({ ...store, events: { ...store.events, read: (filter, after, limit) => {
+        if (filter.conversationId === 'conv-quiet') reads += 1;
+        return store.events.read(filter, after, limit);
+      } } }),
+    });
+    const quiet = { ...(await w.record()), id: 'conv-quiet', sandboxId: 'sb-quiet', generation: 1 };
+    await w.store.conversations.insert(quiet);
+    const reader = collect(w.events.follow('me', { conversationId: quiet.id }, 0, open));
+    await until(() => reads === 1);
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    await calm();
+    expect(reads).toBe(1);
+    w.clock.advance(5000);
+    await until(() => reads === 2);
+    w.events.close();
+    await reader.done;
+    expect(reader.ended()).toBe('yes');
+  });
+
+  test('what is written while the log is read is read next, without waiting for the time', async () => {
+    let interfere = true;
+    const w = await createReady({
+      store: (store) => ({ ...store, events: { ...store.events, read: async (filter, after, limit) => {
+        const events = await store.events.read(filter, after, limit);
+        if (filter.kinds?.includes('plan') === true && interfere) {
+          interfere = false;
+          await store.events.append([{ kind: 'plan', data: { entries: [] }, at: 0, ownerId: 'me', conversationId: filter.conversationId ?? null, sandboxId: null, actor: 'agent', reason: null }]);
+        }
+        return events;
+      } } }),
+    });
+    const reader = collect(w.events.follow('me', { conversationId: w.id, kinds: ['plan'] }, 0, open));
+    await until(() => reader.events.length === 1);
+    w.events.close();
+    await reader.done;
+  });
+
+  test('a reader that does not read holds nothing up', async () => {
+    const held = gate();
+    const w = await createReady({ script: async (turn) => { for (let n = 0; n < 500; n += 1) await turn.tool({ toolCallId: `c${n}` }); } });
+    const slow = (async () => {
+      let count = 0;
+      for await (const batch of w.events.follow('me', { conversationId: w.id, kinds: ['tool_call'] }, 0, open)) {
+        count += batch.length;
+        await held.opened;
+      }
+      return count;
+    })();
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    held.open();
+    await w.conversations.delete('me', w.id);
+    expect(await slow).toBe(500);
+  });
+});

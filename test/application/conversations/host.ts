@@ -1,0 +1,125 @@
+import { createMemoryRuntime, type MemoryEngine } from '../../../src/adapters/memory/index.ts';
+import { Failure } from '../../../src/domain/failure.ts';
+import type { Execution, ExecutionRequest, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
+
+/** A command that was run in a sandbox. */
+export interface Executed {
+  readonly instanceId: string;
+  readonly request: ExecutionRequest;
+  /** Writes to its standard error. */
+  readonly complain: (text: string) => void;
+  readonly end: (code: number | null) => void;
+}
+
+/** Files that were put into a sandbox. */
+export interface Put {
+  readonly instanceId: string;
+  readonly directory: string;
+  readonly archive: string;
+}
+
+/** What the sandboxes of a memory engine were asked to run and to hold, by whatever process of Skep. */
+export class Host {
+  readonly engine: MemoryEngine;
+  readonly executed: Executed[] = [];
+  readonly puts: Put[] = [];
+  /** Commands that are told to end never say that they have. */
+  stuck = false;
+  readonly #running = new Set<Executed>();
+
+  constructor(engine: MemoryEngine) {
+    this.engine = engine;
+    engine.subscribe(() => this.notice());
+  }
+
+  /** Commands that run now. */
+  get running(): readonly Executed[] {
+    this.notice();
+    return [...this.#running];
+  }
+
+  /** A runtime of one process: what it executes ends with it. */
+  runtime(): { readonly runtime: SandboxRuntime; readonly cut: () => void } {
+    const memory = createMemoryRuntime(this.engine);
+    const own = new Set<Executed>();
+    const cut = (): void => {
+      for (const executed of own) executed.end(null);
+    };
+    const noticing = <A extends readonly unknown[], R>(method: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
+      const result = await method(...args);
+      this.notice();
+      return result;
+    };
+    const runtime: SandboxRuntime = {
+      ...memory,
+      provide: async () => ({ kind: 'provided' }),
+      stop: noticing(memory.stop.bind(memory)),
+      remove: noticing(memory.remove.bind(memory)),
+      execute: async (id, request, signal) => {
+        signal.throwIfAborted();
+        const execution = this.#execute(id, request);
+        own.add(execution.executed);
+        return execution;
+      },
+      putFiles: async (instanceId, directory, stream) => {
+        let archive = '';
+        for await (const chunk of stream) archive += new TextDecoder().decode(chunk);
+        this.puts.push({ instanceId, directory, archive });
+      },
+      close: async () => {
+        cut();
+        await memory.close();
+      },
+    };
+    return { runtime, cut };
+  }
+
+  #execute(instanceId: string, request: ExecutionRequest): Execution & { readonly executed: Executed } {
+    const { state } = this.engine.inspect(instanceId);
+    if (state === 'absent') throw new Failure('sandbox_not_found', { id: instanceId });
+    if (state !== 'running') throw new Failure('sandbox_not_running', { id: instanceId, status: state });
+    const { promise: exited, resolve } = Promise.withResolvers<number | null>();
+    const [out, err] = [pipe(), pipe()];
+    const executed: Executed = {
+      instanceId,
+      request,
+      complain: (text) => err.write(text),
+      end: (code) => {
+        this.#running.delete(executed);
+        out.end();
+        err.end();
+        resolve(code);
+      },
+    };
+    this.executed.push(executed);
+    this.#running.add(executed);
+    const stdin = new WritableStream<Uint8Array>({ close: () => executed.end(0) });
+    const kill = async (): Promise<void> => {
+      executed.end(137);
+      if (this.stuck) await new Promise(() => {});
+    };
+    return { executed, stdin, stdout: out.readable, stderr: err.readable, exited, kill };
+  }
+
+  /** What ran in a sandbox that runs no more has ended. */
+  notice(): void {
+    for (const executed of this.#running) {
+      const { state } = this.engine.inspect(executed.instanceId);
+      if (state !== 'running' && state !== 'frozen') executed.end(137);
+    }
+  }
+}
+
+function pipe() {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, { highWaterMark: 100 }, { highWaterMark: 100 });
+  const writer = writable.getWriter();
+  let ended = false;
+  return {
+    readable,
+    write: (text: string): void => void writer.write(new TextEncoder().encode(text)).catch(() => {}),
+    end: (): void => {
+      if (!ended) void writer.close().catch(() => {});
+      ended = true;
+    },
+  };
+}

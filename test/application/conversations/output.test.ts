@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { createReady } from './support.ts';
+import { calm, said, told, until } from './world.ts';
+
+describe('what an agent says', () => {
+  test('is told as it comes, and whole where it ends: by another name, another channel, a tool call, the end', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        await turn.say('let me ', { channel: 'thought' });
+        await turn.say('think', { channel: 'thought' });
+        await turn.say('I ');
+        await turn.say('edit');
+        await turn.tool({ toolCallId: 'c', title: 'edit a', status: 'in_progress' });
+        await turn.say('still ', { messageId: 'm1' });
+        await turn.tool({ toolCallId: 'c', status: 'completed' });
+        await turn.say('one', { messageId: 'm1' });
+        await turn.say('other', { messageId: 'm2' });
+        await turn.update({ kind: 'plan', entries: [{ content: 'rest', priority: 'low', status: 'pending' }] });
+        await turn.update({ kind: 'usage', usedTokens: 1, contextTokens: 2, cost: null });
+      },
+    });
+    await w.conversations.send('me', w.id, said('go'));
+    await w.rested();
+    const log = (await w.log()).filter(({ sequence, actor }) => sequence > 0 && actor === 'agent');
+    const short = log.flatMap((event) => (event.kind === 'message' ? `${event.data.channel}: ${event.data.text}` : event.kind === 'tool_call' ? `${event.data.title} ${event.data.status}` : event.kind === 'message_chunk' ? [] : event.kind));
+    expect(short).toEqual(['thought: let me think', 'answer: I edit', 'edit a in_progress', 'edit a completed', 'answer: still one', 'plan', 'usage', 'answer: other', 'turn_ended', 'execution_changed']);
+    for (const event of log) {
+      if (event.kind !== 'message') continue;
+      const parts = log.flatMap((one) => (one.kind === 'message_chunk' && one.data.messageId === event.data.messageId ? one.data.text : []));
+      expect(parts.join('')).toBe(event.data.text);
+    }
+  });
+
+  test('in a flood is held back, written in batches, in order and whole', { timeout: 60_000 }, async () => {
+    const appended: number[] = [];
+    const flood = 100_000;
+    const w = await createReady({
+      store: (store) => ({
+        ...store,
+        events: {
+          ...store.events,
+          append: async (events) => {
+            appended.push(events.length);
+            await new Promise((resolve) => setImmediate(resolve));
+            await store.events.append(events);
+          },
+        },
+      }),
+      script: async (turn) => {
+        for (let n = 0; n < flood; n += 1) await (n % 100 === 99 ? turn.tool({ toolCallId: `c${n % 2000}`, title: `${n}` }) : turn.say(`${n} `));
+      },
+    });
+    await w.conversations.send('me', w.id, said('go'));
+    await until(w.record, ({ turn, queue }) => turn === null && queue.length === 0);
+    expect(appended[0]).toBe(1);
+    expect(Math.max(...appended)).toBeLessThanOrEqual(400);
+    let after = 0;
+    const numbers: number[] = [];
+    for (let events = await w.store.events.read({ ownerId: 'me' }, after, 1000); events.length > 0; events = await w.store.events.read({ ownerId: 'me' }, after, 1000)) {
+      for (const event of events) {
+        if (event.kind === 'message_chunk') numbers.push(...event.data.text.trim().split(' ').map(Number));
+        if (event.kind === 'tool_call') numbers.push(Number(event.data.title));
+      }
+      after = events.at(-1)?.sequence ?? Infinity;
+    }
+    expect(numbers).toHaveLength(flood);
+    expect(numbers.every((one, index) => one === index)).toBe(true);
+  });
+
+  test('never shows a secret of the deployment, also where it comes in parts', async () => {
+    const secret = 'sk-live-0123456789';
+    const w = await createReady({
+      agent: { secrets: ['MODEL_KEY'] },
+      secrets: { MODEL_KEY: secret },
+      script: async (turn) => {
+        for (const part of ['the key is sk-', 'live-01234', '56789, sk-', 'not this, and ', secret, ' s']) await turn.say(part);
+        await turn.tool({ toolCallId: 'c', title: `echo ${secret}`, content: [{ type: 'text', text: `KEY=${secret}` }] });
+        w.host.executed.at(-1)?.complain(`failed with ${secret}`);
+        throw new Error(`401 for ${secret}`);
+      },
+    });
+    expect(w.host.executed.at(-1)?.request.env).toEqual({ LEVEL: '3', MODEL_KEY: secret });
+    await w.conversations.send('me', w.id, said('go'));
+    await w.rested();
+    w.host.executed.at(-1)?.complain(`last words: ${secret}`);
+    w.host.executed.at(-1)?.end(3);
+    await calm();
+    expect(told(await w.log(), 'message').map(({ text }) => text)).toContain('the key is **********, sk-not this, and ********** s');
+    const everything = JSON.stringify([await w.log(), await w.record(), await w.view(), w.logged]);
+    expect(everything).not.toContain(secret);
+    expect(everything).not.toContain('live-0');
+    expect(w.logged.join('\n')).toContain('last words: **********');
+  });
+});

@@ -1,0 +1,85 @@
+import { Failure } from '../../../src/domain/failure.ts';
+import { AgentRefusal } from '../../../src/ports/agent.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+
+const never = new Promise<never>(() => {});
+
+/** What becomes of a process of Skep at its so-many-th call of a port, before the call has had its effect or after. */
+export interface Mishap {
+  readonly call: number;
+  readonly when: 'before' | 'after';
+  /** The process is killed, or it goes on and the call fails. */
+  readonly kind: 'kill' | 'fail';
+}
+
+/** A process of Skep that may be killed: from then on none of its calls has an effect or an answer. */
+export class Mortal {
+  /** The ports' methods that were called, in order. */
+  readonly calls: string[] = [];
+  readonly #mishap: Mishap | null;
+  readonly #onDeath: (() => void)[] = [];
+  #dead = false;
+
+  constructor(mishap: Mishap | null = null) {
+    this.#mishap = mishap;
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  kill(): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    for (const end of this.#onDeath) end();
+  }
+
+  onDeath(end: () => void): void {
+    this.#onDeath.push(end);
+  }
+
+  /** The port as this process has it. */
+  port<T extends object>(name: string, port: T): T {
+    return new Proxy(port, {
+      get: (target, property) => {
+        const member: unknown = Reflect.get(target, property, target);
+        if (typeof member !== 'function') return member;
+        const method = member.bind(target) as (...args: unknown[]) => unknown;
+        if (property === 'subscribe') return (listener: (told: unknown) => void) => method((told: unknown) => void (this.#dead || listener(told)));
+        return (...args: unknown[]) => this.#call(`${name}.${String(property)}`, method, args);
+      },
+    });
+  }
+
+  clock(clock: Clock): Clock {
+    return { now: () => clock.now(), after: (ms, callback) => clock.after(ms, () => void (this.#dead || callback())) };
+  }
+
+  #call(name: string, method: (...args: unknown[]) => unknown, args: unknown[]): unknown {
+    if (this.#dead) return never;
+    this.calls.push(name);
+    const fatal = this.#mishap !== null && this.calls.length === this.#mishap.call;
+    if (fatal && this.#mishap?.when === 'before') return this.#strike(name);
+    const result = method(...args);
+    if (fatal) return result instanceof Promise ? result.then(() => this.#strike(name)) : this.#strike(name);
+    if (!(result instanceof Promise)) return this.#dead ? never : result;
+    return result.then((value: unknown) => (this.#dead ? never : value), (error: unknown) => {
+      if (this.#dead) return never;
+      throw error;
+    });
+  }
+
+  #strike(name: string): Promise<never> {
+    if (this.#mishap?.kind === 'fail') return Promise.reject(failureOfPort(name.slice(0, name.indexOf('.'))));
+    this.kill();
+    return never;
+  }
+}
+
+/** How a port that does not answer fails. */
+function failureOfPort(port: string): Error {
+  if (port === 'runtime') return new Failure('runtime_unavailable', { runtime: 'memory', reason: 'a planted fault', retryAfterSeconds: 1 });
+  if (port === 'git' || port === 'checkouts') return new Failure('provider_failed', { provider: 'memory', reason: 'a planted fault' });
+  if (port === 'protocol') return new AgentRefusal('a planted fault');
+  return new Failure('store_unavailable', { reason: 'a planted fault', retryAfterSeconds: 1 });
+}

@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import { createReady, failureOf, gate } from './support.ts';
+import { calm, plain, said, told, until } from './world.ts';
+
+describe('a conversation whose sandbox rests', () => {
+  test('is woken by a message; a frozen agent goes on, a stopped one is started again with its session', async () => {
+    const w = await createReady();
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    expect(w.host.executed).toHaveLength(1);
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await calm();
+    expect(w.host.running).toHaveLength(0);
+    await w.conversations.send('me', w.id, said('two'));
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+    expect(told(await w.log(), 'agent_started').map(({ loaded }) => loaded)).toEqual([false, true]);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle' }, sandboxStatus: 'RUNNING' });
+  });
+
+  test('waits where a limit refuses the resumption, says so, and goes on when there is room', async () => {
+    const w = await createReady({ limits: { running: 1 } });
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    const other = await w.sandboxes.start('me', { specId: null });
+    await until(async () => (await w.sandboxes.get('me', other.id)).status === 'RUNNING');
+    const { conversation } = await w.conversations.send('me', w.id, said('one'));
+    expect(conversation.queue).toHaveLength(1);
+    await until(async () => (await w.record()).statusDetail);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: expect.stringMatching(/message waits: The limit running \(1\)/) }, sandboxStatus: 'PAUSED' });
+    await w.reconciler.sweep();
+    await calm();
+    expect(w.handed).toEqual([]);
+    await w.sandboxes.delete('me', other.id);
+    await w.reconciler.sweep();
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+    expect(await w.view()).toMatchObject({ conversation: { statusDetail: null } });
+  });
+
+  test('goes on at once when its owner resumes the sandbox', async () => {
+    const w = await createReady({ limits: { running: 1 } });
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    const other = await w.sandboxes.start('me', { specId: null });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(async () => (await w.record()).statusDetail);
+    await w.sandboxes.delete('me', other.id);
+    await w.sandboxes.resume('me', w.sandboxId);
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+  });
+
+  test('shows no running turn while it is frozen, and the same turn when it goes on', async () => {
+    const held = gate();
+    const w = await createReady({ script: () => held.opened });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.handed.length === 1);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' } });
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle' }, sandboxStatus: 'PAUSED' });
+    await w.sandboxes.resume('me', w.sandboxId);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' }, sandboxStatus: 'RUNNING' });
+    held.open();
+    await w.rested();
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
+  });
+
+  test('that its owner stops in a turn stays stopped, though messages wait, until the next message', async () => {
+    const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await until(() => w.handed.length === 1);
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await until(async () => (await w.record()).turn === null);
+    await calm();
+    await w.reconciler.sweep();
+    await calm();
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', queue: [{ message: said('two') }] }, sandboxStatus: 'PAUSED' });
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
+    await w.conversations.send('me', w.id, said('three'));
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two', 'three']);
+  });
+
+  test('is not put to rest in a turn, also not while its owner is asked', async () => {
+    const options = [{ optionId: 'y', name: 'Yes', kind: 'allow_once' as const }];
+    const w = await createReady({
+      spec: { rest: { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } },
+      script: async (turn) => {
+        await turn.ask({ toolCallId: 'c', title: 'c', options });
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    const permission = await until(async () => (await w.record()).permission);
+    for (let seconds = 0; seconds < 100; seconds += 5) {
+      w.clock.advance(5000);
+      await calm();
+      await w.reconciler.sweep();
+    }
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'waiting_for_permission' }, sandboxStatus: 'RUNNING' });
+    await w.conversations.answerPermission('me', w.id, permission?.permissionId ?? '', 'y');
+    await w.rested();
+    for (let seconds = 0; seconds < 30; seconds += 5) {
+      w.clock.advance(5000);
+      await calm();
+      await w.reconciler.sweep();
+    }
+    await until(w.view, ({ sandboxStatus }) => sandboxStatus === 'PAUSED');
+  });
+});
+
+describe('a conversation whose sandbox is lost', () => {
+  test('is an error with the reason, in a turn and between turns, and takes no message', async () => {
+    const w = await createReady({ script: () => new Promise(() => {}) });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await until(() => w.handed.length === 1);
+    w.engine.crash(w.sandboxId, 'exited with code 137');
+    w.driver.nudge(w.sandboxId);
+    await until(w.record, ({ queue }) => queue.length === 0);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', turn: null, statusDetail: expect.stringMatching(/sandbox is ERROR.*137.*messages that waited \(1\)/) }, sandboxStatus: 'ERROR' });
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
+    expect(await failureOf(w.conversations.send('me', w.id, said('three')))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('ERROR') });
+    expect(await w.store.conversations.scanUnsettled(null, 10)).toEqual([]);
+
+    const idle = await createReady();
+    await idle.sandboxes.delete('me', idle.sandboxId);
+    expect(await idle.view()).toMatchObject({ conversation: { executionStatus: 'error', statusDetail: 'its sandbox was deleted' }, sandboxStatus: 'MISSING' });
+    expect(await failureOf(idle.conversations.send('me', idle.id, said('one')))).toMatchObject({ code: 'conversation_not_ready' });
+  });
+});
+
+test('two conversations in one sandbox have an agent each, and end with their own', async () => {
+  const w = await createReady();
+  const { conversation } = await w.conversations.start('me', { ...plain, sandboxId: w.sandboxId, initialMessage: said('mine') });
+  await until(() => w.handed.includes('mine'));
+  await w.conversations.send('me', w.id, said('yours'));
+  await w.rested();
+  expect(w.host.running).toHaveLength(2);
+  await w.conversations.delete('me', conversation.id);
+  expect(w.host.running).toHaveLength(1);
+  await w.conversations.send('me', w.id, said('again'));
+  await w.rested();
+  expect(w.handed).toEqual(['mine', 'yours', 'again']);
+});
+
+test('what waits goes on by itself after its sandbox was ended from outside in a turn', async () => {
+  const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
+  await w.conversations.send('me', w.id, said('one'));
+  await w.conversations.send('me', w.id, said('two'));
+  await until(() => w.handed.length === 1);
+  const sandbox = await w.sandboxes.get('me', w.sandboxId);
+  await w.store.sandboxes.replace({ ...sandbox, status: 'PAUSED', pauseKind: 'stop', statusDetail: 'ended from outside', generation: sandbox.generation + 1 });
+  w.engine.stop(w.sandboxId);
+  w.host.notice();
+  await w.rested();
+  expect(w.handed).toEqual(['one', 'two']);
+  expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
+});

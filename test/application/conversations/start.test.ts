@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest';
+import { createMemoryGitProvider } from '../../../src/adapters/memory/index.ts';
+import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
+import { Failure } from '../../../src/domain/failure.ts';
+import { AgentRefusal } from '../../../src/ports/agent.ts';
+import { failureOf, gate } from './support.ts';
+import { calm, createOne, plain, said, shop, stepsIn, told, until, type WorldOptions } from './world.ts';
+
+const repository = { ...plain, selectedRepository: 'acme/shop' };
+
+/** Starts a conversation and answers when its start is over. */
+async function started(options: WorldOptions, request: StartConversationRequest = repository) {
+  const world = createOne(options);
+  const { conversation: { id } } = await world.conversations.start('me', request);
+  const record = await until(() => world.store.conversations.find(id), (found) => found?.startStatus === 'READY' || found?.startStatus === 'ERROR');
+  if (record === null) throw new Error('no record');
+  return { ...world, id, record, log: await world.log(id) };
+}
+
+describe('the start of a conversation', () => {
+  test.each([
+    ['nothing', null, plain, ['WORKING', 'WAITING_FOR_SANDBOX', 'READY'], null],
+    ['an agent', {}, plain, ['WORKING', 'WAITING_FOR_SANDBOX', 'STARTING_AGENT', 'READY'], 'idle'],
+    ['a repository', null, repository, ['WORKING', 'WAITING_FOR_SANDBOX', 'PREPARING_REPOSITORY', 'LISTING_MICROAGENTS', 'READY'], null],
+    ['both', {}, repository, ['WORKING', 'WAITING_FOR_SANDBOX', 'PREPARING_REPOSITORY', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY'], 'idle'],
+  ] as const)('with %s takes the steps that apply, each told', async (_, agent, request, steps, executionStatus) => {
+    const { record, log } = await started({ agent }, request);
+    expect(record).toMatchObject({ startStatus: 'READY', statusDetail: null, executionStatus });
+    expect(stepsIn(log)).toEqual(steps);
+  });
+
+  test('puts the repository into the working directory at its branch, finds its microagents and hands both to the agent', async () => {
+    const w = await started({}, { ...repository, selectedRepository: 'acme/shop', selectedBranch: 'next', initialMessage: said('hello') });
+    expect(w.checkedOut).toEqual([`acme/shop next ${(await w.provider.remote('acme/shop')).url}`]);
+    expect(w.host.puts).toEqual([{ instanceId: w.record.sandboxId, directory: '/workspace', archive: 'tar of acme/shop' }]);
+    expect(w.record.microagents).toEqual(['.skep/microagents/deploy/aws.md', '.skep/microagents/style.md']);
+    expect(w.host.executed).toMatchObject([{ request: { command: ['agent', 'acp'], env: { LEVEL: '3' }, workingDir: '/workspace' } }]);
+    await until(() => w.handed.length === 1);
+    expect(w.handed[0]).toMatch(/\.skep\/microagents\/deploy\/aws\.md\n- \.skep\/microagents\/style\.md\|hello$/);
+    await w.conversations.send('me', w.id, said('again'));
+    await until(() => w.handed.length === 2);
+    expect(w.handed[1]).toBe('again');
+    expect(told(await w.store.events.read({ ownerId: 'me', conversationId: w.id }, 0, 1000), 'message').map(({ text }) => text)).not.toContain(w.handed[0]);
+  });
+
+  test('in a sandbox that it was given has a folder of its own for its repository', async () => {
+    const w = await started({});
+    const { conversation } = await w.conversations.start('me', { ...repository, sandboxId: w.record.sandboxId });
+    await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'READY');
+    expect(w.host.puts.map(({ directory }) => directory)).toEqual(['/workspace', `/workspace/${conversation.id}`]);
+    expect(w.host.executed.at(-1)?.request.workingDir).toBe(`/workspace/${conversation.id}`);
+  });
+
+  test('tells how far a long step is, now and then', async () => {
+    const held = gate();
+    const told: string[] = [];
+    const w = createOne({
+      checkouts: {
+        checkOut: async (_, progress) => {
+          for (let n = 0; n < 1000; n += 1) progress(`received ${n} of 1000`);
+          await held.opened;
+          return { branch: 'main', commit: 'c', archive: new Blob(['x']).stream() };
+        },
+      },
+    });
+    const { conversation: { id } } = await w.conversations.start('me', repository);
+    const detail = async () => (await w.store.conversations.find(id))?.statusDetail ?? null;
+    await until(detail, (found) => found === 'received 0 of 1000');
+    w.clock.advance(1000);
+    told.push((await until(detail, (found) => found !== 'received 0 of 1000')) ?? '');
+    expect(told).toEqual(['received 999 of 1000']);
+    held.open();
+    await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
+    expect(await detail()).toBeNull();
+    expect((await w.store.conversations.find(id))?.generation).toBeLessThan(12);
+    await w.close();
+    expect(w.clock.pending).toBe(0);
+  });
+});
+
+describe('a step that fails is the end of the start, with its name and the reason', () => {
+  const refused = new Failure('provider_failed', { provider: 'memory', reason: 'there is no branch "next"' });
+  const cases: readonly (readonly [string, WorldOptions, RegExp])[] = [
+    ['the checkout', { checkouts: { checkOut: () => Promise.reject(refused) } }, /^PREPARING_REPOSITORY: .*no branch "next"/],
+    ['the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: () => Promise.reject(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, /^PREPARING_REPOSITORY: .*credential/],
+    ['a defect', { checkouts: { checkOut: () => Promise.reject(new TypeError('/home/skep/x.ts:1 boom')) } }, /^PREPARING_REPOSITORY: it failed inside; the log tells more$/],
+    ['the listing', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), listFiles: () => Promise.reject(refused) }] }, /^LISTING_MICROAGENTS: /],
+    ['a missing secret', { agent: { secrets: ['MODEL_KEY'] } }, /^STARTING_AGENT: .*MODEL_KEY.*not set/],
+    ['the agent', { beforeOpen: () => { throw new AgentRefusal('it speaks version 9'); } }, /^STARTING_AGENT: its agent could not be started: it speaks version 9/],
+  ];
+
+  test.each(cases)('%s', async (_, options, detail) => {
+    const w = await started(options, { ...repository, initialMessage: said('hello') });
+    expect(w.record).toMatchObject({ startStatus: 'ERROR', statusDetail: expect.stringMatching(detail), executionStatus: null });
+    expect(stepsIn(w.log).at(-1)).toBe('ERROR');
+    expect(w.log.at(-1)).toMatchObject({ kind: 'start_step', reason: w.record.statusDetail });
+    expect(w.host.running).toEqual([]);
+    expect(await failureOf(w.conversations.send('me', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_ready' });
+    expect(await w.store.conversations.scanUnsettled(null, 10)).toEqual([]);
+    await w.close();
+    expect(w.clock.pending).toBe(0);
+  });
+
+  test.each([
+    ['a checkout that does not end', { checkouts: { checkOut: (_: unknown, __: unknown, signal: AbortSignal) => aborted(signal) } }, 30 * 60_000, /^PREPARING_REPOSITORY: it was not done within 1800 s$/],
+    ['an agent that says nothing', { beforeOpen: () => new Promise<void>(() => {}) }, 20_000, /^STARTING_AGENT: .*no session within 20 s.*warming up/],
+  ] as const)('%s', async (_, options, ms, detail) => {
+    const w = createOne(options);
+    const { conversation: { id } } = await w.conversations.start('me', repository);
+    await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'PREPARING_REPOSITORY' || found?.startStatus === 'STARTING_AGENT');
+    await calm();
+    w.host.executed.at(-1)?.complain('warming up');
+    await calm();
+    w.clock.advance(ms);
+    const record = await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
+    expect(record?.statusDetail).toMatch(detail);
+    expect(w.host.running).toEqual([]);
+  });
+
+  test('the sandbox, lost on the way', async () => {
+    const held = gate();
+    const w = createOne({ beforeOpen: () => held.opened });
+    const { conversation } = await w.conversations.start('me', repository);
+    await until(() => w.host.running.length === 1);
+    w.engine.crash(conversation.sandboxId, 'exited with code 1');
+    w.driver.nudge(conversation.sandboxId);
+    const record = await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'ERROR');
+    expect(record?.statusDetail).toMatch(/STARTING_AGENT/);
+    held.open();
+  });
+});
+
+describe('deleting a conversation on its way', () => {
+  test('leaves off what is under way, and leaves nothing behind', async () => {
+    const w = createOne({ checkouts: { checkOut: (_, __, signal) => aborted(signal) } });
+    const { conversation: { id, sandboxId } } = await w.conversations.start('me', repository);
+    await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'PREPARING_REPOSITORY');
+    await calm();
+    await w.conversations.delete('me', id);
+    expect(await failureOf(w.conversations.get('me', id))).toMatchObject({ code: 'conversation_not_found' });
+    expect(w.engine.inspect(sandboxId).state).toBe('absent');
+    expect((await w.store.conversations.find(id))?.removedAt).not.toBeNull();
+    await w.close();
+    expect(w.clock.pending).toBe(0);
+  });
+});
+
+test('no credential of the git provider leaves the checkout', async () => {
+  const credential = 'Basic c2VjcmV0LXRva2Vu';
+  const provider = createMemoryGitProvider({ repositories: [shop] });
+  const seen: (string | null)[] = [];
+  const w = await started({
+    providers: [{ ...provider, remote: async (path) => ({ ...(await provider.remote(path)), authorization: credential }) }],
+    checkouts: {
+      checkOut: async ({ remote }) => {
+        seen.push(remote.authorization);
+        return { branch: 'main', commit: 'c', archive: new Blob(['files']).stream() };
+      },
+    },
+  });
+  expect(seen).toEqual([credential]);
+  expect(JSON.stringify([w.record, w.log, w.logged, w.host.puts, w.host.executed.map(({ request }) => request)])).not.toContain('c2VjcmV0');
+});
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}

@@ -1,0 +1,33 @@
+import { isFailure, type AnyFailure } from '../../../src/domain/failure.ts';
+import { createOne, plain, until, type WorldOptions } from './world.ts';
+
+/** What the call fails with; null where it does not. */
+export async function failureOf(promise: Promise<unknown>): Promise<AnyFailure | null> {
+  return await promise.then(() => null, (error: unknown) => {
+    if (!isFailure(error)) throw error;
+    return error;
+  });
+}
+
+/** A gate that the test opens. */
+export function gate() {
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  return { opened, open };
+}
+
+/** A conversation that is READY, and what a test asks of it. */
+export async function createReady(options: WorldOptions = {}) {
+  const world = createOne(options);
+  const { conversation: { id, sandboxId } } = await world.conversations.start('me', plain);
+  const record = async () => {
+    const found = await world.store.conversations.find(id);
+    if (found === null) throw new Error('no record');
+    return found;
+  };
+  const view = async () => await world.conversations.get('me', id);
+  /** Nothing is under way any more. */
+  const rested = async () => await until(record, ({ startStatus, turn, queue }) => startStatus === 'ERROR' || (startStatus === 'READY' && turn === null && queue.length === 0));
+  await rested();
+  const log = () => world.log(id);
+  return { ...world, id, sandboxId, record, view, rested, log };
+}

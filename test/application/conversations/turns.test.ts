@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest';
+import { createReady, failureOf, gate } from './support.ts';
+import { calm, said, told, until } from './world.ts';
+
+describe('messages', () => {
+  test('are handed over in order, each when the turn before it has ended', async () => {
+    const held = gate();
+    const w = await createReady({
+      script: async (turn) => {
+        if (turn.message.content[0]?.text === '1') await held.opened;
+        await turn.say(`re ${turn.message.content[0]?.text}`);
+      },
+    });
+    for (const text of ['1', '2', '3']) await w.conversations.send('me', w.id, said(text));
+    await until(() => w.handed.length === 1);
+    await calm();
+    expect(w.handed).toEqual(['1']);
+    expect(await w.record()).toMatchObject({ executionStatus: 'running', turn: { message: said('1') }, queue: [{ message: said('2') }, { message: said('3') }] });
+    held.open();
+    await w.rested();
+    expect(w.handed).toEqual(['1', '2', '3']);
+    const log = await w.log();
+    expect(told(log, 'message').map(({ text }) => text)).toEqual(['1', '2', '3', 're 1', 're 2', 're 3']);
+    expect(told(log, 'turn_started', 'turn_ended').map(({ kind }) => kind)).toEqual(['1', '2', '3'].flatMap(() => ['turn_started', 'turn_ended']));
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle' } });
+  });
+
+  test('are kept within bounds while they wait', async () => {
+    const held = gate();
+    const w = await createReady({ script: () => held.opened });
+    await w.conversations.send('me', w.id, said('first'));
+    await until(() => w.handed.length === 1);
+    for (let n = 0; n < 100; n += 1) await w.conversations.send('me', w.id, said(`${n}`));
+    expect(await failureOf(w.conversations.send('me', w.id, said('one more')))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('100 messages') });
+    held.open();
+    await w.rested();
+    expect(w.handed).toHaveLength(101);
+    expect(await failureOf(w.conversations.send('me', w.id, said('x'.repeat(1_048_577))))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('bytes') });
+  });
+
+  test('sent again under one idempotency key are one, and have one name', async () => {
+    const w = await createReady();
+    const claim = { ownerId: 'me', key: 'k', fingerprint: 'a' };
+    const first = await w.conversations.send('me', w.id, said('once'), claim);
+    const again = await w.conversations.send('me', w.id, said('once'), claim);
+    expect(again.messageId).toBe(first.messageId);
+    expect(await failureOf(w.conversations.send('me', w.id, said('once'), { ...claim, fingerprint: 'b' }))).toMatchObject({ code: 'idempotency_conflict' });
+    await w.rested();
+    expect(w.handed).toEqual(['once']);
+    expect(told(await w.log(), 'turn_started')).toEqual([{ kind: 'turn_started', messageId: first.messageId }]);
+  });
+
+  test('need an agent, and an owner', async () => {
+    const w = await createReady({ agent: null });
+    expect(await failureOf(w.conversations.send('me', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('names no agent') });
+    expect(await failureOf(w.conversations.send('you', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_found' });
+    expect(await w.record()).toMatchObject({ executionStatus: null });
+  });
+});
+
+describe('a turn', () => {
+  test('that the agent fails is an error with its words, until the next one begins', async () => {
+    let fails = true;
+    const w = await createReady({
+      script: async () => {
+        if (fails) throw new Error('the model is overloaded');
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', statusDetail: 'the model is overloaded' } });
+    expect((await w.log()).find(({ kind }) => kind === 'turn_ended')).toMatchObject({ reason: 'the model is overloaded', data: { stopReason: 'failed' } });
+    fails = false;
+    await w.conversations.send('me', w.id, said('two'));
+    await w.rested();
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: null } });
+    expect(w.host.executed).toHaveLength(1);
+  });
+
+  test('in which the agent crashes is interrupted; its message is not repeated, and the next one starts it again with its session', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        if (turn.message.content[0]?.text !== 'one') return;
+        w.host.executed.at(-1)?.complain('out of memory\n');
+        await calm();
+        w.host.executed.at(-1)?.end(139);
+        await turn.say('never');
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+    const log = await w.log();
+    expect(told(log, 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
+    expect(log.find(({ kind }) => kind === 'turn_ended')?.reason).toMatch(/exit code 139.*out of memory/);
+    expect(told(log, 'agent_started').map(({ loaded }) => loaded)).toEqual([false, true]);
+  });
+
+  test('whose agent does not come up again is failed with the reason; one that comes up with another session says so', async () => {
+    let refuses = false;
+    const w = await createReady({
+      remembers: false,
+      beforeOpen: () => {
+        if (refuses) throw new Error('a defect that only the log may tell');
+      },
+    });
+    w.host.executed.at(-1)?.end(0);
+    refuses = true;
+    await calm();
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', statusDetail: expect.stringContaining('could not be started') } });
+    expect(JSON.stringify(await w.log())).not.toContain('only the log');
+    expect(w.logged.join()).toContain('only the log');
+    refuses = false;
+    await w.conversations.send('me', w.id, said('two'));
+    await w.rested();
+    expect(w.handed).toEqual(['two']);
+    const log = await w.log();
+    expect(told(log, 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['failed', 'end_turn']);
+    expect(log.findLast(({ kind }) => kind === 'agent_started')).toMatchObject({ data: { loaded: false }, reason: expect.stringContaining('starts anew') });
+  });
+
+  test('is not handed to an agent that has ended, though its process is still on its way out', async () => {
+    const w = await createReady();
+    w.host.stuck = true;
+    w.host.executed.at(-1)?.end(0);
+    await calm();
+    w.host.stuck = false;
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+    expect(w.host.executed).toHaveLength(2);
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
+  });
+
+  test('that can no longer be written down ends with its agent, and is told as interrupted', async () => {
+    let broken = false;
+    const w = await createReady({
+      store: (store) => ({
+        ...store,
+        events: { ...store.events, append: async (events) => (broken ? Promise.reject(new Error('disk')) : store.events.append(events)) },
+      }),
+      script: async (turn) => {
+        broken = true;
+        await turn.say('lost');
+        await turn.say('never said');
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.host.running.length === 0);
+    broken = false;
+    await calm();
+    await w.reconciler.sweep();
+    await w.rested();
+    expect(await w.record()).toMatchObject({ executionStatus: 'error', turn: null });
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
+    expect(w.handed).toEqual(['one']);
+  });
+
+  test('is written down as interrupted when Skep is shut down, and what waits goes on in the next process', async () => {
+    const held = gate();
+    const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? held.opened : Promise.resolve()) });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await until(() => w.handed.length === 1);
+    await w.close();
+    expect(await w.record()).toMatchObject({ turn: null, executionStatus: 'error', statusDetail: expect.stringContaining('shut down'), queue: [{ message: said('two') }] });
+    const next = w.boot();
+    await next.reconciler.start();
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+    await next.close();
+  });
+});

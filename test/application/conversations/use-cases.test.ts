@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import { createMemoryGitProvider } from '../../../src/adapters/memory/index.ts';
+import { conversationStartStatuses } from '../../../src/domain/conversation.ts';
+import { advanceStart, startSteps } from '../../../src/domain/conversation-start.ts';
+import { isFailure, type FailureCode } from '../../../src/domain/failure.ts';
+import { calm, createOne, plain, type WorldOptions } from './world.ts';
+
+function world(options: WorldOptions = {}) {
+  return createOne({ agent: null, ...options });
+}
+
+async function codeOf(promise: Promise<unknown>): Promise<FailureCode | null> {
+  return await promise.then(() => null, (error: unknown) => {
+    if (!isFailure(error)) throw error;
+    return error.code;
+  });
+}
+
+describe('a conversation', () => {
+  test('starts its sandbox and is READY when that runs', async () => {
+    const { conversations, sandboxes } = world();
+    const { conversation, sandboxStatus } = await conversations.start('me', { ...plain, title: 'Hello' });
+    expect(conversation).toMatchObject({ startStatus: expect.stringMatching(/WORKING|WAITING/), title: 'Hello', executionStatus: null });
+    expect(sandboxStatus).toBe('STARTING');
+    await calm();
+    expect(await conversations.get('me', conversation.id)).toMatchObject({ conversation: { startStatus: 'READY' }, sandboxStatus: 'RUNNING' });
+    expect(await sandboxes.get('me', conversation.sandboxId)).toMatchObject({ status: 'RUNNING' });
+  });
+
+  test('is an ERROR with the reason where its sandbox is', async () => {
+    const spec = { ports: [{ name: 'H', port: 80 }], ready: { probe: { kind: 'tcp' as const, port: 80 }, withinMs: 1000 } };
+    const { conversations, probe, clock } = world({ spec });
+    const { conversation } = await conversations.start('me', plain);
+    probe.answer(`http://${conversation.sandboxId}.invalid:80`, null);
+    await calm();
+    clock.advance(1000);
+    await calm();
+    const view = await conversations.get('me', conversation.id);
+    expect(view.conversation).toMatchObject({ startStatus: 'ERROR', statusDetail: expect.stringContaining('not ready within 1 s') });
+  });
+
+  test('takes the sandbox that it is told, and resumes it', async () => {
+    const { conversations, sandboxes } = world();
+    const { id } = await sandboxes.start('me', { specId: null });
+    await calm();
+    await sandboxes.pause('me', id, 'freeze');
+    const { conversation } = await conversations.start('me', { ...plain, sandboxId: id });
+    await calm();
+    expect(await conversations.get('me', conversation.id)).toMatchObject({ conversation: { sandboxId: id, startStatus: 'READY' }, sandboxStatus: 'RUNNING' });
+    expect(await codeOf(conversations.start('you', { ...plain, sandboxId: id }))).toBe('sandbox_not_found');
+  });
+
+  test('needs the repository that it names to exist', async () => {
+    const provider = createMemoryGitProvider({ repositories: [{ path: 'acme/shop', defaultBranch: 'main', files: [] }] });
+    const { conversations } = world({ providers: [provider] });
+    const { conversation } = await conversations.start('me', { ...plain, selectedRepository: 'acme/shop' });
+    expect(conversation).toMatchObject({ selectedRepository: 'acme/shop', gitProvider: provider.name });
+    expect(await codeOf(conversations.start('me', { ...plain, selectedRepository: 'acme/none' }))).toBe('repository_not_found');
+  });
+
+  test('that a limit refuses leaves nothing behind', async () => {
+    const { conversations, sandboxes } = world({ limits: { running: 1 } });
+    await sandboxes.start('me', { specId: null });
+    expect(await codeOf(conversations.start('me', plain))).toBe('sandbox_limit_reached');
+    expect((await conversations.search('me', {}, 'CREATED_AT', { after: null, limit: 10 })).items).toEqual([]);
+  });
+
+  test('deleted takes its sandbox with it, unless another conversation uses that', async () => {
+    const { conversations, sandboxes } = world();
+    const { conversation: first } = await conversations.start('me', plain);
+    await calm();
+    const { conversation: second } = await conversations.start('me', { ...plain, sandboxId: first.sandboxId });
+    await calm();
+    await conversations.delete('me', first.id);
+    expect(await codeOf(conversations.get('me', first.id))).toBe('conversation_not_found');
+    expect(await sandboxes.get('me', first.sandboxId)).toMatchObject({ status: 'RUNNING' });
+    await conversations.delete('me', second.id);
+    expect(await codeOf(sandboxes.get('me', first.sandboxId))).toBe('sandbox_not_found');
+    expect(await codeOf(conversations.delete('me', second.id))).toBeNull();
+    expect(await codeOf(conversations.delete('you', second.id))).toBe('conversation_not_found');
+  });
+
+  test('whose sandbox was deleted shows it as MISSING', async () => {
+    const { conversations, sandboxes } = world();
+    const { conversation } = await conversations.start('me', plain);
+    await calm();
+    await sandboxes.delete('me', conversation.sandboxId);
+    expect(await conversations.get('me', conversation.id)).toMatchObject({ sandboxStatus: 'MISSING', conversation: { startStatus: 'READY' } });
+  });
+
+  test('asked for twice under one idempotency key is one; under another request it is a conflict', async () => {
+    const { conversations } = world();
+    const claim = { ownerId: 'me', key: 'k', fingerprint: 'a' };
+    const first = await conversations.start('me', { ...plain, claim });
+    const again = await conversations.start('me', { ...plain, claim });
+    expect(again.conversation.id).toBe(first.conversation.id);
+    expect(await codeOf(conversations.start('me', { ...plain, claim: { ...claim, fingerprint: 'b' } }))).toBe('idempotency_conflict');
+  });
+
+  test.each(['WORKING', 'WAITING_FOR_SANDBOX'] as const)('whose start was interrupted at %s goes on in the next process', async (startStatus) => {
+    const { store, boot, clock, conversations, conversationDriver, driver, sandboxes } = world();
+    const { conversation } = await conversations.start('me', plain);
+    await calm();
+    await Promise.all([conversationDriver.close(), driver.close()]);
+    const found = await store.conversations.find(conversation.id);
+    if (found === null) throw new Error('no record');
+    const interrupted = { ...found, id: `conv-${startStatus.toLowerCase().replaceAll('_', '-')}`, startStatus, generation: 1, sandboxId: startStatus === 'WORKING' ? sandboxes.newId() : found.sandboxId };
+    await store.conversations.insert(interrupted);
+    const next = boot();
+    await next.reconciler.start();
+    await calm();
+    clock.advance(1);
+    await calm();
+    expect(await next.conversations.get('me', interrupted.id)).toMatchObject({ conversation: { startStatus: 'READY' }, sandboxStatus: 'RUNNING' });
+  });
+});
+
+test('a start status is followed only by those that the steps name', async () => {
+  const { conversations } = world();
+  const { conversation } = await conversations.start('me', plain);
+  for (const from of conversationStartStatuses) {
+    for (const to of conversationStartStatuses) {
+      const next = advanceStart({ ...conversation, startStatus: from }, to, null, 0);
+      expect(next?.startStatus ?? null).toBe(startSteps[from].includes(to) ? to : null);
+    }
+  }
+});

@@ -1,0 +1,169 @@
+import {
+  createManualClock, createMemoryGitProvider, createMemoryProbe, createMemoryStore, createSeededRandom, MemoryEngine,
+} from '../../../src/adapters/memory/index.ts';
+import { createMemoryAgentProtocol } from '../../../src/adapters/memory/agent.ts';
+import type { MemoryAgentScript } from '../../../src/adapters/memory/agent-session.ts';
+import { Agents } from '../../../src/application/agents/agents.ts';
+import { ConversationDriver } from '../../../src/application/conversations/driver.ts';
+import { Conversations, type StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
+import { Events } from '../../../src/application/events/events.ts';
+import { Microagents } from '../../../src/application/microagents.ts';
+import { Reconciler } from '../../../src/application/reconciler.ts';
+import { Repositories } from '../../../src/application/repositories.ts';
+import { SandboxDriver } from '../../../src/application/sandboxes/driver.ts';
+import { Pool } from '../../../src/application/sandboxes/pool.ts';
+import { Sandboxes } from '../../../src/application/sandboxes/sandboxes.ts';
+import { SandboxSpecs } from '../../../src/application/sandboxes/specs.ts';
+import { StartQueue } from '../../../src/application/sandboxes/start-queue.ts';
+import type { AgentSpec } from '../../../src/domain/agent.ts';
+import type { Event, EventData, EventKind } from '../../../src/domain/event.ts';
+import { unlimited, type SandboxLimits } from '../../../src/domain/limits.ts';
+import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec-defaults.ts';
+import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent.ts';
+import type { GitProvider } from '../../../src/ports/git-provider.ts';
+import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { Host } from './host.ts';
+import { Mortal, type Mishap } from './process.ts';
+
+export const agent: AgentSpec = {
+  protocol: 'acp', command: ['agent', 'acp'], env: { LEVEL: '3' }, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 20_000,
+};
+
+export const plain: StartConversationRequest = {
+  title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null,
+};
+
+export const said = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+
+export const shop = {
+  path: 'acme/shop',
+  defaultBranch: 'main',
+  files: [{ path: '.skep/microagents/style.md', createdAt: 1 }, { path: '.skep/microagents/deploy/aws.md', createdAt: 2 }],
+};
+
+export interface WorldOptions {
+  readonly spec?: Partial<SandboxSpecInput>;
+  readonly agent?: Partial<AgentSpec> | null;
+  readonly limits?: Partial<SandboxLimits>;
+  readonly script?: MemoryAgentScript;
+  readonly beforeOpen?: (request: OpenAgentSession) => Promise<void> | void;
+  readonly remembers?: boolean;
+  readonly protocol?: AgentProtocol;
+  readonly checkouts?: Partial<RepositoryCheckouts>;
+  readonly providers?: readonly GitProvider[];
+  readonly secrets?: Readonly<Record<string, string>>;
+  readonly store?: (store: Store) => Store;
+  readonly keepForMs?: number;
+}
+
+const owner = 'me';
+
+/** Conversations over memory adapters, with a clock, an agent and crashes that the test commands. */
+export function createWorld(options: WorldOptions = {}) {
+  const clock = createManualClock();
+  const random = createSeededRandom(1);
+  const engine = new MemoryEngine();
+  const host = new Host(engine);
+  const probe = createMemoryProbe();
+  const store = (options.store ?? ((made) => made))(createMemoryStore());
+  const logged: string[] = [];
+  const log = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields, (_, value: unknown) => (value instanceof Error ? value.stack : value))}`);
+  const logger = { debug: log, info: log, warn: log, error: log };
+  const spec = sandboxSpec({
+    id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 }, ...options.spec, agent: options.agent === null ? null : { ...agent, ...options.agent },
+  });
+  const provider = createMemoryGitProvider({ repositories: [shop] });
+  const checkedOut: string[] = [];
+  const checkouts: RepositoryCheckouts = {
+    name: 'memory',
+    checkOut: async ({ repository, branch, remote }) => {
+      checkedOut.push(`${repository} ${branch} ${remote.url}`);
+      return { branch: branch ?? 'main', commit: 'c0ffee', archive: new Blob([`tar of ${repository}`]).stream() };
+    },
+    check: async () => ({ ok: true, detail: '' }),
+    close: async () => {},
+    ...options.checkouts,
+  };
+  const handed: string[] = [];
+  const script: MemoryAgentScript = options.script ?? (async (turn) => turn.say(`heard: ${turn.message.content.at(-1)?.text ?? ''}`));
+  const protocol = options.protocol ?? createMemoryAgentProtocol({
+    ...options,
+    script: (turn) => {
+      handed.push(turn.message.content.map(({ text }) => text).join('|'));
+      return script(turn);
+    },
+  });
+
+  /** A process of Skep over the same store and engine. */
+  function boot(mishap: Mishap | null = null) {
+    const mortal = new Mortal(mishap);
+    const own = mortal.clock(clock);
+    const made = host.runtime();
+    mortal.onDeath(made.cut);
+    const runtime = mortal.port('runtime', made.runtime);
+    const stores = { ...store, sandboxes: mortal.port('sandboxes', store.sandboxes), conversations: mortal.port('conversations', store.conversations), events: mortal.port('events', store.events) };
+    const repositories = new Repositories((options.providers ?? [provider]).map((provider) => mortal.port('git', provider)));
+    const specs = new SandboxSpecs([spec], store.specs, own);
+    const parts = { clock: own, random, logger, runtime, repositories, specs, answerWithinMs: 5000 };
+    const driver = new SandboxDriver({ ...parts, store: stores.sandboxes, probe, queue: new StartQueue(4) });
+    const pool = new Pool({ ...parts, store: stores.sandboxes, driver, startsAtOnce: 1 });
+    const sandboxes = new Sandboxes({ ...parts, store: stores.sandboxes, driver, pool, limits: { ...unlimited, ...options.limits } });
+    const agents = new Agents({ ...parts, protocols: [mortal.port('protocol', protocol)], secrets: { get: (name) => options.secrets?.[name] ?? null } });
+    const conversationDriver = new ConversationDriver({
+      ...parts, store: stores.conversations, events: stores.events, sandboxStore: stores.sandboxes, sandboxes, sandboxDriver: driver, microagents: new Microagents(repositories, 'skep'), checkouts: mortal.port('checkouts', checkouts), agents,
+    });
+    const conversations = new Conversations({ ...parts, store: stores.conversations, sandboxStore: stores.sandboxes, sandboxes, driver: conversationDriver });
+    const events = new Events({ store: stores.events, conversations: stores.conversations, clock: own, keepForMs: options.keepForMs ?? null });
+    const reconciler = new Reconciler({
+      ...parts, store: stores, sandboxDriver: driver, conversationDriver, pool, sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
+    });
+    const close = async (): Promise<void> => {
+      events.close();
+      await reconciler.close();
+      await conversationDriver.close();
+      await driver.close();
+      await runtime.close();
+    };
+    return { mortal, runtime, driver, sandboxes, agents, conversationDriver, conversations, events, reconciler, close };
+  }
+
+  async function eventsOf(conversationId?: string): Promise<readonly Event[]> {
+    return await store.events.read({ ownerId: owner, ...(conversationId !== undefined && { conversationId }) }, 0, 1000);
+  }
+
+  return { clock, engine, host, probe, provider, store, logged, checkedOut, handed, boot, log: eventsOf };
+}
+
+export type World = ReturnType<typeof createWorld>;
+
+/** A world with one process, and the conversation's record and log at hand. */
+export function createOne(options: WorldOptions = {}) {
+  const world = createWorld(options);
+  return { ...world, ...world.boot() };
+}
+
+/** What the events tell, without where and when. */
+export function told<K extends EventKind>(events: readonly Event[], ...kinds: readonly K[]): (EventData[K] & { readonly kind: K })[] {
+  return events.filter(({ kind }) => kinds.includes(kind as K)).map(({ kind, data }) => ({ kind, ...data }) as EventData[K] & { readonly kind: K });
+}
+
+/** The steps of a start that the log tells. */
+export function stepsIn(events: readonly Event[]): string[] {
+  return events.flatMap((event) => (event.kind === 'start_step' ? event.data.to : []));
+}
+
+/** Lets what is ready to run, run, until the condition holds: the memory adapters answer without any time passing. */
+export async function until<T>(ask: () => T | Promise<T>, wanted: (answer: T) => boolean = Boolean): Promise<T> {
+  for (let turns = 0; ; turns += 1) {
+    const answer = await ask();
+    if (wanted(answer)) return answer;
+    if (turns > 5000) throw new Error(`it never came to that; last: ${JSON.stringify(answer)}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Lets everything that is ready to run, run. */
+export async function calm(): Promise<void> {
+  for (let turns = 0; turns < 25; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+}

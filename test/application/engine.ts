@@ -1,0 +1,184 @@
+import { absent, type SandboxFact } from '../../src/domain/sandbox-fact.ts';
+import { Failure } from '../../src/domain/failure.ts';
+import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import type { Progress, Provision, SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
+
+/** What the test can hold up until it lets it pass. */
+export type Gate = 'provide' | 'start' | 'ready';
+
+interface Container {
+  readonly launch: SandboxLaunch;
+  state: 'running' | 'frozen' | 'stopped';
+  detail: string | null;
+  endedFromOutside: boolean;
+}
+
+function unused(what: string): () => Promise<never> {
+  return async () => {
+    throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: `it has no ${what}`, retryAfterSeconds: 1 });
+  };
+}
+
+/** A host of sandboxes that does what the test tells it: crashes, is restarted, and holds up what comes to a closed gate. */
+export class ScriptedEngine {
+  readonly #containers = new Map<string, Container>();
+  readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
+  readonly #closed = new Map<Gate, { readonly opened: Promise<void>; readonly open: () => void }>();
+  /** Images that can't be had, by spec. */
+  readonly refused = new Set<string>();
+  /** Specs whose command ends as soon as it is run. */
+  readonly broken = new Set<string>();
+  /** While it is set, nobody is told of what happens. */
+  isMute = false;
+  /** Called when a container ends or goes without being asked to. */
+  onDeath: (id: string) => void = () => {};
+  /** How many of each kind of call have begun; how many starts are under way, and the most there were at once. */
+  readonly calls = { provide: 0, start: 0, inspect: 0, list: 0 };
+  starting = 0;
+  mostStarting = 0;
+
+  close(gate: Gate): void {
+    if (this.#closed.has(gate)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#closed.set(gate, { opened: promise, open: resolve });
+  }
+
+  open(gate: Gate): void {
+    this.#closed.get(gate)?.open();
+    this.#closed.delete(gate);
+  }
+
+  async pass(gate: Gate, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const closed = this.#closed.get(gate);
+    if (closed === undefined) return;
+    const aborted = Promise.withResolvers<never>();
+    const abort = (): void => aborted.reject(signal.reason);
+    signal.addEventListener('abort', abort);
+    await Promise.race([closed.opened, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
+  }
+
+  crash(id: string, detail = 'exited with code 3'): void {
+    this.#end(id, detail, false);
+  }
+
+  /** A person stops it. */
+  endFromOutside(id: string, detail = 'it was stopped from outside'): void {
+    this.#end(id, detail, true);
+  }
+
+  freezeFromOutside(id: string): void {
+    const container = this.#containers.get(id);
+    if (container?.state !== 'running') return;
+    container.state = 'frozen';
+    this.#tell(id);
+  }
+
+  /** A person removes it. */
+  vanish(id: string): void {
+    if (!this.#containers.delete(id)) return;
+    this.onDeath(id);
+    this.#tell(id);
+  }
+
+  /** The engine is restarted: whatever ran or was frozen has ended, and nobody is told until it is asked. */
+  restart(): void {
+    const before = this.isMute;
+    this.isMute = true;
+    for (const id of this.#containers.keys()) this.#end(id, 'its engine was restarted', true);
+    this.isMute = before;
+  }
+
+  list(): SandboxFact[] {
+    return [...this.#containers.keys()].toSorted().map((id) => this.inspect(id));
+  }
+
+  inspect(id: string): SandboxFact {
+    const container = this.#containers.get(id);
+    if (container === undefined) return absent(id);
+    const { launch, state, detail, endedFromOutside } = container;
+    const ports = state === 'stopped' ? [] : launch.spec.ports;
+    const exposedUrls = ports.map(({ name, port }) => ({ name, port, url: `http://${id}.invalid:${port}` }));
+    return { id, state, exposedUrls, detail, endedFromOutside };
+  }
+
+  run(launch: SandboxLaunch): void {
+    const container: Container = { launch, state: 'running', detail: null, endedFromOutside: false };
+    this.#containers.set(launch.id, container);
+    if (this.broken.has(launch.spec.id)) this.crash(launch.id);
+  }
+
+  /** A runtime over it. */
+  runtime(): SandboxRuntime {
+    return {
+      name: 'scripted',
+      provide: (spec, progress, signal) => this.#provide(spec, progress, signal),
+      start: (launch, progress, signal) => this.#start(launch, progress, signal),
+      freeze: async (id) => this.#to(id, ['running'], 'frozen'),
+      stop: async (id) => this.#to(id, ['running', 'frozen'], 'stopped'),
+      resume: async (launch, signal) => {
+        signal.throwIfAborted();
+        if (this.#containers.get(launch.id)?.state === 'stopped') this.run(launch);
+        return this.#to(launch.id, ['frozen'], 'running');
+      },
+      remove: async (id) => void this.#containers.delete(id),
+      inspect: async (id) => {
+        this.calls.inspect += 1;
+        return this.inspect(id);
+      },
+      list: async () => {
+        this.calls.list += 1;
+        return this.list();
+      },
+      execute: unused('execute'),
+      putFiles: unused('files'),
+      getFiles: unused('files'),
+      subscribe: (call) => {
+        const listener = { call };
+        this.#listeners.add(listener);
+        return () => void this.#listeners.delete(listener);
+      },
+      check: async () => ({ ok: true, detail: 'scripted' }),
+      close: async () => {},
+    };
+  }
+
+  async #provide(spec: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
+    this.calls.provide += 1;
+    progress(`pulling ${spec.image ?? 'nothing'}`);
+    await this.pass('provide', signal);
+    return this.refused.has(spec.id) ? { kind: 'refused', detail: `there is no image ${spec.image ?? ''}` } : { kind: 'provided' };
+  }
+
+  async #start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<SandboxFact> {
+    this.calls.start += 1;
+    this.starting += 1;
+    this.mostStarting = Math.max(this.mostStarting, this.starting);
+    try {
+      progress('starting');
+      await this.pass('start', signal);
+      if (!this.#containers.has(launch.id)) this.run(launch);
+      return this.inspect(launch.id);
+    } finally {
+      this.starting -= 1;
+    }
+  }
+
+  #to(id: string, from: readonly Container['state'][], state: Container['state']): SandboxFact {
+    const container = this.#containers.get(id);
+    if (container !== undefined && from.includes(container.state)) Object.assign(container, { state, detail: null, endedFromOutside: false });
+    return this.inspect(id);
+  }
+
+  #end(id: string, detail: string, endedFromOutside: boolean): void {
+    const container = this.#containers.get(id);
+    if (container === undefined || container.state === 'stopped') return;
+    Object.assign(container, { state: 'stopped', detail, endedFromOutside });
+    this.onDeath(id);
+    this.#tell(id);
+  }
+
+  #tell(id: string): void {
+    if (!this.isMute) for (const { call } of this.#listeners) call(id);
+  }
+}

@@ -1,0 +1,38 @@
+import type { Sandbox } from '../../src/domain/sandbox.ts';
+import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
+
+/** One write of a sandbox, as the store saw it, and at what time. `from` is null for a new one. */
+export interface Write {
+  readonly from: Sandbox | null;
+  readonly to: Sandbox;
+  /** The member of a pool that was handed out with it. */
+  readonly member: string | null;
+  readonly at: number;
+}
+
+/** The store, telling of each write that it made, after it. */
+export function observed(store: SandboxStore, now: () => number, onWrite: (write: Write) => void): SandboxStore {
+  const noting = async <T extends { readonly kind: string }>(to: Sandbox, member: string | null, made: string, call: () => Promise<T>): Promise<T> => {
+    const from = await store.find(to.id);
+    const outcome = await call();
+    // What was there already is left as it is by an insert.
+    if (outcome.kind === made && (made === 'replaced' || from === null)) onWrite({ from, to, member, at: now() });
+    return outcome;
+  };
+  return {
+    insert: (sandbox, ...rest) => noting(sandbox, null, 'inserted', () => store.insert(sandbox, ...rest)),
+    insertPooled: (sandbox, ...rest) => noting(sandbox, null, 'inserted', () => store.insertPooled(sandbox, ...rest)),
+    handOut: (sandbox, member, ...rest) => noting(sandbox, member.id, 'inserted', () => store.handOut(sandbox, member, ...rest)),
+    replace: (sandbox, ...rest) => noting(sandbox, null, 'replaced', () => store.replace(sandbox, ...rest)),
+    admit: (sandbox, ...rest) => noting(sandbox, null, 'replaced', () => store.admit(sandbox, ...rest)),
+    touch: (id, at) => store.touch(id, at),
+    find: (id) => store.find(id),
+    findMany: (ids) => store.findMany(ids),
+    findByInstance: (id) => store.findByInstance(id),
+    longestIdle: (owner, limit) => store.longestIdle(owner, limit),
+    pooled: () => store.pooled(),
+    search: (owner, filter, page) => store.search(owner, filter, page),
+    scan: (after, limit) => store.scan(after, limit),
+    purge: (before) => store.purge(before),
+  };
+}

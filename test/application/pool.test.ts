@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest';
+import { countsAsRunning } from '../../src/domain/sandbox-lifecycle.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld, type WorldOptions } from './world.ts';
+
+const warm = sandboxSpec({ id: 'warm', ports: [{ name: 'HTTP', port: 80 }], pool: { size: 2 }, rest: { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 30_000 } });
+
+async function filled(options: WorldOptions = {}) {
+  const world = createWorld({ specs: [warm], ...options });
+  const skep = world.boot();
+  await skep.reconciler.start();
+  await calm();
+  const members = async () => (await world.store.sandboxes.pooled()).map(({ sandbox }) => sandbox);
+  const start = (owner = 'me') => skep.sandboxes.start(owner, { specId: null });
+  const pass = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      world.clock.advance(1000);
+      await calm();
+    }
+  };
+  return { ...world, ...skep, members, start, pass };
+}
+
+describe('a pool', () => {
+  test('is filled at the start, and nobody sees what is in it', async () => {
+    const { members, sandboxes, engine, clock } = await filled();
+    const all = await members();
+    expect(all.map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
+    expect(engine.list()).toHaveLength(2);
+    expect((await sandboxes.search('', {}, { after: null, limit: 10 })).items.length + (await sandboxes.search('me', {}, { after: null, limit: 10 })).items.length).toBe(2);
+    expect(await codeOf(sandboxes.get('me', all[0]?.id ?? ''))).toBe('sandbox_not_found');
+    expect(await codeOf(sandboxes.delete('me', all[0]?.id ?? ''))).toBe('sandbox_not_found');
+    clock.advance(60_000);
+    await calm();
+    expect((await members()).map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+  });
+
+  test('hands out a running one at once, with its key and addresses, at no call but one look; and is filled again', async () => {
+    const { members, start, engine, clock, store } = await filled();
+    const before = await members();
+    clock.advance(5000);
+    await calm();
+    const { ...calls } = engine.calls;
+    const started = start();
+    const mine = await started;
+    expect(engine.calls.start).toBe(calls.start);
+    const member = before.find(({ id }) => id === mine.instanceId);
+    expect(mine).toMatchObject({ ownerId: 'me', status: 'RUNNING', sessionApiKey: member?.sessionApiKey, exposedUrls: member?.exposedUrls, createdAt: clock.now() });
+    expect(mine.id).not.toBe(member?.id);
+    expect(await store.sandboxes.find(member?.id ?? '')).toBeNull();
+    await calm();
+    expect((await members()).map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
+    expect(engine.list()).toHaveLength(3);
+  });
+
+  test('what was handed out is paused, resumed, frozen by its rules, crashes and is deleted as any other', async () => {
+    const { start, sandboxes, engine, members, pass } = await filled();
+    const mine = await start();
+    expect(await sandboxes.pause('me', mine.id, 'stop')).toMatchObject({ status: 'PAUSED' });
+    expect(engine.inspect(mine.instanceId).state).toBe('stopped');
+    expect(await sandboxes.resume('me', mine.id)).toMatchObject({ status: 'RUNNING' });
+    await pass(20);
+    expect(await sandboxes.get('me', mine.id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
+    const other = await start();
+    engine.crash(other.instanceId);
+    await calm();
+    expect(await sandboxes.get('me', other.id)).toMatchObject({ status: 'ERROR' });
+    await sandboxes.delete('me', other.id);
+    expect(engine.inspect(other.instanceId).state).toBe('absent');
+    await pass(10);
+    expect(await codeOf(sandboxes.get('me', mine.id))).toBe('sandbox_not_found');
+    expect(engine.list().map(({ id }) => id).toSorted()).toEqual((await members()).map(({ id }) => id).toSorted());
+  });
+
+  test('gives each member to one alone, and the rest start cold', async () => {
+    const { start, writes, engine } = await filled();
+    const all = await Promise.all(Array.from({ length: 5 }, () => start()));
+    expect(all.filter(({ status }) => status === 'RUNNING')).toHaveLength(2);
+    expect(new Set(all.map(({ instanceId }) => instanceId)).size).toBe(5);
+    await calm();
+    expect(writes.filter(({ member }) => member !== null)).toHaveLength(2);
+    expect(engine.list().filter(({ state }) => state === 'running')).toHaveLength(7);
+  });
+
+  test('hands out none that is dead, though nobody was told of its death', async () => {
+    const { start, engine, members, pass } = await filled();
+    engine.isMute = true;
+    for (const { id } of await members()) engine.crash(id);
+    const mine = await start();
+    expect(mine.status).toBe('STARTING');
+    await pass(2);
+    expect((await members()).map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
+    expect(engine.list().map(({ state }) => state)).toEqual(['running', 'running', 'running']);
+  });
+
+  test('is left out where the runtime does not answer', async () => {
+    const { start, faults } = await filled();
+    faults.plan({ call: 'inspect', what: 'timeout', when: 'before' });
+    expect(await start()).toMatchObject({ status: 'STARTING' });
+  });
+
+  test('replaces members whose engine was restarted, that were frozen, or removed by hand', async () => {
+    const { engine, members, reconciler } = await filled();
+    const before = new Set((await members()).map(({ id }) => id));
+    engine.restart();
+    await reconciler.sweep();
+    await calm();
+    const after = await members();
+    expect(after.map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
+    expect(after.some(({ id }) => before.has(id))).toBe(false);
+    engine.freezeFromOutside(after[0]?.id ?? '');
+    engine.vanish(after[1]?.id ?? '');
+    await calm();
+    expect((await members()).filter(({ status }) => status === 'RUNNING')).toHaveLength(2);
+    expect(engine.list()).toHaveLength(2);
+  });
+
+  test('replaces what an earlier content of the spec left, and removes what no spec wants; what lies outside of a member does not matter', async () => {
+    const { boot, shutdown, members, engine, clock } = await filled();
+    const grow = () => clock.advance(60_000);
+    const before = (await members()).map(({ id }) => id);
+    await shutdown();
+    const same = boot([{ ...warm, description: 'other words', rest: { ...warm.rest, freezeAfterMs: 1 } }]);
+    await same.reconciler.start();
+    await calm();
+    expect((await members()).map(({ id }) => id)).toEqual(before);
+    await same.shutdown();
+    grow();
+    const changed = boot([{ ...warm, initialEnv: { NEW: '1' } }]);
+    expect((await changed.sandboxes.start('me', { specId: null })).status).toBe('STARTING');
+    await changed.reconciler.start();
+    await calm();
+    expect((await members()).some(({ id }) => before.includes(id))).toBe(false);
+    expect(await members()).toHaveLength(2);
+    await changed.shutdown();
+    grow();
+    const none = boot([{ ...warm, pool: { size: 0 } }]);
+    await none.reconciler.start();
+    await calm();
+    expect(await members()).toEqual([]);
+    expect(engine.list()).toEqual([]);
+  });
+
+  test('backs off, longer each time, while starting fails, and is filled once it goes', async () => {
+    const { engine, members, pass, start } = await filled();
+    engine.refused.add('warm');
+    await Promise.all([start(), start()]);
+    const before = engine.calls.provide;
+    await pass(63);
+    const tries = engine.calls.provide - before;
+    expect(tries).toBeGreaterThanOrEqual(5);
+    expect(tries).toBeLessThanOrEqual(14);
+    engine.refused.clear();
+    await pass(130);
+    expect((await members()).map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
+    expect(engine.list().filter(({ state }) => state === 'running').length).toBe(2);
+  });
+
+  test('counts against no limit until it is handed out, and takes no turn from those who ask', async () => {
+    const { start, writes, sandboxes } = await filled({ limits: { runningPerOwner: 1, running: 2, existing: 2 } });
+    const mine = await start();
+    expect(mine.status).toBe('RUNNING');
+    await expect(start()).rejects.toMatchObject({ context: { limit: 'running_per_owner' } });
+    await start('you');
+    await expect(start('them')).rejects.toMatchObject({ context: { limit: 'running' } });
+    await sandboxes.delete('me', mine.id);
+    await start('them');
+    expect(writes.filter(({ member }) => member !== null)).toHaveLength(3);
+  });
+
+  test('is not overfilled by several processes', async () => {
+    const { boot, members, store } = await filled();
+    const others = [boot(), boot()];
+    await Promise.all(others.map(({ reconciler }) => reconciler.start()));
+    await calm();
+    await Promise.all(others.map(({ sandboxes }) => sandboxes.start('me', { specId: null })));
+    await calm();
+    expect(await members()).toHaveLength(2);
+    expect((await store.sandboxes.scan(null, 100)).filter(countsAsRunning)).toHaveLength(4);
+  });
+
+  test('of two processes with different contents of the spec each fills its own, and neither fights the other', async () => {
+    const { boot, members, writes, pass, shutdown } = await filled();
+    const other = boot([{ ...warm, initialEnv: { NEW: '1' }, pool: { size: 1 } }]);
+    await other.reconciler.start();
+    await calm();
+    const contents = async () => (await members()).map(({ spec }) => spec.initialEnv.NEW ?? '').toSorted();
+    expect(await contents()).toEqual(['', '', '1']);
+    const before = writes.length;
+    await pass(30);
+    expect(writes.length).toBe(before);
+    await shutdown();
+    await pass(35);
+    expect(await contents()).toEqual(['1']);
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import type { SandboxLimits } from '../../src/domain/limits.ts';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld, type WorldOptions } from './world.ts';
+
+async function full(limits: Partial<SandboxLimits>, whenFull: WorldOptions['whenFull'] & string, owners: readonly string[] = ['me', 'me']) {
+  const world = createWorld({ limits, whenFull });
+  const skep = world.boot();
+  await skep.reconciler.start();
+  const ids: string[] = [];
+  for (const owner of owners) {
+    world.clock.advance(10);
+    ids.push((await skep.sandboxes.start(owner, { specId: null })).id);
+    await calm();
+  }
+  const running = async () => (await world.store.sandboxes.scan(null, 100)).filter(({ status, deletedAt }) => deletedAt === null && status === 'RUNNING').length;
+  return { ...world, ...skep, ids, running };
+}
+
+describe('a full deployment', () => {
+  test.each([
+    ['running_per_owner', { runningPerOwner: 2 }],
+    ['running', { running: 2 }],
+    ['existing_per_owner', { existingPerOwner: 2 }],
+    ['existing', { existing: 2 }],
+  ] as const)('refuses by default, and names the limit %s', async (limit, limits) => {
+    const { sandboxes, running } = await full(limits, 'refuse');
+    await expect(sandboxes.start('me', { specId: null })).rejects.toMatchObject({ code: 'sandbox_limit_reached', context: { limit, max: 2 } });
+    expect(await running()).toBe(2);
+  });
+
+  test('that makes room freezes the owner\'s longest idle one, and says for whom', async () => {
+    const { sandboxes, ids, clock } = await full({ runningPerOwner: 2 }, 'pause_idle', ['you', 'me', 'me']);
+    clock.advance(10);
+    await sandboxes.resume('me', ids[1] ?? '');
+    clock.advance(10);
+    const third = await sandboxes.start('me', { specId: null });
+    await calm();
+    expect(await sandboxes.get('me', ids[2] ?? '')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusDetail: expect.stringContaining(`make room for ${third.id}`) });
+    expect(await sandboxes.get('me', ids[1] ?? '')).toMatchObject({ status: 'RUNNING' });
+    expect(await sandboxes.get('you', ids[0] ?? '')).toMatchObject({ status: 'RUNNING' });
+    expect(await sandboxes.resume('me', ids[2] ?? '')).toMatchObject({ status: 'RUNNING' });
+    expect(await sandboxes.get('me', ids[1] ?? '')).toMatchObject({ status: 'PAUSED' });
+  });
+
+  test('that makes room among all owners freezes whoever is idle the longest', async () => {
+    const { sandboxes, ids } = await full({ running: 2 }, 'pause_idle', ['you', 'me']);
+    await sandboxes.start('me', { specId: null });
+    expect(await sandboxes.get('you', ids[0] ?? '')).toMatchObject({ status: 'PAUSED' });
+  });
+
+  test('makes no room for one more to exist, nor where nothing can be frozen', async () => {
+    const existing = await full({ existing: 2 }, 'pause_idle');
+    expect(await codeOf(existing.sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
+    expect(await existing.running()).toBe(2);
+    const stuck = await full({ running: 2 }, 'pause_idle');
+    stuck.faults.plan(...Array.from({ length: 2 }, () => ({ call: 'freeze', what: 'unavailable' as const, when: 'before' as const })));
+    expect(await codeOf(stuck.sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
+    expect(await stuck.running()).toBe(2);
+  });
+
+  test('never runs more than it may, however many start at once', async () => {
+    for (const whenFull of ['refuse', 'pause_idle'] as const) {
+      const { sandboxes, writes, running } = await full({ running: 3 }, whenFull);
+      const before = writes.length;
+      const starts = await Promise.all(Array.from({ length: 10 }, () => codeOf(sandboxes.start('me', { specId: null }))));
+      await calm();
+      expect(await running()).toBeLessThanOrEqual(3);
+      expect(starts.filter((code) => code === null).length).toBeGreaterThan(0);
+      expect(writes.length).toBeGreaterThan(before);
+    }
+  });
+});

@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld } from './world.ts';
+
+const spec = sandboxSpec({ id: 'pulled', image: 'node:26', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
+
+async function started(count = 1, owners: readonly string[] = ['me']) {
+  const world = createWorld({ specs: [spec] });
+  const skep = world.boot();
+  const start = async (owner: string) => (await skep.sandboxes.start(owner, { specId: null })).id;
+  const ids: string[] = [];
+  const begin = async () => {
+    for (let index = 0; index < count; index += 1) ids.push(await start(owners[index % owners.length] ?? 'me'));
+    await calm();
+  };
+  const of = async (id: string | undefined) => await world.store.sandboxes.find(id ?? '');
+  return { ...world, ...skep, start, ids, begin, of };
+}
+
+describe('a start', () => {
+  test('tells what is pulled, and neither the pull nor the wait for its turn counts as its time', async () => {
+    const { engine, clock, begin, ids, of } = await started(3);
+    engine.close('provide');
+    engine.close('start');
+    await begin();
+    clock.advance(1000);
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'pulling node:26', turnAt: null });
+    clock.advance(60_000);
+    await calm();
+    expect((await of(ids[0]))?.status).toBe('STARTING');
+    engine.open('provide');
+    await calm();
+    clock.advance(5000);
+    await calm();
+    expect(engine.starting).toBe(2);
+    expect(await of(ids[2])).toMatchObject({ status: 'STARTING', statusDetail: 'waiting for its turn', turnAt: null });
+    engine.open('start');
+    await calm();
+    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'RUNNING', statusDetail: null });
+    expect(engine.mostStarting).toBe(2);
+  });
+
+  test('that is quick is told of in no word, and writes no more than it must', async () => {
+    const { begin, writes } = await started();
+    await begin();
+    expect(writes.map(({ to }) => [to.status, to.statusDetail])).toEqual([['STARTING', null], ['STARTING', null], ['RUNNING', null]]);
+  });
+
+  test('of an image that can\'t be had is an ERROR that says so', async () => {
+    const { engine, begin, ids, of } = await started();
+    engine.refused.add('pulled');
+    await begin();
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'there is no image node:26' });
+    expect(engine.calls.start).toBe(0);
+  });
+
+  test.each(['provide', 'start', 'ready'] as const)('deleted while it waits at %s leaves nothing behind, and lets the next one go on at once', async (gate) => {
+    const { engine, begin, ids, of, sandboxes } = await started(3);
+    engine.close(gate);
+    await begin();
+    for (const id of ids) await sandboxes.delete('me', id);
+    expect(engine.list()).toEqual([]);
+    for (const id of ids) expect(await of(id)).toMatchObject({ removedAt: expect.any(Number) });
+    engine.open(gate);
+    const next = await sandboxes.start('me', { specId: null });
+    await calm();
+    expect(await of(next.id)).toMatchObject({ status: 'RUNNING' });
+  });
+
+  test('too late is an ERROR, wherever it hangs after its turn, and its place goes to the next', async () => {
+    const { engine, begin, ids, of, clock, start } = await started(2);
+    engine.close('start');
+    await begin();
+    const third = await start('you');
+    await calm();
+    clock.advance(10_000);
+    await calm();
+    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s' });
+    expect(await of(third)).toMatchObject({ status: 'STARTING' });
+    engine.open('start');
+    await calm();
+    expect(await of(third)).toMatchObject({ status: 'RUNNING' });
+  });
+
+  test('that crashes while it is waited for ends at once', async () => {
+    const { engine, begin, ids, of, reconciler } = await started();
+    await reconciler.start();
+    engine.close('ready');
+    await begin();
+    engine.crash(ids[0] ?? '');
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+  });
+
+  test('that crashes between its start and the wait for it is noticed as well', async () => {
+    const { engine, begin, ids, of, reconciler } = await started();
+    await reconciler.start();
+    engine.close('ready');
+    engine.broken.add('pulled');
+    await begin();
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+  });
+
+  test('whose engine was restarted meanwhile is run again in its time', async () => {
+    const { engine, begin, ids, of, reconciler } = await started();
+    engine.close('ready');
+    await begin();
+    engine.restart();
+    await reconciler.sweep();
+    await calm();
+    engine.open('ready');
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'RUNNING' });
+    expect(engine.inspect(ids[0] ?? '').state).toBe('running');
+  });
+
+  test('is neither lost nor repeated when its process ends: it goes on with the time that it has left', async () => {
+    const { engine, begin, ids, of, boot, shutdown, clock } = await started(3);
+    engine.close('start');
+    await begin();
+    await shutdown();
+    expect(engine.starting).toBe(0);
+    const turns = await Promise.all(ids.map(async (id) => (await of(id))?.turnAt ?? null));
+    expect(turns.map((at) => at !== null)).toEqual([true, true, false]);
+    clock.advance(6000);
+    const next = boot();
+    await next.reconciler.start();
+    await calm();
+    expect(await Promise.all(ids.slice(0, 2).map(async (id) => (await of(id))?.turnAt))).toEqual(turns.slice(0, 2));
+    clock.advance(4000);
+    await calm();
+    expect((await Promise.all(ids.map(of))).map((one) => one?.status)).toEqual(['ERROR', 'ERROR', 'STARTING']);
+    engine.open('start');
+    await calm();
+    expect(await of(ids[2])).toMatchObject({ status: 'RUNNING' });
+    expect(engine.list().filter(({ state }) => state === 'running').map(({ id }) => id)).toEqual([ids[2]]);
+  });
+
+  test('does not stay STARTING while its runtime does not answer, whichever call fails', async () => {
+    for (const call of ['inspect', 'provide', 'start']) {
+      const { faults, begin, ids, of, clock, reconciler } = await started();
+      await reconciler.start();
+      faults.plan(...Array.from({ length: 200 }, () => ({ call, what: 'unavailable' as const, when: 'before' as const })));
+      await begin();
+      expect(await of(ids[0])).toMatchObject({ status: 'STARTING' });
+      for (let seconds = 0; seconds < 12; seconds += 1) {
+        clock.advance(1000);
+        await calm();
+      }
+      expect(await of(ids[0]), call).toMatchObject({ status: 'ERROR', statusDetail: expect.stringContaining('not ready within 10 s') });
+    }
+  });
+
+  test('under an id that was used is that of before, and not possible once it was deleted', async () => {
+    const { sandboxes } = await started();
+    const id = sandboxes.newId();
+    const [one, two] = await Promise.all([sandboxes.startAs(id, 'me', null), sandboxes.startAs(id, 'me', null)]);
+    expect(two.sessionApiKey).toBe(one.sessionApiKey);
+    await sandboxes.delete('me', id);
+    expect(await codeOf(sandboxes.startAs(id, 'me', null))).toBe('sandbox_not_found');
+  });
+});
+
+describe('a resumption', () => {
+  test('of a stopped one waits its turn; of a frozen one does not', async () => {
+    const { engine, begin, ids, sandboxes, start, of } = await started(2);
+    await begin();
+    await sandboxes.pause('me', ids[0] ?? '', 'stop');
+    await sandboxes.pause('me', ids[1] ?? '', 'freeze');
+    engine.close('start');
+    await Promise.all([start('you'), start('you')]);
+    await calm();
+    const stopped = sandboxes.resume('me', ids[0] ?? '');
+    expect(await sandboxes.resume('me', ids[1] ?? '')).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('went on') });
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'RESUMING', turnAt: null });
+    engine.open('start');
+    expect(await stopped).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('files') });
+  });
+
+  test('of a frozen one whose processes ended brings back the files, and says so', async () => {
+    const { engine, begin, ids, sandboxes } = await started();
+    await begin();
+    const id = ids[0] ?? '';
+    await sandboxes.pause('me', id, 'freeze');
+    engine.restart();
+    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('files') });
+  });
+
+  test('that crashes is an ERROR with the reason', async () => {
+    const { engine, begin, ids, sandboxes, of, reconciler } = await started();
+    await reconciler.start();
+    await begin();
+    const id = ids[0] ?? '';
+    await sandboxes.pause('me', id, 'stop');
+    engine.close('ready');
+    const resumed = codeOf(sandboxes.resume('me', id));
+    await calm();
+    engine.crash(id);
+    expect(await resumed).toBe('sandbox_not_paused');
+    expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+  });
+});

@@ -1,0 +1,90 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/composition/config/load.ts';
+import { ConfigError } from '../../src/composition/config/problem.ts';
+import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../../src/composition/deployment-file.ts';
+import { chooseRuntime } from '../../src/composition/runtime-choice.ts';
+import { removeFolder, temporaryFolder } from '../support/server.ts';
+
+let folder: string;
+beforeAll(async () => void (folder = await temporaryFolder()));
+afterAll(async () => await removeFolder(folder));
+
+const withSpecs = (specs: unknown): string => {
+  const path = join(folder, 'skep.json');
+  writeFileSync(path, JSON.stringify({ specs }));
+  return path;
+};
+
+interface Situation {
+  readonly env?: Record<string, string>;
+  readonly inUse?: string | null;
+  readonly answers?: boolean;
+}
+
+const choose = async ({ env = {}, inUse = null, answers = false }: Situation) =>
+  await chooseRuntime(loadConfig(env), { inUse, dockerAnswers: async () => answers });
+
+describe('the runtime of a server', () => {
+  test.each<[string, Situation, string]>([
+    ['auto takes Docker where it answers', { answers: true }, 'docker'],
+    ['auto takes processes where it does not', {}, 'process'],
+    ['auto takes Docker on any address', { answers: true, env: { SKEP_HOST: '0.0.0.0' } }, 'docker'],
+    ['auto stays with Docker while it has sandboxes there, also when the engine is down', { inUse: 'docker' }, 'docker'],
+    ['auto stays with processes while there are some, also when an engine came', { inUse: 'process', answers: true }, 'process'],
+    ['docker is docker', { env: { SKEP_SANDBOX_RUNTIME: 'docker' } }, 'docker'],
+    ['process is process', { env: { SKEP_SANDBOX_RUNTIME: 'process', SKEP_HOST: '0.0.0.0' }, answers: true }, 'process'],
+  ])('%s', async (_, situation, kind) => {
+    const { options, warnings } = await choose(situation);
+    expect(options.kind).toBe(kind);
+    expect(warnings.some((text) => text.includes('without isolation'))).toBe(kind === 'process');
+  });
+
+  test.each<[Situation]>([
+    [{ env: { SKEP_HOST: '0.0.0.0' } }],
+    [{ env: { SKEP_HOST: 'skep.example.com' }, inUse: 'process', answers: true }],
+  ])('auto takes no processes where other machines reach the server: %j', async (situation) => {
+    await expect(choose(situation)).rejects.toThrow(/SKEP_SANDBOX_RUNTIME: is auto.*no loopback address/);
+  });
+
+  test('says what becomes of sandboxes that the chosen runtime does not see', async () => {
+    const { warnings } = await choose({ env: { SKEP_SANDBOX_RUNTIME: 'docker' }, inUse: 'process' });
+    expect(warnings).toEqual([expect.stringMatching(/sandboxes of the runtime process.*MISSING/)]);
+  });
+
+  test('hands Docker what is configured of it', async () => {
+    const { options } = await choose({ env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: 'tcp://build:2376', SKEP_DOCKER_PUBLISH_ADDRESS: '10.0.0.7', SKEP_DOCKER_URL_HOST: 'build' } });
+    expect(options).toEqual({ kind: 'docker', host: 'tcp://build:2376', publishAddress: '10.0.0.7', urlHost: 'build' });
+  });
+
+  test('refuses specs without an image where auto chose Docker, and says how to have processes instead', async () => {
+    const env = { SKEP_CONFIG: withSpecs([{ id: 'a', image: 'debian' }, { id: 'b', command: ['x'] }]) };
+    const error: unknown = await choose({ env, answers: true }).catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect((error as ConfigError).problems).toEqual([{ name: 'specs[1].image in the file', problem: expect.stringMatching(/spec b.*set it to process/), form: expect.stringContaining('debian') }]);
+  });
+});
+
+describe('the file of the deployment', () => {
+  test('is made once, and stays the same when the runtime is noted', () => {
+    const dataDir = join(folder, 'deployment');
+    expect(readDeploymentFile(dataDir)).toBeNull();
+    const { id, runtime } = ensureDeploymentFile(dataDir);
+    expect(id).toMatch(/^[a-z0-9][a-z0-9-]{0,62}$/);
+    expect(runtime).toBeNull();
+    expect(ensureDeploymentFile(dataDir)).toEqual({ id, runtime: null });
+    noteRuntime(dataDir, 'docker');
+    noteRuntime(dataDir, 'docker');
+    expect(readDeploymentFile(dataDir)).toEqual({ id, runtime: 'docker' });
+    expect(ensureDeploymentFile(join(folder, 'other')).id).not.toBe(id);
+  });
+
+  test('is refused where it is damaged, since a new name would make every sandbox a stranger', () => {
+    const dataDir = join(folder, 'damaged');
+    ensureDeploymentFile(dataDir);
+    writeFileSync(join(dataDir, 'deployment.json'), '{"id":');
+    expect(() => readDeploymentFile(dataDir)).toThrow(/deployment\.json is damaged/);
+    expect(() => ensureDeploymentFile(dataDir)).toThrow('damaged');
+  });
+});

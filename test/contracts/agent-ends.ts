@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { setImmediate as tick } from 'node:timers/promises';
+import { soon, type AgentCase, type OpenedAgent } from './agent-harness.ts';
+import { scripted } from './agent-script.ts';
+
+/** Opens a session whose agent stalls in a turn. */
+async function stalled(open: (client: { readonly update: () => Promise<void> }) => Promise<OpenedAgent>, stall: 'heeds' | 'deaf') {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const opened = await open({ update: async () => resolve() });
+  const turn = opened.prompt(scripted({ stall }, { say: 'never' }));
+  await soon('the agent stalls', promise);
+  return { ...opened, turn };
+}
+
+export const endCases: readonly AgentCase[] = [
+  [
+    'cancels a turn, which then ends by itself; again and between turns nothing happens',
+    async ({ open }) => {
+      const { session, client, prompt, turn } = await stalled(open, 'heeds');
+      await Promise.all([session.cancel(), session.cancel()]);
+      assert.equal((await turn).stopReason, 'cancelled');
+      await session.cancel();
+      assert.deepEqual(await prompt(scripted({ say: ' on' })), { stopReason: 'end_turn', detail: null });
+      assert.equal(client.said(), 'stalling on');
+    },
+  ],
+  [
+    'ends a turn as interrupted when the session is closed, even if the agent heeds no cancelling',
+    async ({ open }) => {
+      const { session, agent, prompt, turn } = await stalled(open, 'deaf');
+      await session.cancel();
+      await Promise.all([session.close(), session.close()]);
+      const { stopReason, detail } = await turn;
+      assert.equal(stopReason, 'interrupted');
+      assert.notEqual(detail, null);
+      assert.notEqual(await soon('why it is closed', session.closed), '');
+      await session.close();
+      assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
+      await session.cancel();
+      await soon('the agent ends', agent.gone);
+    },
+  ],
+  [
+    'ends a turn as interrupted when the agent ends, after all that it said',
+    async ({ open }) => {
+      const { session, client, prompt } = await open();
+      const { stopReason, detail } = await prompt(scripted({ flood: 300 }, { crash: true }));
+      assert.equal(stopReason, 'interrupted');
+      assert.equal(client.updates.length, 300);
+      assert.equal(await soon('why it is closed', session.closed), detail);
+      assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
+    },
+  ],
+  [
+    'says when the agent ends between turns',
+    async ({ open }) => {
+      const { session, agent, prompt } = await open();
+      await prompt(scripted({ say: 'a' }));
+      agent.kill();
+      assert.notEqual(await soon('why it is closed', session.closed), '');
+    },
+  ],
+  [
+    'can be closed while an update is being taken, and tells no other one',
+    async ({ open }) => {
+      const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+      const order: string[] = [];
+      const { session, client, prompt } = await open({
+        async update() {
+          begin();
+          await taken;
+          await tick();
+          order.push('taken');
+        },
+      });
+      const turn = prompt(scripted({ flood: 500 })).finally(() => order.push('ended'));
+      await soon('the first update', begun);
+      await soon('the session closes', session.close());
+      take();
+      assert.equal((await turn).stopReason, 'interrupted');
+      assert.deepEqual(order, ['taken', 'ended']);
+      assert.equal(client.updates.length, 1);
+    },
+  ],
+  [
+    'ends the session when an update is not taken, rather than losing it',
+    async ({ open }) => {
+      const { session, client, prompt } = await open({
+        async update() {
+          if (client.updates.length === 3) throw new Error('the store is full');
+        },
+      });
+      assert.equal((await prompt(scripted({ flood: 500 }))).stopReason, 'interrupted');
+      assert.equal(client.updates.length, 3);
+      assert.notEqual(await soon('why it is closed', session.closed), '');
+    },
+  ],
+];

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import type { Message } from '../../src/domain/conversation.ts';
+import type { AgentClient, AgentPermission, AgentProtocol, AgentSession, AgentStreams, AgentTurn, AgentUpdate } from '../../src/ports/agent.ts';
+import type { ContractCase } from './contract.ts';
+
+/** In what agent protocols may differ. */
+export interface AgentTraits {
+  /** Can an agent that is started again find its sessions again? */
+  readonly sessions: 'found_again' | 'forgotten';
+}
+
+/**
+ * How an agent behaves from its start.
+ *
+ * - `speaks`: speaks the protocol, and does what messages tell it (see `AgentStep`). It finds its sessions again, where the protocol can.
+ * - `forgets`: the same, but it finds none again.
+ * - `refuses`: refuses every session with the words `no room`.
+ * - `ends`: ends at once.
+ * - `silent`: never says anything.
+ * - `other_version`: speaks a version of the protocol that nobody else does.
+ */
+export type AgentBehaviour = 'speaks' | 'forgets' | 'refuses' | 'ends' | 'silent' | 'other_version';
+
+export interface RunningAgent {
+  readonly streams: AgentStreams;
+  /** Answers when it has ended. */
+  readonly gone: Promise<void>;
+  /** Ends it from outside. */
+  readonly kill: () => void;
+}
+
+export interface AgentHarness {
+  readonly traits: AgentTraits;
+  readonly protocol: AgentProtocol;
+  /** Starts an agent. All agents of a harness share what they remember. */
+  readonly start: (behaviour: AgentBehaviour) => Promise<RunningAgent>;
+  /** Ends every agent. */
+  readonly close: () => Promise<void>;
+}
+
+/** A client that keeps what it is told. */
+export interface RecordingClient extends AgentClient {
+  readonly updates: AgentUpdate[];
+  readonly requests: AgentPermission[];
+  /** What the agent said, joined. */
+  readonly said: () => string;
+  /** Answers with the next update when it comes. */
+  readonly next: () => Promise<AgentUpdate>;
+}
+
+export interface OpenedAgent {
+  readonly session: AgentSession;
+  readonly client: RecordingClient;
+  readonly agent: RunningAgent;
+  readonly prompt: (message: Message) => Promise<AgentTurn>;
+}
+
+export interface AgentStage extends AgentHarness {
+  readonly open: (client?: Partial<AgentClient>, sessionId?: string | null, behaviour?: AgentBehaviour) => Promise<OpenedAgent>;
+}
+
+export type AgentCase = readonly [name: string, run: (stage: AgentStage) => Promise<void>];
+
+/** A signal that never fires. */
+export const never: AbortSignal = new AbortController().signal;
+
+const patienceMs = 60_000;
+
+/** The answer, which is waited for with patience, but not for ever. */
+export async function soon<T>(what: string, answer: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new assert.AssertionError({ message: `waited in vain: ${what}` })), patienceMs);
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function recordingClient({ update, permission }: Partial<AgentClient> = {}): RecordingClient {
+  const updates: AgentUpdate[] = [];
+  const requests: AgentPermission[] = [];
+  const waiting: ((update: AgentUpdate) => void)[] = [];
+  return {
+    updates,
+    requests,
+    said: () => updates.map((one) => (one.kind === 'message_chunk' ? one.text : '')).join(''),
+    next: () => soon('an update', new Promise((resolve) => waiting.push(resolve))),
+    async update(one) {
+      updates.push(one);
+      for (const resolve of waiting.splice(0)) resolve(one);
+      await update?.(one);
+    },
+    async permission(request, signal) {
+      requests.push(request);
+      return permission === undefined ? assert.fail('nobody was to ask leave') : await permission(request, signal);
+    },
+  };
+}
+
+/** Turns cases that need a stage into contract cases, each with a harness of its own. */
+export function agentStageCases(createHarness: () => Promise<AgentHarness>, cases: readonly AgentCase[]): ContractCase[] {
+  return cases.map(([name, run]) => ({
+    name,
+    async run() {
+      const harness = await createHarness();
+      try {
+        await run({ ...harness, open: (...options) => open(harness, ...options) });
+      } finally {
+        await harness.close();
+      }
+    },
+  }));
+}
+
+async function open(
+  { protocol, start }: AgentHarness,
+  client: Partial<AgentClient> = {},
+  sessionId: string | null = null,
+  behaviour: AgentBehaviour = 'speaks',
+): Promise<OpenedAgent> {
+  const agent = await start(behaviour);
+  const recording = recordingClient(client);
+  const request = { streams: agent.streams, workingDir: '/tmp', authMethod: null, sessionId, client: recording };
+  const session = await soon('a session', protocol.open(request, never));
+  return { session, client: recording, agent, prompt: (message) => soon('the turn ends', session.prompt(message)) };
+}

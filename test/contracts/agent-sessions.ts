@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { AgentRefusal } from '../../src/ports/agent.ts';
+import { never, recordingClient, soon, type AgentBehaviour, type AgentCase } from './agent-harness.ts';
+import { scripted } from './agent-script.ts';
+
+function refuses(behaviour: AgentBehaviour, words: RegExp): AgentCase {
+  return [
+    `refuses in words where the agent is one that ${behaviour}, and closes the streams`,
+    async ({ protocol, start }) => {
+      const { streams, gone } = await start(behaviour);
+      const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, never);
+      await assert.rejects(soon('the refusal', opening), (error) => {
+        assert.ok(error instanceof AgentRefusal);
+        assert.match(error.message, words);
+        return true;
+      });
+      await soon('the agent ends', gone);
+    },
+  ];
+}
+
+function goesOn(behaviour: 'speaks' | 'forgets'): AgentCase {
+  return [
+    `goes on with a session after the agent was started again: one that ${behaviour}`,
+    async ({ open, traits }) => {
+      const first = await open();
+      await first.prompt(scripted({ say: 'old' }, { tool: { toolCallId: 'call-1', title: 'Old' } }));
+      await first.session.close();
+      await soon('the agent ends', first.agent.gone);
+
+      const again = await open({}, first.session.id, behaviour);
+      const found = behaviour === 'speaks' && traits.sessions === 'found_again';
+      assert.equal(again.session.loaded, found);
+      assert.equal(again.session.id === first.session.id, found);
+      await again.prompt(scripted({ say: 'new' }));
+      assert.deepEqual(again.client.updates, [{ kind: 'message_chunk', channel: 'answer', messageId: null, text: 'new' }]);
+    },
+  ];
+}
+
+export const sessionCases: readonly AgentCase[] = [
+  refuses('refuses', /no room/u),
+  refuses('ends', /end/u),
+  refuses('other_version', /version/u),
+  [
+    'rejects with the reason of the signal while the agent is silent, and closes the streams',
+    async ({ protocol, start }) => {
+      const reason = new Error('too late');
+      for (const signal of [AbortSignal.abort(reason), fires(reason)]) {
+        const { streams, gone } = await start('silent');
+        const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, signal);
+        await assert.rejects(soon('the rejection', opening), (error) => error === reason);
+        await soon('the agent ends', gone);
+      }
+    },
+  ],
+  goesOn('speaks'),
+  goesOn('forgets'),
+  [
+    'makes a new session where the one that is asked for is not known',
+    async ({ open }) => {
+      const { session, prompt } = await open({}, 'no-such-session');
+      assert.equal(session.loaded, false);
+      assert.notEqual(session.id, 'no-such-session');
+      assert.equal((await prompt(scripted({ say: 'a' }))).stopReason, 'end_turn');
+    },
+  ],
+  [
+    'keeps two agents apart',
+    async ({ open }) => {
+      const [one, other] = [await open(), await open()];
+      await Promise.all([one.prompt(scripted({ say: 'one' })), other.prompt(scripted({ say: 'other' }))]);
+      assert.deepEqual([one.client.said(), other.client.said()], ['one', 'other']);
+      await one.session.close();
+      await other.prompt(scripted({ say: '!' }));
+      assert.equal(other.client.said(), 'other!');
+    },
+  ],
+];
+
+function fires(reason: Error): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(reason), 100);
+  return controller.signal;
+}

@@ -1,0 +1,63 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import type { ContractCase } from './contract.ts';
+import { nextGeneration, someConversation, someMessage } from './records.ts';
+import { race, storeCase, type StoreHarness } from './store.ts';
+
+const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
+
+/** Requests that are made again: they are recognised, and have no second effect. */
+export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'tells a repeated request from a conflicting one', async ([{ conversations }]) => {
+      deepEqual(await conversations.insert(someConversation('one'), claim), { kind: 'inserted' });
+      deepEqual(await conversations.insert(someConversation('two'), claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await conversations.insert(someConversation('two'), { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
+      deepEqual(await conversations.insert(someConversation('bobs'), { ...claim, ownerId: 'bob' }), { kind: 'inserted' });
+      equal(await conversations.find('two'), null);
+    }),
+    storeCase(harness, 'replaces once for a claim, however often the request is made', async ([{ conversations }]) => {
+      const conversation = someConversation('one');
+      await conversations.insert(conversation);
+      const queued = nextGeneration(conversation, { queue: [someMessage('m')] });
+      deepEqual(await conversations.replace(queued, [], claim), { kind: 'replaced' });
+      const again = nextGeneration(queued, { queue: [someMessage('m'), someMessage('n')] });
+      deepEqual(await conversations.replace(again, [], claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await conversations.replace(queued, [], claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await conversations.replace(again, [], { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
+      deepEqual(await conversations.find('one'), queued);
+      deepEqual(await conversations.replace(again, [], { ...claim, key: 'key-2' }), { kind: 'replaced' });
+      deepEqual(await conversations.replace(nextGeneration(again), [], undefined), { kind: 'replaced' });
+    }),
+    storeCase(harness, 'keeps no claim of a replacement that is stale', async ([{ conversations }]) => {
+      const conversation = someConversation('one');
+      await conversations.insert(conversation);
+      deepEqual(await conversations.replace(conversation, [], claim), { kind: 'stale' });
+      deepEqual(await conversations.replace(nextGeneration(conversation), [], { ...claim, fingerprint: 'other' }), { kind: 'replaced' });
+    }),
+    storeCase(harness, 'replaces once for many requests with one claim at once', async (connections) => {
+      const conversation = someConversation('one');
+      await connections[0].conversations.insert(conversation);
+      // Whoever finds another's write in between tries again with what it finds, as a caller does.
+      const outcomes = await race(connections, 20, async ({ conversations }, turn) => {
+        for (;;) {
+          const stored = (await conversations.find('one')) ?? conversation;
+          const queue = [...stored.queue, someMessage(`m${turn}`)];
+          const { kind } = await conversations.replace(nextGeneration(stored, { queue }), [], claim);
+          if (kind !== 'stale') return kind;
+        }
+      });
+      equal(outcomes.filter((kind) => kind === 'replaced').length, 1);
+      equal(outcomes.filter((kind) => kind === 'repeated').length, 19);
+      equal((await connections[0].conversations.find('one'))?.queue.length, 1);
+    }),
+    storeCase(harness, 'lets one of many requests with one claim make a record', async (connections) => {
+      const outcomes = await race(connections, 30, ({ conversations }, turn) =>
+        conversations.insert(someConversation(`c${turn}`), claim),
+      );
+      const [kept, ...others] = await connections[0].conversations.scanUnsettled(null, 100);
+      deepEqual(others, []);
+      equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 1);
+      equal(outcomes.filter((outcome) => outcome.kind === 'repeated' && outcome.id === kept?.id).length, 29);
+    }),
+  ];
+}

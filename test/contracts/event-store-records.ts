@@ -1,0 +1,107 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { unlimited } from '../../src/domain/limits.ts';
+import type { Store } from '../../src/ports/store.ts';
+import type { ContractCase } from './contract.ts';
+import { nextGeneration, someConversation, someEvent, somePooled, someSandbox } from './records.ts';
+import { race, storeCase, type StoreHarness, textsOf } from './store.ts';
+
+const noRoom = { ...unlimited, running: 0 };
+const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
+
+/** Events that go with a record: written with it, or not at all. */
+export function eventRecordCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'writes the events that go with a record, and wakes those who listen', async ([store]) => {
+      const { sandboxes, conversations, events } = store;
+      const woken: string[] = [];
+      events.subscribe(({ conversationIds }) => woken.push(...conversationIds));
+      const paused = someSandbox('s', { status: 'PAUSED' });
+      const made = someConversation('c');
+      await sandboxes.insertPooled(somePooled('p'), 'f', 1);
+      const outcomes = [
+        await sandboxes.insert(paused, unlimited, undefined, note('insert')),
+        await sandboxes.admit(nextGeneration(paused, { status: 'RESUMING' }), unlimited, note('admit')),
+        await sandboxes.replace({ ...paused, status: 'RUNNING', generation: 3 }, note('replace')),
+        await sandboxes.handOut(someSandbox('h', { instanceId: 'p' }), somePooled('p'), unlimited, undefined, note('handOut')),
+        await conversations.insert(made, undefined, note('insert 2')),
+        await conversations.replace(nextGeneration(made), note('replace 2')),
+        await conversations.replace({ ...made, generation: 3 }, note('replace 3'), claim),
+      ].map(({ kind }) => kind);
+      deepEqual(outcomes, ['inserted', 'replaced', 'replaced', 'inserted', 'inserted', 'replaced', 'replaced']);
+      const written = ['insert', 'admit', 'replace', 'handOut', 'insert 2', 'replace 2', 'replace 3'];
+      deepEqual(await texts(store), written);
+      deepEqual(woken, written);
+    }),
+    storeCase(harness, 'writes no event with a record that was not written, and wakes nobody', async ([store]) => {
+      const { sandboxes, conversations, events } = store;
+      const sandbox = someSandbox('s', { status: 'PAUSED' });
+      const conversation = someConversation('c');
+      await sandboxes.insert(sandbox, unlimited, claim);
+      await conversations.insert(conversation, claim);
+      await sandboxes.insertPooled(somePooled('p'), 'f', 1);
+      events.subscribe(() => {
+        throw new Error('nothing was written');
+      });
+      const other = { ...claim, fingerprint: 'other' };
+      const outcomes = [
+        await sandboxes.insert(sandbox, unlimited, undefined, note('again')),
+        await sandboxes.insert(someSandbox('t'), noRoom, undefined, note('no room')),
+        await sandboxes.insert(someSandbox('t'), unlimited, claim, note('repeated')),
+        await sandboxes.insert(someSandbox('t'), unlimited, other, note('conflict')),
+        await sandboxes.handOut(someSandbox('t'), { id: 'p', generation: 7 }, unlimited, undefined, note('stale')),
+        await sandboxes.handOut(someSandbox('t'), somePooled('p'), noRoom, undefined, note('no room')),
+        await sandboxes.handOut(someSandbox('t'), somePooled('p'), unlimited, claim, note('repeated')),
+        await sandboxes.replace(sandbox, note('stale')),
+        await sandboxes.admit(sandbox, unlimited, note('stale')),
+        await sandboxes.admit(nextGeneration(sandbox, { status: 'RESUMING' }), noRoom, note('no room')),
+        await conversations.insert(conversation, undefined, note('again')),
+        await conversations.insert(someConversation('d'), claim, note('repeated')),
+        await conversations.replace(conversation, note('stale')),
+        await conversations.replace(nextGeneration(conversation), note('repeated'), claim),
+        await conversations.replace(nextGeneration(conversation), note('conflict'), other),
+      ].map(({ kind }) => kind);
+      const ofSandboxes = ['inserted', 'limit', 'repeated', 'conflict', 'stale', 'limit', 'repeated', 'stale', 'stale', 'limit'];
+      deepEqual(outcomes, [...ofSandboxes, 'inserted', 'repeated', 'stale', 'repeated', 'conflict']);
+      deepEqual(await texts(store), []);
+    }),
+    storeCase(harness, 'writes the events of the one replacement of many that wins', async (connections) => {
+      const conversation = someConversation('c');
+      const sandbox = someSandbox('s');
+      await connections[0].conversations.insert(conversation);
+      await connections[0].sandboxes.insert(sandbox, unlimited);
+      const winners = await race(connections, 20, async (store, turn) => [
+        (await store.conversations.replace(nextGeneration(conversation), note(`c${turn}`))).kind === 'replaced' ? [`c${turn}`] : [],
+        (await store.sandboxes.replace(nextGeneration(sandbox), note(`s${turn}`))).kind === 'replaced' ? [`s${turn}`] : [],
+      ]);
+      const expected = winners.flat(2);
+      equal(expected.length, 2);
+      deepEqual((await texts(connections[0])).toSorted(), expected.toSorted());
+    }),
+    storeCase(harness, 'takes the events of a conversation back with it, and no others', async ([store]) => {
+      const { conversations, events } = store;
+      await conversations.insert(someConversation('one'), undefined, note('one'));
+      await conversations.insert(someConversation('two'), undefined, note('two'));
+      await events.append([...note('one'), someEvent('sandbox', { conversationId: null })]);
+      await conversations.withdraw('one');
+      await conversations.withdraw('one');
+      deepEqual(await texts(store), ['two', 'sandbox']);
+    }),
+    storeCase(harness, 'keeps the events of records that are forgotten', async ([store]) => {
+      const removed = { deletedAt: 1, removedAt: 1 };
+      await store.conversations.insert(someConversation('one', removed), undefined, note('one'));
+      await store.sandboxes.insert(someSandbox('two', removed), unlimited, undefined, note('two'));
+      await store.conversations.purge(2);
+      await store.sandboxes.purge(2);
+      deepEqual(await texts(store), ['one', 'two']);
+    }),
+  ];
+}
+
+/** One event that is told by its text, which is its conversation's id as well. */
+function note(text: string) {
+  return [someEvent(text, { conversationId: text })];
+}
+
+async function texts({ events }: Store): Promise<string[]> {
+  return textsOf(await events.read({ ownerId: 'ann' }, 0, 1000));
+}

@@ -1,0 +1,201 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import type { Event, EventDraft } from '../../src/domain/event.ts';
+import type { EventStore } from '../../src/ports/event-store.ts';
+import type { ContractCase } from './contract.ts';
+import { eventReadingCases } from './event-store-reading.ts';
+import { eventRecordCases } from './event-store-records.ts';
+import { eventOf, hostileTexts, someEvent, someTime } from './records.ts';
+import { closedCases, type Connections, race, storeCase, type StoreHarness, textsOf } from './store.ts';
+
+/** What every `EventStore` must do, and what the stores that write events with their records must do. */
+export function eventStoreContract(harness: StoreHarness): ContractCase[] {
+  return [
+    ...appendCases(harness),
+    ...eventReadingCases(harness),
+    ...eventRecordCases(harness),
+    ...wakeCases(harness),
+    ...purgeCases(harness),
+    ...closedCases(harness, {
+      append: ({ events }) => events.append([someEvent('one')]),
+      read: ({ events }) => events.read({ ownerId: 'ann' }, 0, 1),
+      latest: ({ events }) => events.latest(),
+      purge: ({ events }) => events.purge(someTime, 1),
+    }),
+  ];
+}
+
+const everyKind: readonly EventDraft[] = [
+  eventOf('message', { messageId: 'm', role: 'user', channel: 'answer', text: 'Hello' }, { actor: 'user' }),
+  eventOf('message_chunk', { messageId: 'm', channel: 'thought', text: 'Hel' }),
+  eventOf('tool_call', {
+    toolCallId: 't',
+    title: 'Edit',
+    toolKind: 'edit',
+    status: 'in_progress',
+    paths: ['/workspace/a'],
+    content: [{ type: 'text', text: 'x' }, { type: 'diff', path: '/workspace/a', oldText: null, newText: 'y' }],
+  }),
+  eventOf('plan', { entries: [{ content: 'first', priority: 'high', status: 'pending' }] }),
+  eventOf('usage', { usedTokens: 1, contextTokens: 2, cost: { amount: 0.25, currency: 'EUR' } }),
+  eventOf('usage', { usedTokens: 1, contextTokens: 2, cost: null }),
+  eventOf('permission_requested', {
+    permissionId: 'p',
+    toolCallId: 't',
+    title: 'Edit?',
+    options: [{ optionId: 'o', name: 'Yes', kind: 'allow_once' }],
+  }),
+  eventOf('permission_answered', { permissionId: 'p', optionId: null }),
+  eventOf('turn_started', { messageId: 'm' }, { actor: 'skep' }),
+  eventOf('turn_ended', { messageId: 'm', stopReason: 'interrupted' }, { actor: 'runtime', reason: 'the sandbox went away' }),
+  eventOf('start_step', { from: null, to: 'WORKING' }, { sandboxId: null }),
+  eventOf('execution_changed', { from: 'idle', to: null }),
+  eventOf('agent_started', { sessionId: 's', loaded: true }),
+  eventOf('sandbox_moved', { from: 'RUNNING', to: 'PAUSED', pauseKind: 'freeze' }, { conversationId: null }),
+  eventOf('sandbox_moved', { from: 'RUNNING', to: null, pauseKind: null }, { conversationId: null, sandboxId: null }),
+  eventOf('conversation_deleted', {}),
+];
+
+function appendCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'gives every kind of event back as it was written, in its order', async ([{ events }]) => {
+      equal(await events.latest(), 0);
+      await events.append(everyKind);
+      const read = await events.read({ ownerId: 'ann' }, 0, 1000);
+      deepEqual(read.map(draftOf), everyKind);
+      const sequences = read.map(({ sequence }) => sequence);
+      deepEqual(sequences, [...new Set(sequences)].toSorted((a, b) => a - b));
+      ok((sequences[0] ?? 0) > 0);
+      equal(await events.latest(), sequences.at(-1));
+    }),
+    storeCase(harness, 'takes every text for data', async ([{ events }]) => {
+      for (const text of hostileTexts) {
+        const place = { ownerId: `owner ${text}`, conversationId: `c ${text}`, sandboxId: `s ${text}`, reason: text };
+        const tool = { toolCallId: text, title: text, toolKind: text, status: 'failed', paths: [text], content: [{ type: 'text', text }] } as const;
+        const drafts = [someEvent(text, place), eventOf('tool_call', tool, place)];
+        await events.append(drafts);
+        for (const filter of [{}, { conversationId: `c ${text}` }, { conversationId: `c ${text}`, sandboxId: `s ${text}` }]) {
+          const read = await events.read({ ownerId: `owner ${text}`, ...filter }, 0, 9);
+          deepEqual(read.map(draftOf), drafts);
+        }
+      }
+    }),
+    storeCase(harness, 'takes none, and a hundred at once', async ([{ events }]) => {
+      await events.append([]);
+      equal(await events.latest(), 0);
+      const texts = Array.from({ length: 100 }, (_, n) => `text ${n}`);
+      await events.append(texts.map((text) => someEvent(text)));
+      deepEqual(textsOf(await events.read({ ownerId: 'ann' }, 0, 1000)), texts);
+    }),
+    storeCase(harness, 'shows each event once and in order to one who reads on while eight write', readWhileOthersWrite),
+  ];
+}
+
+async function readWhileOthersWrite(connections: Connections): Promise<void> {
+  const reader = connections.at(-1)?.events ?? connections[0].events;
+  let writing = true;
+  const writers = race(connections, 8, async ({ events }, writer) => {
+    for (let n = 0; n < 40; n += 1) {
+      await events.append(Array.from({ length: 1 + (n % 3) }, (_, part) => someEvent(`${writer} ${n} ${part}`, { conversationId: `c${writer % 2}` })));
+      await new Promise(setImmediate);
+    }
+  }).finally(() => {
+    writing = false;
+  });
+
+  const seen: Event[] = [];
+  for (let last = false; ; ) {
+    const next = await reader.read({ ownerId: 'ann' }, seen.at(-1)?.sequence ?? 0, 7);
+    seen.push(...next);
+    if (next.length > 0) continue;
+    if (last) break;
+    last = !writing;
+    await new Promise(setImmediate);
+  }
+  await writers;
+
+  const expected = Array.from({ length: 8 }, (_, writer) =>
+    Array.from({ length: 40 }, (_, n) => Array.from({ length: 1 + (n % 3) }, (_, part) => `${writer} ${n} ${part}`)).flat(),
+  );
+  const texts = textsOf(seen);
+  equal(texts.length, expected.flat().length);
+  for (const [writer, own] of expected.entries()) deepEqual(texts.filter((text) => text.startsWith(`${writer} `)), own);
+  deepEqual(seen, await everything(reader, 1000));
+}
+
+function wakeCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'wakes those who listen once what was written can be read, and says whom it concerns', async ([{ events }]) => {
+      const woken: unknown[] = [];
+      let readable: Promise<readonly Event[]> = Promise.resolve([]);
+      const end = events.subscribe(({ ownerIds, conversationIds, sandboxIds }) => {
+        woken.push([[...ownerIds], [...conversationIds], [...sandboxIds]]);
+        readable = events.read({ ownerId: 'ann' }, 0, 10);
+      });
+      await events.append([
+        someEvent('one'),
+        someEvent('two', { conversationId: 'other', sandboxId: null }),
+        someEvent('three', { ownerId: 'bob', conversationId: null, sandboxId: 'bobs' }),
+      ]);
+      await events.append([]);
+      deepEqual(woken, [[['ann', 'bob'], ['conversation-1', 'other'], ['sandbox-1', 'bobs']]]);
+      deepEqual(textsOf(await readable), ['one', 'two']);
+      end();
+      end();
+      await events.append([someEvent('four')]);
+      equal(woken.length, 1);
+    }),
+    storeCase(harness, 'is not hurt by a listener that throws, nor are the others', async ([{ events }]) => {
+      let woken = 0;
+      const count = (): void => void (woken += 1);
+      events.subscribe(count);
+      events.subscribe(() => {
+        throw new Error('a listener that fails, as the contract has it');
+      });
+      const end = events.subscribe(count);
+      await events.append([someEvent('one')]);
+      equal(woken, 2);
+      end();
+      await events.append([someEvent('two')]);
+      equal(woken, 3);
+      deepEqual(textsOf(await events.read({ ownerId: 'ann' }, 0, 9)), ['one', 'two']);
+    }),
+  ];
+}
+
+function purgeCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'forgets what is older, so many at a time, the oldest first', async ([{ events }]) => {
+      const ages = [5, 1, 4, 1, 3, 9];
+      await events.append(ages.map((at, n) => someEvent(`${n}`, { at })));
+      equal(await events.purge(5, 3), 3);
+      deepEqual(textsOf(await everything(events, 2)), ['0', '2', '5']);
+      equal(await events.purge(5, 3), 1);
+      equal(await events.purge(5, 3), 0);
+      deepEqual(textsOf(await everything(events, 2)), ['0', '5']);
+    }),
+    storeCase(harness, 'gives no sequence number twice, also after all were forgotten', async ([{ events }], open) => {
+      await events.append([someEvent('one'), someEvent('two')]);
+      const before = await events.latest();
+      equal(await events.purge(someTime + 1, 100), 2);
+      equal(await events.latest(), before);
+      const [reopened] = harness.traits.durable ? await open.reopen() : open.connections;
+      await reopened.events.append([someEvent('three')]);
+      const [three] = await reopened.events.read({ ownerId: 'ann' }, before, 9);
+      ok((three?.sequence ?? 0) > before);
+    }),
+  ];
+}
+
+function draftOf({ sequence: _sequence, ...draft }: Event): EventDraft {
+  return draft;
+}
+
+/** All of ann's events, read on from the last one again and again. */
+async function everything(events: EventStore, limit: number): Promise<Event[]> {
+  const seen: Event[] = [];
+  for (;;) {
+    const next = await events.read({ ownerId: 'ann' }, seen.at(-1)?.sequence ?? 0, limit);
+    if (next.length === 0) return seen;
+    seen.push(...next);
+  }
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { isAbsolute } from 'node:path';
+import type { StageCase } from './git-provider-harness.ts';
+import { git } from './git-repository.ts';
+
+const first = { id: 'first', at: 1_600_000_000, files: [['a', '1'] as const] };
+const second = { id: 'second', at: 1_600_000_010, files: [['b', '1'] as const] };
+
+export const remoteCases: readonly StageCase[] = [
+  [
+    'tells where git fetches a repository from, without a credential in the URL',
+    async ({ publish, provider, traits }) => {
+      const repository = await publish({ commits: [first] });
+      const { url, authorization } = await provider.remote((await provider.find(repository)).path);
+      assert.deepEqual(await provider.remote(repository), { url, authorization });
+      if (traits.remote === 'folder') {
+        assert.ok(isAbsolute(url));
+        assert.equal(authorization, null);
+        return;
+      }
+      const { protocol, username, password, pathname, search, hash } = new URL(url);
+      assert.match(protocol, /^https?:$/u);
+      assert.deepEqual([username, password, search, hash], ['', '', '', '']);
+      assert.ok(pathname.endsWith(`/${repository}.git`), pathname);
+      if (authorization !== null) assert.match(authorization, /^[A-Za-z]+ [\u0021-\u007e]+$/u);
+    },
+  ],
+  [
+    'a folder that git fetches from has the branches of this moment',
+    async ({ publish, provider, traits }) => {
+      if (traits.remote === 'url') return;
+      const repository = await publish({ commits: [first, second], branches: { old: 'first' } });
+      assert.deepEqual(await headsOf((await provider.remote(repository)).url), { main: '2', old: '1' });
+      await publish({ commits: [first], defaultBranch: 'trunk' });
+      assert.deepEqual(await headsOf((await provider.remote(repository)).url), { trunk: '1' });
+      await publish({ commits: [] });
+      assert.deepEqual(await headsOf((await provider.remote(repository)).url), {});
+    },
+  ],
+  [
+    'tells it to nobody whose signal has fired',
+    async ({ publish, provider }) => {
+      const repository = await publish({ commits: [first] });
+      const reason = new Error('the caller has left');
+      await assert.rejects(provider.remote(repository, AbortSignal.abort(reason)), (error: unknown) => error === reason);
+    },
+  ],
+];
+
+/** From each branch to how many commits it has, the checked out one's included. */
+async function headsOf(gitDir: string): Promise<Record<string, string>> {
+  const names = (await git(gitDir, ['for-each-ref', '--format=%(refname:strip=2)', 'refs/heads'])).split('\n').filter((name) => name !== '');
+  const counts = names.map(async (name) => [name, (await git(gitDir, ['rev-list', '--count', `refs/heads/${name}`])).trim()] as const);
+  if (names.length > 0) await git(gitDir, ['rev-parse', 'HEAD^{tree}']);
+  return Object.fromEntries(await Promise.all(counts));
+}

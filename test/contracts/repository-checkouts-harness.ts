@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CheckoutRequest, RepositoryCheckouts } from '../../src/ports/repository-checkouts.ts';
+import type { ContractCase } from './contract.ts';
+import { createRepository, type RepositoryDescription } from './git-repository.ts';
+import { openWorkTree, type WorkTree } from './work-tree.ts';
+
+/** In what checkouts may differ. */
+export interface RepositoryCheckoutsTraits {
+  /** Is the archive a work tree that git takes, or are there only its files? */
+  readonly workTree: 'git' | 'files';
+  /** Does the work tree name the remote that it came from, as one of a host does, and one of this machine must not? */
+  readonly origin: 'named' | 'none';
+}
+
+export type CheckoutSource = Pick<CheckoutRequest, 'provider' | 'repository' | 'remote'>;
+
+export interface RepositoryCheckoutsHarness {
+  readonly checkouts: RepositoryCheckouts;
+  readonly traits: RepositoryCheckoutsTraits;
+  /** Makes a bare repository that git has in a folder available, in place of what had the name before. The folder is removed afterwards. */
+  publish(gitDir: string, name: string): Promise<CheckoutSource>;
+  /** A source of that name, of which there is nothing. */
+  missing(name: string): Promise<CheckoutSource>;
+  close(): Promise<void>;
+}
+
+/** What a case has in hand. */
+export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkouts' | 'traits' | 'missing'> {
+  /** Makes a repository of this description, and publishes it. */
+  readonly publish: (description: RepositoryDescription, name?: string) => Promise<CheckoutSource & { readonly gitDir: string }>;
+  /** Checks the branch out, and unpacks it. */
+  readonly open: (source: CheckoutSource, branch?: string | null) => Promise<WorkTree>;
+}
+
+export type CheckoutCase = readonly [name: string, run: (stage: CheckoutStage) => Promise<void>];
+
+export const untold = (): void => undefined;
+export const never: AbortSignal = new AbortController().signal;
+
+/** Turns cases that need a stage into contract cases, each with a harness of its own. */
+export function checkoutCases(createHarness: () => Promise<RepositoryCheckoutsHarness>, cases: readonly CheckoutCase[]): ContractCase[] {
+  return cases.map(([name, run]) => ({
+    name,
+    run: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'skep-contract-'));
+      const harness = await createHarness();
+      try {
+        await run(stageOf(harness, folder));
+      } finally {
+        await harness.close();
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  }));
+}
+
+function stageOf(harness: RepositoryCheckoutsHarness, folder: string): CheckoutStage {
+  const { checkouts, traits } = harness;
+  let made = 0;
+  const next = (): string => {
+    made += 1;
+    return join(folder, String(made));
+  };
+  return {
+    checkouts,
+    traits,
+    missing: (name) => harness.missing(name),
+    async publish(description, name = 'acme/shop') {
+      const gitDir = `${next()}.git`;
+      await createRepository(gitDir, description);
+      return { ...(await harness.publish(gitDir, name)), gitDir };
+    },
+    async open({ provider, repository, remote }, branch = null) {
+      return await openWorkTree(await checkouts.checkOut({ provider, repository, remote, branch }, untold, never), next());
+    },
+  };
+}

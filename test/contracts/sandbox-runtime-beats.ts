@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { isFailureOf, type FailureCode } from '../../src/domain/failure.ts';
+import type { Execution, SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { eventually, never, type SandboxRuntimeStage } from './sandbox-runtime-harness.ts';
+import { bytesOf } from './sandbox-runtime-streams.ts';
+
+/** Waits until the command has beaten on. */
+export function beatsOn({ readFile }: SandboxRuntimeStage, id: string): Promise<void> {
+  const beat = async (): Promise<number> => Number((await readFile(id, 'beat')) ?? '0');
+  return beat().then((before) => eventually('the command beats on', async () => (await beat()) > before));
+}
+
+/** Proves that nothing of the command runs: another sandbox's program goes on, and the command does not. */
+export async function assertStill({ readFile, begun, countsOn }: SandboxRuntimeStage, id: string): Promise<void> {
+  const before = await readFile(id, 'beat');
+  const clock = await begun('counts');
+  for (let times = 0; times < 5; times += 1) await countsOn(clock.id);
+  assert.equal(await readFile(id, 'beat'), before);
+}
+
+/** A sandbox in which a command beats. */
+export async function beating(stage: SandboxRuntimeStage): Promise<{ readonly sandbox: SandboxLaunch; readonly execution: Execution }> {
+  const sandbox = await stage.begun('counts');
+  const execution = await stage.runtime.execute(sandbox.id, { command: stage.commands.beats }, never);
+  await beatsOn(stage, sandbox.id);
+  return { sandbox, execution };
+}
+
+/** Waits until it is over, and has not ended by itself. */
+export async function assertOver({ exited, stdout, stderr }: Execution): Promise<void> {
+  const [code] = await Promise.all([exited, bytesOf(stdout), bytesOf(stderr)]);
+  assert.ok(code === null || code > 128, String(code));
+}
+
+/** Is it the failure with this code? */
+export function isFailing(code: FailureCode): (error: unknown) => boolean {
+  return (error) => isFailureOf(error, code);
+}

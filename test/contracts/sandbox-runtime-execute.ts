@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { beating, isFailing } from './sandbox-runtime-beats.ts';
+import { never, type StageCase } from './sandbox-runtime-harness.ts';
+import { bytesOf, finish, textOf } from './sandbox-runtime-streams.ts';
+
+const floodBytes = 64 * 2 ** 20;
+
+export const executeCases: readonly StageCase[] = [
+  [
+    'runs a command, and tells its two outputs and its exit code',
+    async ({ runtime, begun, commands }) => {
+      const sandbox = await begun('counts');
+      const execution = await runtime.execute(sandbox.id, { command: commands.speaks }, never);
+      assert.deepEqual(await finish(execution), { out: 'out\n', err: 'err\n', code: 7 });
+      await execution.kill();
+      assert.equal(await execution.exited, 7);
+    },
+  ],
+  [
+    'hands over bytes as they are, and the end of the input',
+    async ({ runtime, begun, commands }) => {
+      const sandbox = await begun('counts');
+      const bytes = Uint8Array.from({ length: 1_000_003 }, (_, index) => (index * 7919) % 256);
+      const { stdin, stdout, exited } = await runtime.execute(sandbox.id, { command: commands.copies }, never);
+      const copied = bytesOf(stdout);
+      const writer = stdin.getWriter();
+      for (let at = 0; at < bytes.length; at += 70_001) await writer.write(bytes.subarray(at, at + 70_001));
+      await writer.close();
+      assert.ok(Buffer.from(bytes).equals(await copied));
+      assert.equal(await exited, 0);
+    },
+  ],
+  [
+    'keeps the two outputs apart, and each in its order',
+    async ({ runtime, begun, commands }) => {
+      const sandbox = await begun('counts');
+      const numbers = Array.from({ length: 500 }, (_, index) => index);
+      const execution = await runtime.execute(sandbox.id, { command: commands.alternates }, never);
+      assert.deepEqual(await finish(execution), {
+        out: numbers.map((number) => `out ${number}\n`).join(''),
+        err: numbers.map((number) => `err ${number}\n`).join(''),
+        code: 0,
+      });
+    },
+  ],
+  [
+    "runs a command with the sandbox's variables and those of the request, where it is told to",
+    async ({ runtime, begun, commands, readFile }) => {
+      const { id, spec } = await begun('counts');
+      const env = { EXTRA: 'two words = "one"' };
+      const said = { out: `hello there\n${env.EXTRA}\n`, err: '', code: 0 };
+      assert.deepEqual(await finish(await runtime.execute(id, { command: commands.tells, env }, never)), said);
+      assert.equal(await readFile(id, 'where'), 'here\n');
+      await runtime.putFiles(id, `${spec.workingDir}/below`, new Blob([]).stream(), never);
+      const workingDir = `${spec.workingDir}/below`;
+      assert.deepEqual(await finish(await runtime.execute(id, { command: commands.tells, env, workingDir }, never)), said);
+      assert.equal(await readFile(id, 'below/where'), 'here\n');
+    },
+  ],
+  [
+    'says on the standard error why a command can not be run',
+    async ({ runtime, begun, commands }) => {
+      const { id } = await begun('counts');
+      const requests = [
+        { command: commands.missing },
+        { command: [] },
+        { command: [...commands.speaks, 'a\0b'] },
+        { command: commands.speaks, workingDir: '/nowhere/at/all' },
+      ];
+      for (const request of requests) {
+        const { out, err, code } = await finish(await runtime.execute(id, request, never));
+        assert.ok(code === 126 || code === 127, String(code));
+        assert.match(err, /\S/);
+        assert.equal(out, '');
+      }
+      await assert.rejects(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, never), isFailing('invalid_request'));
+    },
+  ],
+  [
+    'tells of the signal that ended a command',
+    async ({ runtime, begun, commands }) => {
+      const sandbox = await begun('counts');
+      assert.equal(await (await runtime.execute(sandbox.id, { command: commands['ends itself'] }, never)).exited, 128 + 15);
+    },
+  ],
+  [
+    'holds a command whose output nobody reads',
+    async ({ runtime, begun, commands, readFile, countsOn }) => {
+      const sandbox = await begun('counts');
+      const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, never);
+      for (let times = 0; times < 20; times += 1) await countsOn(sandbox.id);
+      assert.equal(await readFile(sandbox.id, 'flooded'), null);
+      let bytes = 0;
+      for await (const chunk of stdout) bytes += chunk.byteLength;
+      assert.equal(bytes, floodBytes);
+      assert.equal(await exited, 0);
+      assert.equal(await readFile(sandbox.id, 'flooded'), 'over\n');
+    },
+  ],
+  [
+    'drains an output that is cancelled',
+    async ({ runtime, begun, commands, readFile }) => {
+      const sandbox = await begun('counts');
+      const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, never);
+      const reader = stdout.getReader();
+      await reader.read();
+      await reader.cancel();
+      assert.equal(await exited, 0);
+      assert.equal(await readFile(sandbox.id, 'flooded'), 'over\n');
+    },
+  ],
+  [
+    'holds who writes to a command that does not read',
+    async (stage) => {
+      const { execution } = await beating(stage);
+      let taken = false;
+      const writing = execution.stdin.getWriter().write(new Uint8Array(floodBytes)).then(() => (taken = true));
+      const clock = await stage.begun('counts');
+      for (let times = 0; times < 10; times += 1) await stage.countsOn(clock.id);
+      assert.equal(taken, false);
+      const refused = assert.rejects(writing);
+      await execution.kill();
+      await refused;
+    },
+  ],
+  [
+    'runs nothing in a sandbox that does not run',
+    async ({ runtime, begun, launch, commands }) => {
+      const request = { command: commands.speaks };
+      await assert.rejects(runtime.execute(launch('counts').id, request, never), isFailing('sandbox_not_found'));
+      const { id } = await begun('counts');
+      await runtime.freeze(id);
+      await assert.rejects(runtime.execute(id, request, never), isFailing('sandbox_not_running'));
+      await runtime.stop(id);
+      await assert.rejects(runtime.execute(id, request, never), isFailing('sandbox_not_running'));
+    },
+  ],
+  [
+    'runs many commands at once',
+    async ({ runtime, begun, commands }) => {
+      const sandbox = await begun('counts');
+      const tell = async (number: number): Promise<string> => {
+        const execution = await runtime.execute(sandbox.id, { command: commands.tells, env: { EXTRA: String(number) } }, never);
+        return (await finish(execution)).out;
+      };
+      const told = await Promise.all(Array.from({ length: 25 }, (_, number) => tell(number)));
+      assert.deepEqual(told, Array.from({ length: 25 }, (_, number) => `hello there\n${number}\n`));
+    },
+  ],
+  [
+    'runs a command in a sandbox of an earlier runtime',
+    async ({ runtime, open, begun, commands }) => {
+      const sandbox = await begun('counts');
+      await runtime.close();
+      const request = { command: commands.tells, env: { EXTRA: 'again' } };
+      const { stdout } = await (await open()).execute(sandbox.id, request, never);
+      assert.equal(await textOf(stdout), 'hello there\nagain\n');
+    },
+  ],
+];

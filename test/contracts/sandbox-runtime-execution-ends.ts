@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
+import { eventually, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { bytesOf } from './sandbox-runtime-streams.ts';
+
+const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
+  `ends a command with its sandbox: ${ending}`,
+  async (stage) => {
+    const { sandbox, execution } = await beating(stage);
+    if (ending === 'crash') await stage.crash(sandbox.id);
+    else await stage.runtime[ending](sandbox.id);
+    await assertOver(execution);
+    if (ending !== 'remove') await assertStill(stage, sandbox.id);
+    await execution.kill();
+  },
+]);
+
+export const executionEndCases: readonly StageCase[] = [
+  [
+    'can stop a sandbox that has output of a command which nobody reads',
+    async ({ runtime, begun, commands }) => {
+      const sandbox = await begun('counts');
+      const execution = await runtime.execute(sandbox.id, { command: commands.floods }, never);
+      assert.equal((await runtime.stop(sandbox.id)).state, 'stopped');
+      await assertOver(execution);
+    },
+  ],
+  [
+    'kills a command with all that it started, whether its output is read or not',
+    async (stage) => {
+      const { sandbox, execution } = await beating(stage);
+      await Promise.all([execution.kill(), execution.kill()]);
+      assert.equal(await execution.exited, 128 + 9);
+      await assertStill(stage, sandbox.id);
+      await execution.kill();
+      const flooding = await stage.runtime.execute(sandbox.id, { command: stage.commands.floods }, never);
+      await flooding.kill();
+      assert.equal(await flooding.exited, 128 + 9);
+      await bytesOf(flooding.stdout);
+      await stage.countsOn(sandbox.id);
+    },
+  ],
+  [
+    'holds a command while its sandbox is frozen',
+    async (stage) => {
+      const { sandbox, execution } = await beating(stage);
+      await stage.runtime.freeze(sandbox.id);
+      await assertStill(stage, sandbox.id);
+      await stage.resume(sandbox);
+      await beatsOn(stage, sandbox.id);
+      await execution.kill();
+      await stage.countsOn(sandbox.id);
+    },
+  ],
+  [
+    'kills a command of a frozen sandbox, which stays frozen: at once, or when it goes on',
+    async (stage) => {
+      const { sandbox, execution } = await beating(stage);
+      await stage.runtime.freeze(sandbox.id);
+      const killed = execution.kill();
+      if (stage.traits.killWhileFrozen === 'at once') await killed;
+      assert.equal((await stage.runtime.inspect(sandbox.id)).state, 'frozen');
+      await stage.resume(sandbox);
+      await killed;
+      await assertOver(execution);
+      await assertStill(stage, sandbox.id);
+      await stage.countsOn(sandbox.id);
+    },
+  ],
+  ...endings,
+  [
+    'runs nothing when it is not wanted any more',
+    async (stage) => {
+      const { runtime, begun, commands } = stage;
+      const sandbox = await begun('counts');
+      const reason = new Error('no longer wanted');
+      await assert.rejects(runtime.execute(sandbox.id, { command: commands.beats }, AbortSignal.abort(reason)), (error) => error === reason);
+      const controller = new AbortController();
+      const leaving = runtime.execute(sandbox.id, { command: commands.beats }, controller.signal);
+      controller.abort(reason);
+      await assert.rejects(leaving, (error) => error === reason);
+      await runtime.close();
+      await assertStill({ ...stage, ...(await reopened(stage)) }, sandbox.id);
+    },
+  ],
+  [
+    'ends commands when it is closed, and lets the sandbox go on',
+    async (stage) => {
+      const { sandbox, execution } = await beating(stage);
+      await stage.runtime.close();
+      await assertOver(execution);
+      await stage.countsOn(sandbox.id);
+      await assertStill({ ...stage, ...(await reopened(stage)) }, sandbox.id);
+    },
+  ],
+];
+
+/** What starts sandboxes after the stage's own runtime was closed. */
+async function reopened({ open, launch, runs }: SandboxRuntimeStage): Promise<Pick<SandboxRuntimeStage, 'begun'>> {
+  const runtime = await open();
+  return {
+    async begun(program) {
+      const sandbox = launch(program);
+      await runtime.start(sandbox, () => {}, never);
+      await eventually(`${sandbox.id} begins`, async () => (await runs(sandbox.id)) > 0);
+      return sandbox;
+    },
+  };
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { isFailing } from './sandbox-runtime-beats.ts';
+import { hostileArchives } from './sandbox-runtime-hostile.ts';
+import { never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { bytesOf, finish, readTar, tarOf, type TarItem } from './sandbox-runtime-streams.ts';
+
+const mtime = new Date('2001-09-09T01:46:40Z');
+const binary = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 31) % 256);
+
+/** All kinds of things that a repository holds. */
+const tree: readonly TarItem[] = [
+  [{ name: 'empty', mode: 0o644, mtime }, ''],
+  [{ name: 'run.sh', mode: 0o755, mtime }, '#!/bin/sh\n'],
+  [{ name: 'private', mode: 0o600, mtime }, 'mine\n'],
+  [{ name: 'deep', type: 'directory', mode: 0o750, mtime }],
+  [{ name: 'deep/er', type: 'directory', mode: 0o755, mtime }],
+  [{ name: 'deep/er/binary', mode: 0o644, mtime }, binary],
+  [{ name: `deep/${'long'.repeat(40)}/${'name'.repeat(30)}`, mode: 0o644, mtime }, 'far\n'],
+  [{ name: 'Grüße 你好 🐝', mode: 0o644, mtime }, 'hi\n'],
+  [{ name: 'to-absolute', type: 'symlink', linkname: '/etc/passwd', mtime }],
+  [{ name: 'to-outside', type: 'symlink', linkname: '../../../../outside', mtime }],
+  [{ name: 'to-nothing', type: 'symlink', linkname: 'no/such/file', mtime }],
+  [{ name: 'deep/to-far', type: 'symlink', linkname: `/${'far/'.repeat(40)}`, mtime }],
+];
+
+const directoryOf = ({ spec }: SandboxLaunch): string => `${spec.workingDir}/given`;
+
+function put({ runtime }: SandboxRuntimeStage, launch: SandboxLaunch, items: Iterable<TarItem>): Promise<void> {
+  return runtime.putFiles(launch.id, directoryOf(launch), tarOf(items), never);
+}
+
+const file = (name: string, content: string): TarItem => [{ name, mode: 0o644, mtime }, content];
+
+async function assertTree({ runtime }: SandboxRuntimeStage, launch: SandboxLaunch): Promise<void> {
+  const found = await readTar(await runtime.getFiles(launch.id, directoryOf(launch), never));
+  assert.equal([...found.keys()][0], 'given');
+  for (const [{ name, type = 'file', mode, linkname }, content] of tree) {
+    const entry = found.get(`given/${name}`);
+    assert.ok(entry, name);
+    assert.equal(entry.header.type, type, name);
+    assert.equal(entry.header.mtime.getTime(), mtime.getTime(), name);
+    if (type === 'symlink') assert.equal(entry.header.linkname, linkname);
+    else assert.equal(entry.header.mode & 0o777, mode, name);
+    if (type === 'file') assert.ok(entry.content.equals(Buffer.from(content ?? '')), name);
+  }
+  const implied = `given/deep/${'long'.repeat(40)}`;
+  assert.equal(found.get(implied)?.header.type, 'directory');
+  assert.equal(found.size, tree.length + 2);
+}
+
+const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const).map((state) => [
+  `puts and gets files of every kind while the sandbox is ${state}`,
+  async (stage) => {
+    const sandbox = await stage.begun('counts');
+    if (state === 'frozen') await stage.runtime.freeze(sandbox.id);
+    if (state === 'stopped') await stage.runtime.stop(sandbox.id);
+    await put(stage, sandbox, tree);
+    await assertTree(stage, sandbox);
+    assert.equal((await stage.runtime.inspect(sandbox.id)).state, state);
+    await stage.resume(sandbox);
+    assert.equal(await stage.readFile(sandbox.id, 'given/private'), 'mine\n');
+    await assertTree(stage, sandbox);
+  },
+]);
+
+const refusals: readonly StageCase[] = hostileArchives.map(([what, items]) => [
+  `refuses an archive with ${what}`,
+  async (stage) => {
+    const sandbox = await stage.begun('counts');
+    await stage.runtime.putFiles(sandbox.id, sandbox.spec.workingDir, tarOf([file('outside/secret', 'kept\n')]), never);
+    await put(stage, sandbox, [file('file', 'first\n'), [{ name: 'folder', type: 'directory' }], file('folder/inner', 'x\n'), [{ name: 'link', type: 'symlink', linkname: '../outside' }]]);
+    await assert.rejects(put(stage, sandbox, items), isFailing('invalid_request'));
+    const found = await readTar(await stage.runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/outside`, never));
+    assert.deepEqual([...found.keys()].toSorted(), ['outside', 'outside/secret']);
+    assert.equal(found.get('outside/secret')?.content.toString(), 'kept\n');
+    assert.equal(await stage.readFile(sandbox.id, 'given/folder/inner'), 'x\n');
+    await stage.countsOn(sandbox.id);
+  },
+]);
+
+export const fileCases: readonly StageCase[] = [
+  ...states,
+  [
+    'gives what it puts to the programs of the sandbox',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      await put(stage, sandbox, [file('file', 'first\n')]);
+      assert.deepEqual(await finish(await stage.runtime.execute(sandbox.id, { command: stage.commands.adds }, never)), { out: '', err: '', code: 0 });
+      const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never));
+      assert.equal(found.get('given/file')?.content.toString(), 'first\nmore\n');
+      assert.equal(found.get('given/made')?.header.type, 'directory');
+    },
+  ],
+  [
+    'leaves what is there, and replaces file by file, hard and symbolic links included',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      await put(stage, sandbox, [file('stays', 'old\n'), file('goes', 'old\n'), file('a/stays', 'old\n'), file('a/goes', 'old\n'), [{ name: 'link', type: 'symlink', linkname: 'stays' }]]);
+      await put(stage, sandbox, [
+        file('goes', 'new\n'),
+        file('a/goes', 'new\n'),
+        file('link', 'no link\n'),
+        [{ name: 'stays-too', type: 'link', linkname: 'stays' }],
+        [{ name: 'a/goes-too', type: 'symlink', linkname: 'goes' }],
+      ]);
+      const text = (name: string): Promise<string | null> => stage.readFile(sandbox.id, `given/${name}`);
+      assert.deepEqual(await Promise.all(['stays', 'goes', 'a/stays', 'a/goes', 'link', 'stays-too', 'a/goes-too'].map(text)), [
+        'old\n', 'new\n', 'old\n', 'new\n', 'no link\n', 'old\n', 'new\n',
+      ]);
+    },
+  ],
+  [
+    'puts and gets a single file, a link and an empty archive',
+    async (stage) => {
+      const { runtime } = stage;
+      const sandbox = await stage.begun('counts');
+      const directory = directoryOf(sandbox);
+      await runtime.putFiles(sandbox.id, `${directory}/nothing`, tarOf([]), never);
+      await put(stage, sandbox, [file('one', 'one\n'), [{ name: 'link', type: 'symlink', linkname: '/one' }]]);
+      const get = async (path: string): Promise<[string, string, string][]> =>
+        [...(await readTar(await runtime.getFiles(sandbox.id, path, never)))].map(([name, { header, content }]) => [name, header.type, content.toString() || header.linkname]);
+      assert.deepEqual(await get(`${directory}/one`), [['one', 'file', 'one\n']]);
+      assert.deepEqual((await get(`${directory}/link`)).map(([name, type]) => [name, type]), [['link', 'symlink']]);
+      assert.deepEqual((await get(`${directory}/nothing/`)).map(([name, type]) => [name, type]), [['nothing', 'directory']]);
+    },
+  ],
+  ...refusals,
+  [
+    'refuses what is no archive, or not a whole one',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const whole = await bytesOf(tarOf(tree));
+      for (const bytes of [new Uint8Array(5_000).fill(7), whole.subarray(0, whole.length - 40_000)]) {
+        const archive = ReadableStream.from<Uint8Array>([bytes]);
+        await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), archive, never), isFailing('invalid_request'));
+      }
+    },
+  ],
+  [
+    'refuses paths that are none, and tells what is not there',
+    async ({ runtime, begun, launch }) => {
+      const sandbox = await begun('counts');
+      const stranger = launch('counts');
+      for (const path of ['relative', '', '/a/../b', '/nul\0']) {
+        await assert.rejects(runtime.putFiles(sandbox.id, path, tarOf([]), never), isFailing('invalid_request'));
+        await assert.rejects(runtime.getFiles(sandbox.id, path, never), isFailing('invalid_request'));
+      }
+      await assert.rejects(runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/not/there`, never), isFailing('file_not_found'));
+      await assert.rejects(runtime.putFiles(stranger.id, directoryOf(stranger), tarOf([]), never), isFailing('sandbox_not_found'));
+      await assert.rejects(runtime.getFiles(stranger.id, directoryOf(stranger), never), isFailing('sandbox_not_found'));
+    },
+  ],
+  [
+    'fails as the archive or the signal does, and lets go of the archive',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const broken = new Error('the source broke');
+      const failing = ReadableStream.from(
+        (async function* () {
+          yield (await bytesOf(tarOf(tree))).subarray(0, 20_000);
+          throw broken;
+        })(),
+      );
+      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), failing, never), (error) => error === broken);
+
+      const controller = new AbortController();
+      const reason = new Error('no longer wanted');
+      const cancelled = Promise.withResolvers<void>();
+      const endless = new ReadableStream<Uint8Array>({ pull: () => controller.abort(reason), cancel: () => cancelled.resolve() }, { highWaterMark: 0 });
+      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), endless, controller.signal), (error) => error === reason);
+      await cancelled.promise;
+      const unread = tarOf([]);
+      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), unread, AbortSignal.abort(reason)), (error) => error === reason);
+      await assert.rejects(stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), AbortSignal.abort(reason)), (error) => error === reason);
+    },
+  ],
+  [
+    'takes a thousand small files, and goes on when a reading is cancelled',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const items = Array.from({ length: 1_000 }, (_, index) => file(`${index % 20}/file-${index}`, `content ${index}\n`));
+      await put(stage, sandbox, items);
+      const stream = await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never);
+      const reader = stream.getReader();
+      assert.equal((await reader.read()).done, false);
+      await reader.cancel();
+      const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never));
+      assert.equal(found.size, 1_021);
+      for (const index of [0, 500, 999]) assert.equal(found.get(`given/${index % 20}/file-${index}`)?.content.toString(), `content ${index}\n`);
+    },
+  ],
+];

@@ -1,0 +1,67 @@
+import { pack, extract, type Header } from 'tar-stream';
+import type { Execution } from '../../src/ports/sandbox-runtime.ts';
+
+export async function bytesOf(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+export async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  return (await bytesOf(stream)).toString();
+}
+
+/** Closes the input, and gathers what a command says until it ends. */
+export async function finish({ stdin, stdout, stderr, exited }: Execution): Promise<{ readonly out: string; readonly err: string; readonly code: number | null }> {
+  const [out, err, code] = await Promise.all([textOf(stdout), textOf(stderr), exited, stdin.close()]);
+  return { out, err, code };
+}
+
+export type TarItem = readonly [header: Partial<Header> & Pick<Header, 'name'>, content?: string | Uint8Array];
+
+/** A tar of the items, made as it is read. */
+export function tarOf(items: Iterable<TarItem>): ReadableStream<Uint8Array> {
+  const tar = pack();
+  const add = async (): Promise<void> => {
+    for (const [header, content] of items) {
+      await new Promise<void>((resolve, reject) => {
+        const done = (error?: Error | null): void => (error ? reject(error) : resolve());
+        if (content === undefined || header.type === 'symlink' || header.type === 'link') tar.entry({ ...header }, done);
+        else tar.entry({ ...header }, content, done);
+      });
+    }
+    tar.finalize();
+  };
+  tar.on('error', () => {});
+  add().catch(() => tar.destroy(new Error('nobody reads on')));
+  return ReadableStream.from(
+    (async function* (): AsyncGenerator<Uint8Array> {
+      for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
+    })(),
+  );
+}
+
+/** The entries of a tar by name, in its order; directories without a slash at the end. */
+export async function readTar(stream: ReadableStream<Uint8Array>): Promise<ReadonlyMap<string, { readonly header: Header; readonly content: Buffer }>> {
+  const tar = extract();
+  const found = new Map<string, { readonly header: Header; readonly content: Buffer }>();
+  const reading = (async () => {
+    for await (const entry of tar) {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of entry) if (chunk instanceof Uint8Array) chunks.push(chunk);
+      found.set(entry.header.name.replace(/\/$/, ''), { header: entry.header, content: Buffer.concat(chunks) });
+    }
+  })();
+  let goOn: (() => void) | null = null;
+  tar.on('drain', () => goOn?.());
+  tar.once('close', () => goOn?.());
+  for await (const chunk of stream) {
+    if (tar.write(Buffer.from(chunk)) || tar.destroying) continue;
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+  }
+  tar.end(null);
+  await reading;
+  return found;
+}

@@ -1,0 +1,132 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { unlimited } from '../../src/domain/limits.ts';
+import { sandboxStatuses } from '../../src/domain/sandbox.ts';
+import type { ContractCase } from './contract.ts';
+import { nextGeneration, somePooled, someSandbox, someTime } from './records.ts';
+import { idsOf, race, storeCase, type StoreHarness } from './store.ts';
+
+const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
+const handed = someSandbox('one', { instanceId: 'p', status: 'RUNNING' });
+
+/** Pools: how they are filled, and how their members become somebody's. */
+export function sandboxPoolCases(harness: StoreHarness): ContractCase[] {
+  return [...fillCases(harness), ...handOutCases(harness), ...apartCases(harness)];
+}
+
+function fillCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'fills a pool up to its size, for each content of the spec', async ([{ sandboxes }]) => {
+      deepEqual(await sandboxes.insertPooled(somePooled('b', { createdAt: 2 }), 'f', 2), { kind: 'inserted' });
+      deepEqual(await sandboxes.insertPooled(somePooled('a', { createdAt: 2, status: 'STARTING' }), 'f', 2), { kind: 'inserted' });
+      deepEqual(await sandboxes.insertPooled(somePooled('c'), 'f', 2), { kind: 'full' });
+      deepEqual(await sandboxes.insertPooled(somePooled('c', { createdAt: 1 }), 'g', 1), { kind: 'inserted' });
+      deepEqual(await sandboxes.insertPooled(somePooled('d'), 'h', 0), { kind: 'full' });
+      const members = (await sandboxes.pooled()).map(({ sandbox, fingerprint }) => [sandbox.id, fingerprint]);
+      deepEqual(members, [['c', 'g'], ['a', 'f'], ['b', 'f']]);
+      deepEqual((await sandboxes.pooled())[2]?.sandbox, somePooled('b', { createdAt: 2 }));
+    }),
+    storeCase(harness, 'adds a member once, also to a pool that is full', async ([{ sandboxes }]) => {
+      await sandboxes.insertPooled(somePooled('p'), 'f', 1);
+      deepEqual(await sandboxes.insertPooled(somePooled('p', { status: 'ERROR' }), 'g', 1), { kind: 'inserted' });
+      deepEqual(await sandboxes.pooled(), [{ sandbox: somePooled('p'), fingerprint: 'f' }]);
+    }),
+    storeCase(harness, 'keeps what a member was added under, and makes room when it is deleted', async ([{ sandboxes }]) => {
+      await sandboxes.insertPooled(somePooled('p', { status: 'STARTING' }), 'f', 1);
+      const running = nextGeneration(somePooled('p', { status: 'RUNNING' }));
+      await sandboxes.replace(running);
+      deepEqual(await sandboxes.pooled(), [{ sandbox: running, fingerprint: 'f' }]);
+      await sandboxes.replace(nextGeneration(running, { deletedAt: someTime }));
+      deepEqual(await sandboxes.pooled(), []);
+      deepEqual(await sandboxes.insertPooled(somePooled('q'), 'f', 1), { kind: 'inserted' });
+    }),
+    storeCase(harness, 'never overfills a pool under many inserts at once', async (connections) => {
+      const outcomes = await race(connections, 40, ({ sandboxes }, turn) => sandboxes.insertPooled(somePooled(`p${turn}`), 'f', 3));
+      equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 3);
+      equal((await connections[0].sandboxes.pooled()).length, 3);
+    }),
+  ];
+}
+
+function handOutCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'makes a member the owner\'s: one record goes, the other comes', async ([{ sandboxes }]) => {
+      await sandboxes.insertPooled(somePooled('p'), 'f', 1);
+      equal((await sandboxes.findByInstance('p'))?.id, 'p');
+      deepEqual(await sandboxes.handOut(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
+      deepEqual(await sandboxes.find('one'), handed);
+      deepEqual(await sandboxes.findByInstance('p'), handed);
+      equal(await sandboxes.find('p'), null);
+      equal(await sandboxes.findByInstance('one'), null);
+      deepEqual(await sandboxes.pooled(), []);
+      deepEqual(idsOf((await sandboxes.search('ann', {}, { after: null, limit: 9 })).items), ['one']);
+      deepEqual(await sandboxes.insertPooled(somePooled('q'), 'f', 1), { kind: 'inserted' });
+    }),
+    storeCase(harness, 'finds a hand-out of any other member, state or generation stale, and writes nothing', async ([{ sandboxes }]) => {
+      for (const status of sandboxStatuses) {
+        if (status !== 'RUNNING') await sandboxes.insertPooled(somePooled(status.toLowerCase(), { status }), status, 1);
+      }
+      await sandboxes.insertPooled(somePooled('deleted', { deletedAt: someTime }), 'f', 1);
+      await sandboxes.insertPooled(somePooled('p', { generation: 3 }), 'f', 1);
+      await sandboxes.insert(someSandbox('owned', { ownerId: 'bob', status: 'RUNNING' }), unlimited);
+      const before = await sandboxes.scan(null, 100);
+      for (const id of [...before.map((one) => one.id), 'nobody']) {
+        for (const generation of id === 'p' ? [1, 2, 4] : [1]) {
+          deepEqual(await sandboxes.handOut(handed, { id, generation }, { ...unlimited, running: 0 }, claim), { kind: 'stale' });
+        }
+      }
+      deepEqual(await sandboxes.scan(null, 100), before);
+      deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
+    }),
+    storeCase(harness, 'hands out under the rules of an insert: limits, claims, ids', async ([{ sandboxes }]) => {
+      await sandboxes.insertPooled(somePooled('p'), 'f', 1);
+      for (const limit of ['runningPerOwner', 'running', 'existingPerOwner', 'existing'] as const) {
+        equal((await sandboxes.handOut(handed, somePooled('p'), { ...unlimited, [limit]: 0 }, claim)).kind, 'limit');
+      }
+      deepEqual(await sandboxes.pooled(), [{ sandbox: somePooled('p'), fingerprint: 'f' }]);
+      await sandboxes.handOut(handed, somePooled('p'), { ...unlimited, running: 1, existing: 1 }, claim);
+      // The answer was lost, and the request is made again: with the same id, or with one chosen anew.
+      deepEqual(await sandboxes.handOut(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
+      const anew = { ...handed, id: 'two' };
+      deepEqual(await sandboxes.handOut(anew, somePooled('p'), unlimited, claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await sandboxes.handOut(anew, somePooled('p'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
+      deepEqual(await sandboxes.handOut(anew, somePooled('p'), unlimited), { kind: 'stale' });
+      deepEqual(idsOf(await sandboxes.scan(null, 9)), ['one']);
+    }),
+    storeCase(harness, 'hands a member out once, however many want it', async (connections) => {
+      const [{ sandboxes }] = connections;
+      for (let round = 0; round < 5; round += 1) {
+        await sandboxes.insertPooled(somePooled(`p${round}`), 'f', 1);
+        const outcomes = await race(connections, 50, (store, turn) =>
+          store.sandboxes.handOut(someSandbox(`s${round}-${turn}`, { instanceId: `p${round}` }), somePooled(`p${round}`), unlimited),
+        );
+        const winners = outcomes.flatMap(({ kind }, turn) => (kind === 'inserted' ? [`s${round}-${turn}`] : []));
+        equal(winners.length, 1);
+        equal((await sandboxes.findByInstance(`p${round}`))?.id, winners[0]);
+      }
+      equal((await sandboxes.scan(null, 100)).length, 5);
+    }),
+  ];
+}
+
+function apartCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'counts no member of a pool against a limit, and shows it to no owner', async ([{ sandboxes }]) => {
+      for (let n = 0; n < 4; n += 1) await sandboxes.insertPooled(somePooled(`p${n}`), 'f', 4);
+      const limits = { runningPerOwner: 1, running: 1, existingPerOwner: 1, existing: 1 };
+      deepEqual(await sandboxes.insert(someSandbox('one', { status: 'RUNNING' }), limits), { kind: 'inserted' });
+      deepEqual(idsOf((await sandboxes.search('ann', {}, { after: null, limit: 9 })).items), ['one']);
+      deepEqual(idsOf(await sandboxes.longestIdle(null, 9)), ['one']);
+      deepEqual(await sandboxes.insertPooled(somePooled('p5'), 'g', 1), { kind: 'inserted' });
+      equal((await sandboxes.scan(null, 9)).length, 6);
+    }),
+    storeCase(harness, 'finds a record by its instance, a deleted one too', async ([{ sandboxes }]) => {
+      const sandbox = someSandbox('one', { instanceId: 'i', deletedAt: someTime });
+      await sandboxes.insert(sandbox, unlimited);
+      deepEqual(await sandboxes.findByInstance('i'), sandbox);
+      await sandboxes.replace(nextGeneration(sandbox, { removedAt: someTime }));
+      equal((await sandboxes.findByInstance('i'))?.removedAt, someTime);
+      await sandboxes.purge(someTime + 1);
+      equal(await sandboxes.findByInstance('i'), null);
+    }),
+  ];
+}

@@ -1,0 +1,64 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstat, mkdir, readdir, readFile, readlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import type { Checkout } from '../../src/ports/repository-checkouts.ts';
+
+/** An archive that was unpacked. */
+export interface WorkTree extends Pick<Checkout, 'branch' | 'commit'> {
+  readonly folder: string;
+  /** From the path of each file outside of `.git` to what is there: text, or `executable: ` or `link: ` and the rest. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Runs git in it, without anybody's configuration, and answers with what it prints. */
+  readonly git: (...args: readonly string[]) => Promise<string>;
+}
+
+/** Unpacks an archive, with the tar program, into a new folder. */
+export async function openWorkTree({ branch, commit, archive }: Checkout, folder: string): Promise<WorkTree> {
+  await unpack(archive, folder);
+  const names = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = names.map((entry) => relative(folder, join(entry.parentPath, entry.name))).filter((path) => !/^\.git(?:\/|$)/u.test(path));
+  const files: Record<string, string> = {};
+  for (const path of paths.toSorted()) {
+    const content = await contentOf(join(folder, path));
+    if (content !== null) files[path] = content;
+  }
+  return { branch, commit, folder, files, git: (...args) => runGit(folder, args) };
+}
+
+async function unpack(archive: ReadableStream<Uint8Array>, folder: string): Promise<void> {
+  await mkdir(folder);
+  const tar = spawn('tar', ['-x', '--no-same-owner', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
+  let words = '';
+  tar.stderr.setEncoding('utf8').on('data', (text: string) => (words += text));
+  const ended = once(tar, 'close');
+  await pipeline(Readable.fromWeb(archive), tar.stdin);
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`tar ended with ${code}: ${words}`);
+}
+
+/** Null for a folder. */
+async function contentOf(path: string): Promise<string | null> {
+  const stats = await lstat(path);
+  if (stats.isDirectory()) return null;
+  if (stats.isSymbolicLink()) return `link: ${await readlink(path)}`;
+  const text = await readFile(path, 'utf8');
+  return (stats.mode & 0o111) === 0 ? text : `executable: ${text}`;
+}
+
+async function runGit(folder: string, args: readonly string[]): Promise<string> {
+  const env = {
+    PATH: process.env['PATH'],
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_AUTHOR_NAME: 'A',
+    GIT_AUTHOR_EMAIL: 'a@example.com',
+    GIT_COMMITTER_NAME: 'C',
+    GIT_COMMITTER_EMAIL: 'c@example.com',
+  };
+  const { stdout } = await promisify(execFile)('git', ['-C', folder, ...args], { env, maxBuffer: 64 * 1024 * 1024 });
+  return stdout.trim();
+}

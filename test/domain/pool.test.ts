@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { fingerprintOf } from '../../src/domain/fingerprint.ts';
+import { handedOut, newMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/pool.ts';
+import { isPooled, sandboxStatuses } from '../../src/domain/sandbox.ts';
+import { sandboxSpec, type SandboxSpecInput } from '../../src/domain/sandbox-spec-defaults.ts';
+
+function pooled(id: string, size: number, others: Partial<SandboxSpecInput> = {}): PooledSpec {
+  const spec = sandboxSpec({ id, pool: { size }, ...others });
+  return { spec, fingerprint: poolFingerprint(spec) };
+}
+
+const specs = [pooled('a', 3), pooled('b', 2)];
+/** When no member is young any more. */
+const later = 1_000_000;
+const nobody: ReadonlySet<string> = new Set();
+
+const members: fc.Arbitrary<PoolMember[]> = fc
+  .array(fc.record({ of: fc.constantFrom(...specs, pooled('gone', 1)), status: fc.constantFrom(...sandboxStatuses) }), { maxLength: 12 })
+  .map((all) =>
+    all.map(({ of: { spec, fingerprint }, status }, index) => ({
+      fingerprint,
+      sandbox: { ...newMember({ id: `sb-${index}`, spec, sessionApiKey: 'k', now: index }), status },
+    })),
+  );
+
+describe('a pool', () => {
+  test('has after its plan exactly what it lacked, of what runs or starts, and starts no more at once than it may', () => {
+    fc.assert(
+      fc.property(members, fc.integer({ min: 1, max: 6 }), (all, atOnce) => {
+        const { remove, add } = planPool(all, specs, { atOnce, held: nobody, now: later });
+        const removed = new Set(remove.map(({ sandbox }) => sandbox.id));
+        const left = all.filter(({ sandbox }) => !removed.has(sandbox.id));
+        expect(left.every(({ sandbox }) => ['STARTING', 'RUNNING'].includes(sandbox.status))).toBe(true);
+        const starting = left.filter(({ sandbox }) => sandbox.status === 'STARTING').length;
+        expect(add.length).toBeLessThanOrEqual(Math.max(0, atOnce - starting));
+        const lacking = specs.map(({ spec, fingerprint }) => spec.pool.size - left.filter((one) => one.fingerprint === fingerprint).length);
+        for (const [index, { fingerprint }] of specs.entries()) {
+          expect(add.filter((one) => one.fingerprint === fingerprint).length).toBeLessThanOrEqual(lacking[index] ?? 0);
+        }
+        expect(lacking.every((count) => count >= 0)).toBe(true);
+        const most = lacking.reduce((sum, count) => sum + count, 0);
+        expect(add.length).toBe(Math.min(most, Math.max(0, atOnce - starting)));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('removes no running member before one that starts, and none that is of use', () => {
+    fc.assert(
+      fc.property(members, (all) => {
+        const removed = new Set(planPool(all, specs, { atOnce: 2, held: nobody, now: later }).remove.map(({ sandbox }) => sandbox.id));
+        for (const { spec, fingerprint } of specs) {
+          const running = all.filter((one) => one.fingerprint === fingerprint && one.sandbox.status === 'RUNNING');
+          const kept = running.filter(({ sandbox }) => !removed.has(sandbox.id));
+          expect(kept.length).toBe(Math.min(running.length, spec.pool.size));
+        }
+      }),
+    );
+  });
+
+  test('leaves alone, while it is young, what another configuration may want', () => {
+    fc.assert(
+      fc.property(members, (all) => {
+        const early = planPool(all, specs, { atOnce: 2, held: nobody, now: 20 }).remove;
+        const known = new Set(specs.map(({ fingerprint }) => fingerprint));
+        for (const { sandbox } of early) {
+          expect(['RUNNING', 'STARTING']).not.toContain(sandbox.status);
+          expect(known.has(all.find((one) => one.sandbox === sandbox)?.fingerprint ?? '')).toBe(true);
+        }
+      }),
+    );
+  });
+
+  test('what is held back starts none, and the others fare as without it', () => {
+    const [a, b] = specs;
+    const plan = planPool([], specs, { atOnce: 4, held: new Set([a?.fingerprint ?? '']), now: later });
+    expect(plan.add).toEqual([b, b]);
+  });
+
+  test('starts members of all specs in turn', () => {
+    expect(planPool([], specs, { atOnce: 3, held: nobody, now: later }).add.map(({ spec }) => spec.id)).toEqual(['a', 'b', 'a']);
+  });
+
+  test('hands out what runs, with a life that begins now', () => {
+    const { spec } = pooled('a', 1);
+    const member = { ...newMember({ id: 'sb-m', spec, sessionApiKey: 'its key', now: 1 }), status: 'RUNNING' as const, generation: 7 };
+    const urls = [{ name: 'HTTP', port: 80, url: 'http://127.0.0.1:1' }];
+    const mine = handedOut(member, { id: 'sb-1', ownerId: 'me', spec, now: 50 }, urls);
+    expect(mine).toMatchObject({
+      id: 'sb-1', instanceId: 'sb-m', ownerId: 'me', status: 'RUNNING', sessionApiKey: 'its key', exposedUrls: urls,
+      generation: 1, createdAt: 50, lastActiveAt: 50, statusSince: 50,
+    });
+    expect([isPooled(member), isPooled(mine)]).toEqual([true, false]);
+  });
+});
+
+describe('the fingerprint of a spec', () => {
+  test.each<[string, Partial<SandboxSpecInput>]>([
+    ['its image', { image: 'other' }],
+    ['its command', { command: ['true'] }],
+    ['its environment', { initialEnv: { A: '2' } }],
+    ['its ports', { ports: [{ name: 'HTTP', port: 81 }] }],
+    ['its resources', { resources: { cpus: 1, memoryBytes: null, pids: null, openFiles: null, logBytes: null } }],
+    ['its isolation', { isolation: { ...pooled('x', 1).spec.isolation, network: 'none' } }],
+    ['its labels', { labels: { a: 'b' } }],
+  ])('changes with %s', (_what, change) => {
+    expect(pooled('x', 1, change).fingerprint).not.toBe(pooled('x', 1).fingerprint);
+  });
+
+  test('does not change with what is bound later, nor with the order of keys', () => {
+    const rest = { freezeAfterMs: 1, stopAfterMs: 1, deleteAfterMs: 1, maxLifeMs: 1 };
+    expect(pooled('x', 5, { description: 'd', rest }).fingerprint).toBe(pooled('x', 1).fingerprint);
+    expect(fingerprintOf({ a: 1, b: [{ c: 2, d: 3 }] })).toBe(fingerprintOf({ b: [{ d: 3, c: 2 }], a: 1 }));
+    expect(fingerprintOf([1, 2])).not.toBe(fingerprintOf([2, 1]));
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { nextDue, nextRest, restDue } from '../../src/domain/rest.ts';
+import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+
+const minute = 60_000;
+const spec = sandboxSpec({
+  id: 'x',
+  ready: { probe: { kind: 'none' }, withinMs: 1000 },
+  rest: { freezeAfterMs: 15 * minute, stopAfterMs: 120 * minute, deleteAfterMs: 14_400 * minute, maxLifeMs: 28_800 * minute },
+});
+const of = (fields: Partial<Sandbox>): Sandbox => ({ ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), ...fields });
+
+describe('rest', () => {
+  test.each<[string, Partial<Sandbox>, string, number, string]>([
+    ['running, from its last activity', { status: 'RUNNING', lastActiveAt: 7 }, 'freeze', 15 * minute + 7, 'no activity for 15 min'],
+    ['frozen, from its freeze', { status: 'PAUSED', pauseKind: 'freeze', statusSince: 7 }, 'stop', 120 * minute + 7, 'frozen for 2 h'],
+    ['stopped, from its stop', { status: 'PAUSED', pauseKind: 'stop', statusSince: 7 }, 'delete', 14_400 * minute + 7, 'stopped for 10 d'],
+    ['failed, from its creation', { status: 'ERROR', createdAt: 7 }, 'delete', 28_800 * minute + 7, '20 d old'],
+    ['old, before it is idle', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, '20 d old'],
+  ])('%s', (_what, fields, tier, at, detail) => {
+    const sandbox = of(fields);
+    expect(nextRest(sandbox)).toMatchObject({ tier, at, detail: expect.stringContaining(detail) });
+    expect(restDue(sandbox, at - 1)).toBeNull();
+    expect(restDue(sandbox, at)).toMatchObject({ tier });
+  });
+
+  test('no rule holds for what waits in a pool, is deleted, or has none', () => {
+    expect(nextRest(of({ status: 'RUNNING', ownerId: unowned }))).toBeNull();
+    expect(nextRest(of({ status: 'RUNNING', deletedAt: 5 }))).toBeNull();
+    expect(nextRest(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
+  });
+
+  test('a start is due at its deadline once its turn has come', () => {
+    expect(nextDue(of({ status: 'STARTING', turnAt: 50 }))).toBe(1050);
+    expect(nextDue(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
+    expect(nextDue(of({ status: 'STARTING', turnAt: 50, deletedAt: 60 }))).toBeNull();
+  });
+});

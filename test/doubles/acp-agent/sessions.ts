@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { send } from './wire.ts';
+
+export interface Session {
+  readonly id: string;
+  readonly cwd: string;
+  /** Tells the client, and remembers that it did. */
+  readonly update: (update: Readonly<Record<string, unknown>>) => Promise<void>;
+  readonly remember: (update: Readonly<Record<string, unknown>>) => void;
+}
+
+/** The sessions of an agent, each a file of its updates, a line each. */
+export class Sessions {
+  readonly #folder: string | null;
+
+  constructor(folder: string | null) {
+    this.#folder = folder;
+    if (folder !== null) mkdirSync(folder, { recursive: true });
+  }
+
+  create(cwd: string): Session {
+    const id = `session-${randomUUID()}`;
+    if (this.#folder !== null) writeFileSync(join(this.#folder, id), '');
+    return this.#session(id, cwd);
+  }
+
+  /** The session, after all that was said in it was told anew; null where it is not known. */
+  async load(id: string, cwd: string): Promise<Session | null> {
+    if (this.#folder === null || !/^session-[\w-]+$/u.test(id) || !existsSync(join(this.#folder, id))) return null;
+    const lines = readFileSync(join(this.#folder, id), 'utf8').split('\n').filter(Boolean);
+    for (const line of lines) await send({ method: 'session/update', params: { sessionId: id, update: JSON.parse(line) as unknown } });
+    return this.#session(id, cwd);
+  }
+
+  #session(id: string, cwd: string): Session {
+    const remember = (update: Readonly<Record<string, unknown>>): void => {
+      if (this.#folder !== null) appendFileSync(join(this.#folder, id), `${JSON.stringify(update)}\n`);
+    };
+    return {
+      id,
+      cwd,
+      remember,
+      async update(update) {
+        await send({ method: 'session/update', params: { sessionId: id, update } });
+      },
+    };
+  }
+}

@@ -1,0 +1,2 @@
+export { startGitHttp } from './server.ts';
+export type { GitHttp } from './server.ts';

@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+import { runBackend } from './backend.ts';
+import { objectsIn } from './objects.ts';
+
+export interface GitHttpOptions {
+  /** The folder whose bare repositories are served. */
+  readonly root: string;
+  /** The value of `Authorization` that is let in; anybody is where it is left out. */
+  readonly authorization?: string;
+}
+
+/** What came, and what went out. */
+export interface GitHttpRequest {
+  readonly method: string;
+  /** The path, without the query. */
+  readonly path: string;
+  readonly authorization: string | null;
+  /** What a protocol 2 request asks for: `ls-refs`, `fetch`; null for the first question. */
+  readonly command: string | null;
+  readonly body: string;
+  status: number;
+  /** Of the answer's body. */
+  bytes: number;
+  /** In the pack that went out. */
+  objects: number;
+}
+
+/** What a double does in place of an answer. Null: it answers as it should. */
+export type Mischief = (request: GitHttpRequest, response: ServerResponse) => boolean | Promise<boolean>;
+
+/** A host of git repositories on loopback, which speaks git's own protocol over HTTP by git's own backend. */
+export interface GitHttp {
+  readonly url: string;
+  readonly requests: GitHttpRequest[];
+  /** Told each request before it is answered; answers true where it has seen to it. */
+  mischief: Mischief | null;
+  close(): Promise<void>;
+}
+
+export async function startGitHttp({ root, authorization }: GitHttpOptions): Promise<GitHttp> {
+  const requests: GitHttpRequest[] = [];
+  const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const double: GitHttp = { url, requests, mischief: null, close };
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const sent = await buffer(request);
+    const asked = new URL(request.url ?? '/', url);
+    const plain = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
+    const body = plain.toString('latin1');
+    const log: GitHttpRequest = {
+      method: request.method ?? '',
+      path: asked.pathname,
+      authorization: request.headers.authorization ?? null,
+      command: /command=([a-z-]+)/u.exec(body)?.[1] ?? null,
+      body,
+      status: 0,
+      bytes: 0,
+      objects: 0,
+    };
+    requests.push(log);
+    if (double.mischief !== null && (await double.mischief(log, response))) return;
+    if (authorization !== undefined && log.authorization !== authorization) {
+      log.status = 401;
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="git"', 'content-type': 'text/plain' }).end('who are you?');
+      return;
+    }
+    const answer = await runBackend(root, request, asked, plain);
+    Object.assign(log, { status: answer.status, bytes: answer.body.length, objects: objectsIn(answer.body) });
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+
+  async function close(): Promise<void> {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  }
+
+  return double;
+}

@@ -1,0 +1,53 @@
+/**
+ * What the model answers to one request.
+ *
+ * - `text`: says it, in a few pieces; with `thought`, it thinks that first; with `stall`, it then says nothing more for ever.
+ * - `tool`: calls the tool with these arguments, after `text` where there is any.
+ * - `status`: fails with this HTTP status and message.
+ */
+export type ModelReply =
+  | { readonly text: string; readonly thought?: string; readonly stall?: true }
+  | { readonly tool: string; readonly arguments: Readonly<Record<string, unknown>>; readonly text?: string }
+  | { readonly status: number; readonly message: string };
+
+export interface ChatMessage {
+  readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
+  readonly content?: string | readonly { readonly type: string; readonly text?: string }[] | null;
+  readonly tool_call_id?: string;
+}
+
+export interface ChatRequest {
+  readonly model: string;
+  readonly stream?: boolean;
+  readonly messages: readonly ChatMessage[];
+  readonly tools?: readonly { readonly function: { readonly name: string } }[];
+}
+
+/**
+ * A message that tells the model what to answer to it: the first reply, then, as the agent comes back with what its tools said,
+ * the next one. Since the messages hold the script, any number of conversations can be under way at once.
+ */
+export function modelScript(...replies: readonly ModelReply[]): string {
+  return JSON.stringify({ replies });
+}
+
+/** What the script in the last message of the user says; without one, `ok`. A request that offers no tools wants a title. */
+export function replyTo({ messages, tools = [] }: ChatRequest): ModelReply {
+  if (tools.length === 0) return { text: 'A title' };
+  const asked = messages.findLastIndex((message) => message.role === 'user' && textOf(message).includes('{"replies":'));
+  const message = messages[asked];
+  if (message === undefined) return { text: 'ok' };
+  const { replies } = JSON.parse(scriptIn(textOf(message))) as { readonly replies: readonly ModelReply[] };
+  const done = messages.slice(asked).filter(({ role }) => role === 'assistant').length;
+  return replies[done] ?? { text: 'done' };
+}
+
+export function textOf({ content }: ChatMessage): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map(({ text }) => text ?? '').join('');
+}
+
+/** Agents put words of their own around what the user says. */
+function scriptIn(text: string): string {
+  return text.slice(text.indexOf('{"replies":'), text.lastIndexOf(']}') + 2);
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import { cp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import Docker from 'dockerode';
+import { pack } from 'tar-stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { acpScript } from '../../doubles/acp-agent/steps.ts';
+import { buildScriptedImage, scriptedAgentCommand, type AgentImage } from '../../support/agent-image.ts';
+import type { Client } from '../../support/client.ts';
+import { messageOf, openTalk, saidIn, type Talk, type ToldTurn } from '../../support/conversation.ts';
+import { clearEngine, deploymentOf } from '../../support/deployment.ts';
+import { describeWithDocker } from '../../support/docker.ts';
+import { filesBelow, foundIn, tracesOf } from '../../support/search.ts';
+import { removeFolder, temporaryFolder } from '../../support/server.ts';
+import { processesIn } from './container.ts';
+import { followed } from './followed.ts';
+import { startGitHost, type GitHost } from './git-host.ts';
+import { createScene, modelKey, shop, type Scene } from './scene.ts';
+
+type Source = AsyncIterable<Uint8Array | string> | Iterable<string>;
+
+const token = `ghp_${randomBytes(18).toString('hex')}`;
+const tokenTraces = [...tracesOf(token), ...tracesOf(`x-access-token:${token}`)];
+const secrets = [...tokenTraces, ...tracesOf(modelKey)];
+const title = 'A talk about tea';
+
+describeWithDocker('the credentials of a deployment', () => {
+  const answers: string[] = [];
+  let folder: string;
+  let host: GitHost;
+  let image: AgentImage;
+  let scene: Scene;
+  let talk: Talk;
+  /** In which the agent said what it knows of keys. */
+  let told: ToldTurn;
+  let container: Docker.Container;
+
+  /** Keeps what it is answered. */
+  const call: Client = async (...request) => {
+    const answer = await scene.call(...request);
+    answers.push(JSON.stringify([[...answer.headers], answer.body]));
+    return answer;
+  };
+  const exported = async (): Promise<Source> => (await container.export()) as AsyncIterable<Uint8Array>;
+  const inspected = async (): Promise<Source> => {
+    const found = await container.inspect();
+    const executions = await Promise.all((found.ExecIDs ?? []).map((id) => new Docker().getExec(id).inspect()));
+    return [JSON.stringify([found, executions])];
+  };
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    host = await startGitHost(folder, token, shop);
+    image = await buildScriptedImage();
+    const agent = { protocol: 'acp', command: scriptedAgentCommand({ sessions: '/home/agent/sessions' }), secrets: ['MODEL_API_KEY'] };
+    scene = await createScene({
+      env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_URL: host.url, SKEP_GITHUB_TOKEN: token, SKEP_LOG_LEVEL: 'debug' },
+      config: () => ({ specs: [{ id: 'scripted', image: image.name, command: ['sleep', 'infinity'], agent }] }),
+    });
+
+    // A whole conversation: the agent works, tells of what it knows, dies, and is started again.
+    talk = await openTalk(() => call, { title, selected_repository: 'acme/shop', initial_message: messageOf('hello') });
+    await talk.ready();
+    await talk.turn();
+    const tells = acpScript({ write: { path: 'notes.txt', text: 'tea' } }, { env: 'MODEL_API_KEY' }, { env: 'SKEP_GITHUB_TOKEN' }, { read: '.git/config' });
+    told = await talk.turn(await talk.say(tells));
+    await talk.turn(await talk.say(acpScript({ say: 'I fall' }, { crash: true })));
+    await talk.turn(await talk.say(acpScript({ env: 'MODEL_API_KEY' }, { fail: 'no luck' })));
+    await talk.turn(await talk.say('farewell'));
+    container = new Docker().getContainer(`skep_${deploymentOf(scene.dataDir)}_${await talk.sandboxId()}`);
+  }, 300_000);
+  afterAll(async () => {
+    await scene?.close((dataDir) => clearEngine(deploymentOf(dataDir)));
+    await host?.close();
+    await image?.remove();
+    await removeFolder(folder);
+  });
+
+  test('were used: the host lets nobody in without the token, and the agent has the key', async () => {
+    expect(host.git.requests.some(({ authorization, status }) => authorization !== null && status === 200)).toBe(true);
+    expect(host.api.requests.length).toBeGreaterThan(0);
+    // Its own key comes first, of which others see as much as nothing; it has no other.
+    expect(saidIn(told).join('')).toMatch(/^(?!unset).+unset\[core\]/);
+  });
+
+  test('are in no file of the sandbox, and in nothing that the engine tells of it', async () => {
+    expect(await foundIn(await exported(), [...secrets, 'The shop sells tea.'])).toEqual(['The shop sells tea.']);
+    expect(await foundIn(await inspected(), [...secrets, await talk.sandboxId()])).toEqual([await talk.sandboxId()]);
+  });
+
+  test('are in the environment of no process, but the key of the model in that of the agent', async () => {
+    const processes = await processesIn(container);
+    expect(processes.filter(({ environment }) => environment.includes('SESSION_API_KEY=')).length).toBeGreaterThan(1);
+    for (const { command, environment } of processes) {
+      expect(await foundIn([environment, command], tokenTraces), command).toEqual([]);
+      expect([command, environment.includes(modelKey)]).toEqual([command, command.includes('/opt/acp-agent/main.ts')]);
+    }
+  });
+
+  test('are in no file of the deployment, and not in its log', async () => {
+    expect(await foundIn(filesBelow(scene.dataDir), [...secrets, title])).toEqual([title]);
+    const { stdout, stderr } = scene.server.output();
+    expect(await foundIn([stdout, stderr], [...secrets, 'agent started', 'listens on'])).toEqual(['agent started', 'listens on']);
+  });
+
+  test('are in no answer, and in no event', async () => {
+    const paths = [
+      talk.path, `${talk.path}/events`, '/api/v1/events', '/api/v1/app-conversations', '/api/v1/sandboxes/search', '/api/v1/sandbox-specs/search',
+      `/api/v1/sandboxes/${await talk.sandboxId()}`, '/api/user/repository/acme/shop/microagents', '/ready', '/openapi.json',
+    ];
+    for (const path of paths) expect((await call('GET', path)).status, path).toBe(200);
+    const streamed = await followed(scene.server.url, `${talk.path}/events/stream`, (await talk.events()).length);
+    expect(await foundIn([...answers, ...streamed.map(({ data }) => data)], [...secrets, title])).toEqual([title]);
+  });
+
+  test('would have been found: planted, they are', async () => {
+    const basic = Buffer.from(`x-access-token:${token}`).toString('base64');
+    const planted = pack();
+    planted.entry({ name: 'home/agent/planted' }, `extraheader = Authorization: Basic ${basic}`);
+    planted.finalize();
+    await container.putArchive(await buffer(planted), { path: '/' });
+    expect(await foundIn(await exported(), tokenTraces)).not.toEqual([]);
+    await scene.server.stop();
+    const copy = join(folder, 'copy');
+    await cp(scene.dataDir, copy, { recursive: true });
+    expect(await foundIn(filesBelow(copy), [...secrets, title])).toEqual([title]);
+    await writeFile(join(copy, 'repositories', 'config'), `url = http://x:${token}@127.0.0.1/`);
+    expect(await foundIn(filesBelow(copy), tokenTraces)).toContain(token);
+    for (const before of ['', 'a', 'ab']) expect(await foundIn([Buffer.from(`${before}${modelKey}!`).toString('base64')], tracesOf(modelKey))).toHaveLength(1);
+    expect(await foundIn([token.slice(0, 9), token.slice(9)], tokenTraces)).toContain(token);
+  });
+});

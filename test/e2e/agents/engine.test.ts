@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../../adapters/docker/own-engine.ts';
+import { acpScript } from '../../doubles/acp-agent/steps.ts';
+import { buildScriptedImage, scriptedAgentCommand } from '../../support/agent-image.ts';
+import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { describeWithDocker } from '../../support/docker.ts';
+import { until } from '../../support/until.ts';
+import { createScene, type Scene } from './scene.ts';
+
+const run = promisify(execFile);
+const patience = 90_000;
+const absent = await whyNoOwnEngine();
+if (absent !== null) console.warn(`SKIPPED a turn whose engine is restarted: ${absent}.`);
+
+describeWithDocker('a turn whose engine is restarted', () => {
+  describe.skipIf(absent !== null)('with an engine of the test', () => {
+    let engine: OwnEngine;
+    let scene: Scene;
+    let talk: Talk;
+
+    beforeAll(async () => {
+      const image = await buildScriptedImage();
+      try {
+        engine = await createOwnEngine();
+        await run('sh', ['-c', `docker save ${image.name} | docker -H ${engine.host} load`], { timeout: 120_000 });
+      } finally {
+        await image.remove();
+      }
+      // It keeps what it is told, and needs no network.
+      const agent = { protocol: 'acp', command: scriptedAgentCommand({ sessions: '/home/agent/sessions' }) };
+      scene = await createScene({
+        env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: engine.host },
+        config: () => ({ specs: [{ id: 'scripted', image: image.name, command: ['sleep', 'infinity'], agent }] }),
+      });
+      talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
+      await talk.ready();
+      await talk.turn();
+      await talk.turn(await talk.say(acpScript({ write: { path: 'notes.txt', text: 'before' } })));
+    }, 300_000);
+    afterAll(async () => {
+      // The engine takes its containers with it.
+      await scene?.close(() => {});
+      await engine?.close();
+    });
+
+    const stalls = async (): Promise<string> => {
+      const message = await talk.say(acpScript({ stall: 'heeds' }));
+      const { id } = await talk.event('turn_started', ({ data }) => data['message_id'] === message);
+      await talk.event('message_chunk', ({ data }) => data['text'] === 'stalling', id);
+      return message;
+    };
+    const agents = async () => (await talk.events()).filter(({ kind }) => kind === 'agent_started').map(({ data }) => data);
+
+    test('is interrupted, and the next message brings the sandbox back, with the session', async () => {
+      const message = await stalls();
+      await engine.stop('SIGTERM');
+      expect((await talk.turn(message)).stopReason).toBe('interrupted');
+      expect((await talk.now())['execution_status']).toBe('error');
+      await engine.start();
+      await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', patience);
+      const turn = await talk.turn(await talk.say(acpScript({ read: 'notes.txt' })));
+      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['before']]);
+      expect((await agents()).map(({ loaded }) => loaded)).toEqual([false, true]);
+    });
+
+    test('is interrupted by the death of the engine too, and a message that came meanwhile waits for its return', async () => {
+      const message = await stalls();
+      await engine.stop('SIGKILL');
+      expect((await talk.turn(message)).stopReason).toBe('interrupted');
+      expect((await talk.now())['execution_status']).toBe('error');
+      const waiting = await talk.say('are you there?');
+      await engine.start();
+      const turn = await talk.turn(waiting);
+      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['heard: are you there?']]);
+      const told = await agents();
+      expect(told.map(({ loaded }) => loaded)).toEqual([false, true, true]);
+      expect(new Set(told.map(({ session_id: session }) => session)).size).toBe(1);
+      expect(await talk.now()).toMatchObject({ execution_status: 'idle', sandbox_status: 'RUNNING' });
+    });
+  });
+});

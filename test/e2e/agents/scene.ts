@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import { createRepository, type RepositoryDescription } from '../../contracts/git-repository.ts';
+import { startModel, type ModelDouble } from '../../doubles/model/index.ts';
+import { createClient, type Client } from '../../support/client.ts';
+import { removeFolder, startServer, temporaryFolder, type Server } from '../../support/server.ts';
+
+/** The key of the deployment, and that of its agents' model. */
+export const key = 'a-static-key-for-the-agents';
+export const modelKey = 'the-key-of-the-model-5fb2';
+
+const at = 1_600_000_000;
+
+/** A small repository, whose branch `feature` is one commit ahead. */
+export const shop: RepositoryDescription = {
+  commits: [
+    { id: 'first', at, files: [['README.md', 'The shop sells tea.\n'], ['.skep/microagents/deploy.md', 'How to deploy.\n'], ['src/run', { executable: '#!/bin/sh\n' }]] },
+    { id: 'ahead', at: at + 1, files: [['feature.txt', 'new\n']] },
+  ],
+  branches: { main: 'first', feature: 'ahead' },
+};
+
+export interface SceneOptions {
+  /** The configuration of the server, once it is known where the model answers. */
+  readonly config: (model: ModelDouble, folder: string) => unknown;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Where the model listens. */
+  readonly modelHost?: string;
+}
+
+/** A server as a process of its own, with a model and a repository `acme/shop`. */
+export interface Scene {
+  readonly folder: string;
+  readonly dataDir: string;
+  readonly model: ModelDouble;
+  readonly call: Client;
+  readonly server: Server;
+  /** Kills the server, and starts it again over the same data. */
+  crash(): Promise<void>;
+  /** Ends everything but the sandboxes, which are removed by `clear` once the server has ended. */
+  close(clear: (dataDir: string) => Promise<void> | void): Promise<void>;
+}
+
+export async function createScene({ config, env = {}, modelHost }: SceneOptions): Promise<Scene> {
+  const folder = await temporaryFolder();
+  const dataDir = join(folder, 'data');
+  await createRepository(join(folder, 'git/acme/shop.git'), shop);
+  const model = await startModel(modelHost === undefined ? {} : { host: modelHost });
+  const start = (): Promise<Server> =>
+    startServer({
+      dataDir,
+      config: config(model, folder),
+      env: { SKEP_API_KEY: key, SKEP_LOCAL_GIT_ROOT: join(folder, 'git'), MODEL_API_KEY: modelKey, ...env },
+    });
+  let server: Server;
+  try {
+    server = await start();
+  } catch (error) {
+    await model.close();
+    await removeFolder(folder);
+    throw error;
+  }
+  return {
+    folder,
+    dataDir,
+    model,
+    get call() {
+      return createClient(server.url, key);
+    },
+    get server() {
+      return server;
+    },
+    async crash() {
+      await server.kill();
+      server = await start();
+    },
+    async close(clear) {
+      try {
+        await server.stop();
+      } finally {
+        await clear(dataDir);
+        await model.close();
+        await removeFolder(folder);
+      }
+    },
+  };
+}

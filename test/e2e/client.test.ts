@@ -1,0 +1,112 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
+import { acpScript } from '../doubles/acp-agent/steps.ts';
+import { createClient } from '../support/client.ts';
+import { killSandboxes } from '../support/processes.ts';
+import { cleanEnv, removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const executable = join(import.meta.dirname, '../../src/composition/bin.ts');
+const key = 'a-static-key-of-this-test';
+const options = [
+  { optionId: 'yes', name: 'Yes', kind: 'allow_once' as const },
+  { optionId: 'no', name: 'No', kind: 'reject_once' as const },
+];
+
+let folder: string;
+let server: Server;
+let env: Record<string, string>;
+const children: ChildProcess[] = [];
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  const command = ['sh', '-c', 'exec sleep infinity'];
+  const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' };
+  server = await startServer({ dataDir: folder, env: { SKEP_API_KEY: key }, config: { specs: [{ id: 'coder', command, agent }, { id: 'plain', command }] } });
+  env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await server.stop();
+  killSandboxes(folder);
+  await removeFolder(folder);
+});
+
+/** Runs the executable beside the test. */
+function run(...args: readonly string[]) {
+  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'pipe'] });
+  children.push(child);
+  let shown = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (shown += text));
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  return {
+    type: (line: string): void => void child.stdin.write(`${line}\n`),
+    end: (): void => void child.stdin.end(),
+    interrupt: (): void => void child.kill('SIGINT'),
+    shown: () => shown,
+    sees: async (words: string): Promise<void> => void (await until(() => shown, (all) => all.includes(words), 60_000)),
+    exitCode: async () => (await exited)[0],
+  };
+}
+
+const idIn = (text: string, kind: 'conversation' | 'sandbox'): string => new RegExp(`${kind} ([a-z0-9-]+)`).exec(text)?.[1] ?? '';
+
+describe('the client in the terminal', () => {
+  test('talks with an agent, lists, follows and ends what it started', async () => {
+    const following = run('sandboxes', 'follow');
+    const first = await runSkep(['chat', '--message', 'hello', '--once', '--title', 'Say hello'], env);
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/ {2}READY\n> hello\nheard: hello\n|> hello\n[^]* {2}READY\nheard: hello\n/) });
+    const [id, sandbox] = [idIn(first.stderr, 'conversation'), idIn(first.stderr, 'sandbox')];
+
+    const chat = run('chat', '--conversation', id);
+    chat.type(acpScript({ ask: { toolCallId: 'call-1', title: 'Write a file', options } }));
+    await chat.sees('  2  No');
+    chat.type('1');
+    chat.end();
+    expect(await chat.exitCode()).toBe(0);
+    expect(chat.shown()).toContain('heard: hello');
+    expect(chat.shown()).toContain('chosen: yes');
+
+    const listed = await runSkep(['conversations'], env);
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^ID +STATE +SANDBOX +REPOSITORY +TITLE\n${id} +idle +RUNNING +- +Say hello\n`)) });
+    expect(await runSkep(['sandboxes', 'pause', sandbox, '--kind', 'stop'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/PAUSED \(stop\) +coder/) });
+    expect(await runSkep(['sandboxes', 'list'], env)).toMatchObject({ stdout: expect.stringMatching(new RegExp(`${sandbox} +PAUSED \\(stop\\)`)) });
+    expect(await runSkep(['sandboxes', 'resume', sandbox], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/RUNNING +coder/) });
+    // It tells what comes from when it is there.
+    const call = createClient(server.url, key);
+    const moved = async () => {
+      for (const move of ['pause', 'resume']) await call('POST', `/api/v1/sandboxes/${sandbox}/${move}`);
+      return following.shown();
+    };
+    await until(moved, (shown) => shown.includes(`${sandbox} RESUMING -> RUNNING`), 60_000);
+    following.interrupt();
+    expect(await following.exitCode()).toBe(0);
+
+    const told = run('conversations', 'follow', id);
+    await told.sees('chosen: yes');
+    expect(await runSkep(['conversations', 'end', id], env)).toMatchObject({ code: 0 });
+    await told.sees('the conversation was ended');
+    expect(await told.exitCode()).toBe(0);
+    expect(await runSkep(['sandboxes', 'delete', sandbox], env)).toMatchObject({ code: 0 });
+    expect((await runSkep(['sandboxes'], env)).stdout).not.toContain(sandbox);
+  });
+
+  test('says what it can not do, and why', async () => {
+    const failing = async (args: readonly string[], words: RegExp, other: Record<string, string> = env) => {
+      const { code, stdout, stderr } = await runSkep(args, other);
+      expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(words)]);
+      expect(stderr).not.toMatch(/^ +at /m);
+    };
+    await failing(['chat', '--spec', 'plain', '--once'], /Its spec names no agent/);
+    await failing(['chat', '--spec', 'none', '--once'], /sandbox_spec_id/);
+    await failing(['chat', 'acme/none', '--once'], /acme\/none/);
+    await failing(['chat', 'acme/shop', '--conversation', 'conv-1'], /keeps its repository/);
+    await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
+    await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
+    await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
+    await failing(['sandboxes'], /API key/, { ...env, SKEP_API_KEY: 'another-key-of-nobody' });
+    await failing(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep answers at http:\/\/127\.0\.0\.1:1/);
+  });
+});

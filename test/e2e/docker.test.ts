@@ -1,0 +1,211 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSkep } from '../../src/composition/index.ts';
+import { createClient, items, object, type Client, type Json } from '../support/client.ts';
+import { clearEngine, deploymentOf, onEngine } from '../support/deployment.ts';
+import { describeWithDocker, images } from '../support/docker.ts';
+import { removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
+const key = 'a-static-key-for-docker-tests';
+const patience = 90_000;
+const nowhere = 'unix:///nonexistent/docker.sock';
+/** Serves how often it was started, which it notes in a file. */
+const counter = 'mkdir -p www && echo started >> starts && cp starts www/index.html && exec httpd -f -p 8000 -h www';
+const web = {
+  id: 'web', image: images.tiny, command: ['sh', '-c', counter], ports: [{ name: 'WEB', port: 8000 }],
+  ready: { http: '/index.html', port: 8000, within: '60s' }, labels: { team: 'shop' }, isolation: { network: 'isolated' },
+};
+const config = { specs: [web, { id: 'pooled', image: images.tiny, command: ['sleep', '100000'], pool: { size: 1 } }], limits: { existing: 5 } };
+
+const urlOf = (found: Json): string => (found['exposed_urls'] as { url: string }[])[0]?.url ?? '';
+
+const page = async (found: Json): Promise<string> => await (await fetch(`${urlOf(found)}/index.html`, { signal: AbortSignal.timeout(30_000) })).text();
+
+describeWithDocker('a server with Docker', () => {
+  const docker = new Docker();
+  let dataDir: string;
+  let server: Server;
+  let call: Client;
+
+  async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'auto', ...env } });
+    call = createClient(server.url, key);
+  }
+
+  const sandbox = async (id: string): Promise<Json> => object(await call('GET', `/api/v1/sandboxes/${id}`));
+  const untilStatus = async (id: string, status: string): Promise<Json> => await until(() => sandbox(id), (found) => found['status'] === status, patience);
+
+  beforeAll(async () => {
+    dataDir = await temporaryFolder();
+    await start();
+  });
+  afterAll(async () => {
+    await server.stop();
+    await clearEngine(deploymentOf(dataDir));
+    await removeFolder(dataDir);
+  });
+
+  test('chooses Docker by itself, runs a sandbox through both tiers of rest, and finds it again after it was killed', async () => {
+    expect(server.output().stdout).toMatch(/runtime +docker +ok/);
+    const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' }));
+    const path = `/api/v1/sandboxes/${String(id)}`;
+    const running = await untilStatus(String(id), 'RUNNING');
+    expect(await page(running)).toBe('started\n');
+
+    const frozen = await call('POST', `${path}/pause`, { pause_kind: 'freeze' });
+    expect(object(frozen)).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze' });
+    await call('POST', `${path}/resume`);
+    expect(await page(await untilStatus(String(id), 'RUNNING'))).toBe('started\n');
+
+    const stopped = await call('POST', `${path}/pause`, { pause_kind: 'stop' });
+    expect(object(stopped)).toMatchObject({ status: 'PAUSED', pause_kind: 'stop' });
+    await call('POST', `${path}/resume`);
+    expect(await page(await untilStatus(String(id), 'RUNNING'))).toBe('started\nstarted\n');
+
+    await server.kill();
+    await start();
+    expect(await page(await untilStatus(String(id), 'RUNNING'))).toBe('started\nstarted\n');
+
+    const container = docker.getContainer(`skep_${deploymentOf(dataDir)}_${String(id)}`);
+    const { Config, HostConfig } = await container.inspect();
+    expect(Config.Labels).toMatchObject({ team: 'shop', 'skep.deployment': deploymentOf(dataDir), 'skep.sandbox': id });
+    expect(HostConfig).toMatchObject({ Memory: 2 ** 31, MemorySwap: 2 ** 31, PidsLimit: 512, CapDrop: ['ALL'] });
+    expect((await call('DELETE', path)).status).toBe(204);
+    await until(() => container.inspect().then(() => 'there', ({ statusCode }: { statusCode: number }) => statusCode), (state) => state === 404, patience);
+  });
+
+  test('the commands of README.md work as they are written', async () => {
+    const block = /```sh\n(auth=[\s\S]*?)```/.exec(await readFile(join(import.meta.dirname, '../../README.md'), 'utf8'))?.[1] ?? '';
+    const [variables = '', start = '', ...others] = block.replace('http://127.0.0.1:3000', server.url).replaceAll(' -s ', ' -sf ').trim().split('\n');
+    const sh = async (script: string): Promise<string> => (await run('sh', ['-ec', `${variables}\n${script}`], { env: { ...process.env, SKEP_API_KEY: key } })).stdout;
+    const id = (await sh(`${start}\necho "$id"`)).trim();
+    expect(id).toMatch(/^sb-[a-z0-9]+$/);
+    await untilStatus(id, 'RUNNING');
+    expect(others).toHaveLength(5);
+    for (const line of others) {
+      await sh(`id=${id}\n${line}`);
+      if (line.includes('/resume')) await untilStatus(id, 'RUNNING');
+    }
+    expect((await call('GET', `/api/v1/sandboxes/${id}`)).status).toBe(404);
+  });
+
+  test('hands out from the pool, and names the limit that is reached', async () => {
+    const started = await until(
+      async () => {
+        const found = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'pooled' }));
+        if (found['status'] !== 'RUNNING') await call('DELETE', `/api/v1/sandboxes/${String(found['id'])}`);
+        return found;
+      },
+      ({ status }) => status === 'RUNNING',
+      patience,
+    );
+    expect(started['status_detail']).toContain('pool');
+    await Promise.all(Array.from({ length: 6 }, () => call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' })));
+    const full = await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' });
+    expect([full.status, object(full)['detail'], full.headers.has('retry-after')]).toEqual([429, expect.stringContaining('existing'), true]);
+    const made = items(await call('GET', '/api/v1/sandboxes/search'));
+    expect(made).toHaveLength(5);
+    for (const { id } of made) expect((await call('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(204);
+  });
+
+  test('stays with Docker while the engine is away, and its sandboxes are what they were', async () => {
+    const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' }));
+    const running = await untilStatus(String(id), 'RUNNING');
+    await server.stop();
+    await start({ SKEP_DOCKER_HOST: nowhere });
+    try {
+      expect(server.output().stdout).toMatch(/runtime +docker +NOT OK/);
+      expect((await createClient(server.url, null)('GET', '/ready')).status).toBe(503);
+      expect(await sandbox(String(id))).toMatchObject({ status: 'RUNNING', exposed_urls: running['exposed_urls'] });
+    } finally {
+      await server.stop();
+      await start();
+    }
+    expect(await page(await untilStatus(String(id), 'RUNNING'))).toBe('started\n');
+    expect((await call('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(204);
+  });
+});
+
+describeWithDocker('doctor and pull with Docker', () => {
+  let dataDir: string;
+  beforeAll(async () => void (dataDir = await temporaryFolder()));
+  afterAll(async () => await removeFolder(dataDir));
+
+  const specs = [{ id: 'here', image: images.tiny }, { id: 'absent', image: 'skep.invalid/nobody/has-this:1' }, { id: 'odd', image: images.tiny, isolation: { oci_runtime: 'no-such-runtime' } }];
+
+  async function skep(args: readonly string[], some: readonly unknown[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+    const path = `${dataDir}/${some.length}.json`;
+    await writeFile(path, JSON.stringify({ specs: some }));
+    return await runSkep(args, { SKEP_CONFIG: path, SKEP_DATA_DIR: `${dataDir}/none`, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'docker' });
+  }
+
+  test('doctor tells of the engine, of images and of OCI runtimes, and makes nothing', async () => {
+    const { code, stdout } = await skep(['doctor'], specs);
+    expect(stdout).toMatch(/ok +engine \d+\.\S+, API 1\.\d+, cgroup [12]/);
+    expect(stdout).toMatch(/ok +spec here: image skep-test\/tiny is there/);
+    expect(stdout).toMatch(/note +spec absent: image \S+ is absent.*skep pull absent/);
+    expect(stdout).toMatch(/NOT OK +spec odd: the engine has no OCI runtime no-such-runtime/);
+    expect(code).toBe(1);
+    expect((await skep(['doctor'], specs.slice(0, 2))).code).toBe(0);
+    expect(existsSync(`${dataDir}/none`)).toBe(false);
+  });
+
+  test('pull says what is there, and what can not be had', async () => {
+    expect(await skep(['pull', 'here'], specs)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^here: skep-test\/tiny is there$/m) });
+    expect(await skep(['pull'], specs.slice(0, 2))).toMatchObject({ code: 1, stdout: expect.stringMatching(/^absent: .*could not be pulled/m) });
+    expect(await skep(['pull', 'nobody'], specs)).toMatchObject({ code: 1, stderr: expect.stringContaining('there is here, absent, odd') });
+  });
+});
+
+describeWithDocker('embedded with Docker', () => {
+  test('a deployment that nothing is kept of takes its containers and networks with it', async () => {
+    const skep = await createSkep({ runtime: { kind: 'docker' }, specs: [{ id: 'tiny', image: images.tiny, command: ['sleep', '100000'] }] });
+    const docker = new Docker();
+    let deployment = '';
+    try {
+      const { id } = await skep.sandboxes.start('me', { specId: null });
+      await until(() => skep.sandboxes.get('me', id), ({ status }) => status === 'RUNNING', patience);
+      const [container] = await docker.listContainers({ filters: { label: [`skep.sandbox=${id}`] } });
+      deployment = container?.Labels['skep.deployment'] ?? '';
+      expect(await onEngine(deployment)).toMatchObject({ containers: [expect.any(String)] });
+    } finally {
+      await skep.close();
+    }
+    expect(await onEngine(deployment)).toEqual({ containers: [], networks: [], volumes: [] });
+  });
+});
+
+describe('without an engine', () => {
+  test('auto is refused where it does not listen on loopback, and docker starts and says what does not answer', async () => {
+    const dataDir = await temporaryFolder();
+    try {
+      const refused = await runSkep(['serve'], { SKEP_HOST: '0.0.0.0', SKEP_DATA_DIR: dataDir, SKEP_DOCKER_HOST: nowhere });
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/SKEP_SANDBOX_RUNTIME.*isolation/)]);
+      const server = await startServer({ dataDir, env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: nowhere } });
+      expect(server.output().stdout).toMatch(/runtime +docker +NOT OK .*SKEP_DOCKER_HOST/);
+      expect(await server.stop()).toBe(0);
+      const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: nowhere });
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +runtime docker: .*start Docker/)]);
+    } finally {
+      await removeFolder(dataDir);
+    }
+  });
+
+  test('specs without an image are refused before anything is started', async () => {
+    const dataDir = await temporaryFolder();
+    try {
+        await writeFile(`${dataDir}/skep.yaml`, 'specs: [{ id: a, command: [x] }]');
+      const { code, stderr } = await runSkep(['serve'], { SKEP_CONFIG: `${dataDir}/skep.yaml`, SKEP_DATA_DIR: `${dataDir}/none`, SKEP_SANDBOX_RUNTIME: 'docker' });
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/specs\[0\]\.image in the file: is missing in the spec a, and Docker needs it/)]);
+    } finally {
+      await removeFolder(dataDir);
+    }
+  });
+});

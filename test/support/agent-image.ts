@@ -1,0 +1,52 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { GenericContainer } from 'testcontainers';
+import { librariesOf, nodeBinary } from '../server-image/build.ts';
+import { images } from './docker.ts';
+
+export interface AgentImage {
+  readonly name: string;
+  remove(): Promise<void>;
+}
+
+const scripted = join(import.meta.dirname, '../doubles/acp-agent');
+
+/** The command of the scripted agent in its image. */
+export function scriptedAgentCommand(options: object): string[] {
+  return ['node', '/opt/acp-agent/main.ts', JSON.stringify(options)];
+}
+
+/** Builds an image with OpenCode, whose binary this is, and a user `agent` who has a home. */
+export async function buildOpenCodeImage(binary: string): Promise<AgentImage> {
+  return await build('opencode', 'COPY opencode /usr/local/bin/opencode', async (context) => {
+    await cp(binary, join(context, 'opencode'), { dereference: true });
+  });
+}
+
+/** Builds an image with the scripted agent, on the Node that the tests run on. */
+export async function buildScriptedImage(): Promise<AgentImage> {
+  const node = await nodeBinary();
+  const libraries = await librariesOf(node);
+  const copies = libraries.map((path, index) => `COPY library-${index} ${path}`).join('\n');
+  return await build('scripted', `COPY node /usr/local/bin/node\n${copies}\nRUN ldconfig\nCOPY acp-agent /opt/acp-agent`, async (context) => {
+    await cp(node, join(context, 'node'));
+    await cp(scripted, join(context, 'acp-agent'), { recursive: true });
+    await Promise.all(libraries.map((path, index) => cp(path, join(context, `library-${index}`), { dereference: true })));
+  });
+}
+
+async function build(agent: string, steps: string, fill: (context: string) => Promise<void>): Promise<AgentImage> {
+  const name = `skep-test/agent-${agent}`;
+  const context = await mkdtemp(join(tmpdir(), 'skep-agent-image-'));
+  try {
+    await fill(context);
+    const user = 'RUN useradd --create-home --uid 1000 agent && install --directory --owner=agent /workspace';
+    await writeFile(join(context, 'Dockerfile'), `FROM ${images.debian}\n${user}\n${steps}\nUSER agent\n`);
+    await GenericContainer.fromDockerfile(context).build(name, { deleteOnExit: false });
+  } finally {
+    await rm(context, { recursive: true, force: true });
+  }
+  return { name, remove: async () => void (await new Docker().getImage(name).remove({ force: true })) };
+}

@@ -1,0 +1,113 @@
+import type { EventKind } from '../../src/domain/event.ts';
+import { items, object, type Client, type Json } from './client.ts';
+import { until } from './until.ts';
+
+/** An event as it is answered. */
+export interface Told {
+  readonly id: number;
+  readonly kind: EventKind;
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly data: Json;
+}
+
+/** What is told of a turn, its first and its last event included. */
+export interface ToldTurn {
+  readonly events: readonly Told[];
+  readonly stopReason: unknown;
+}
+
+/** A conversation over HTTP. Every wait is bounded. */
+export interface Talk {
+  readonly id: string;
+  readonly path: string;
+  now(): Promise<Json>;
+  /** Waits until the start is over; fails, with the reason, where it is an ERROR. */
+  ready(): Promise<Json>;
+  /** Everything that is told so far. */
+  events(): Promise<readonly Told[]>;
+  /** Waits for an event of the kind, after the one of the id, that is as wanted. */
+  event(kind: EventKind, wanted?: (told: Told) => boolean, after?: number): Promise<Told>;
+  /** Sends a message, and answers with its id. */
+  say(text: string): Promise<string>;
+  /** Waits until the message's turn is over; the turn of the first message unless it is said. */
+  turn(messageId?: string): Promise<ToldTurn>;
+  untilStatus(executionStatus: string | null): Promise<Json>;
+  post(path: string, body?: unknown): Promise<Json>;
+  sandboxId(): Promise<string>;
+}
+
+const patience = 90_000;
+
+/** The body of a message. */
+export function messageOf(text: string): Json {
+  return { content: [{ type: 'text', text }] };
+}
+
+/** Creates a conversation. `call` is asked for anew at each use, so that the server may be another one meanwhile. */
+export async function openTalk(call: () => Client, request: Json): Promise<Talk> {
+  const created = await call()('POST', '/api/v1/app-conversations', request);
+  if (created.status !== 201) throw new Error(`the conversation was refused: ${created.status} ${JSON.stringify(created.body)}`);
+  const id = String(object(created)['id']);
+  const path = `/api/v1/app-conversations/${id}`;
+  const now = async (): Promise<Json> => object(await call()('GET', path));
+  const log: Told[] = [];
+
+  async function events(): Promise<readonly Told[]> {
+    for (;;) {
+      const page = items(await call()('GET', `${path}/events?after=${log.at(-1)?.id ?? 0}`)) as unknown as Told[];
+      // Another question may have had its answer meanwhile.
+      log.push(...page.filter((told) => told.id > (log.at(-1)?.id ?? 0)));
+      if (page.length < 100) return [...log];
+    }
+  }
+
+  async function event(kind: EventKind, wanted: (told: Told) => boolean = () => true, after = 0): Promise<Told> {
+    const find = (all: readonly Told[]): Told | undefined => all.find((told) => told.kind === kind && told.id > after && wanted(told));
+    const found = find(await until(events, (all) => find(all) !== undefined, patience));
+    if (found === undefined) throw new Error(`no ${kind}`);
+    return found;
+  }
+
+  async function post(below: string, body?: unknown): Promise<Json> {
+    const answer = await call()('POST', `${path}${below}`, body);
+    if (answer.status >= 300) throw new Error(`${below} was refused: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return object(answer);
+  }
+
+  return {
+    id,
+    path,
+    now,
+    events,
+    event,
+    post,
+    async ready() {
+      const found = await until(now, ({ start_status: status }) => status === 'READY' || status === 'ERROR', patience);
+      if (found['start_status'] === 'ERROR') throw new Error(`the start failed: ${String(found['status_detail'])}`);
+      return found;
+    },
+    async say(text) {
+      return String((await post('/messages', messageOf(text)))['message_id']);
+    },
+    async turn(messageId) {
+      const named = messageId ?? String((await event('message', ({ data }) => data['role'] === 'user')).data['message_id']);
+      const isOf = ({ data }: Told): boolean => data['message_id'] === named;
+      const end = await event('turn_ended', isOf);
+      const begin = await event('turn_started', isOf);
+      return { events: (await events()).filter(({ id }) => id >= begin.id && id <= end.id), stopReason: end.data['stop_reason'] };
+    },
+    untilStatus: (status) => until(now, (found) => found['execution_status'] === status, patience),
+    sandboxId: async () => String((await now())['sandbox_id']),
+  };
+}
+
+/** What the agent said to its reader, message by message. */
+export function saidIn({ events }: ToldTurn): unknown[] {
+  return events.flatMap(({ kind, data }) => (kind === 'message' && data['role'] === 'agent' && data['channel'] === 'answer' ? [data['text']] : []));
+}
+
+/** How each tool call of a turn stands at last. */
+export function callsIn({ events }: ToldTurn): Json[] {
+  return [...new Map(events.flatMap(({ kind, data }) => (kind === 'tool_call' ? [[data['tool_call_id'], data] as const] : []))).values()];
+}

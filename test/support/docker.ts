@@ -1,0 +1,37 @@
+import Docker from 'dockerode';
+import { describe } from 'vitest';
+
+/** The images that `.ci/engine` makes. */
+export const images = { debian: 'skep-test/debian', tiny: 'skep-test/tiny' } as const;
+
+const absent = await whyAbsent();
+
+/**
+ * A suite over the real engine. Without one it is skipped, and says so; where `SKEP_REQUIRE_DOCKER=1` that is a failure.
+ */
+export function describeWithDocker(name: string, suite: () => void): void {
+  if (absent === null) {
+    describe(name, suite);
+    return;
+  }
+  if (process.env['SKEP_REQUIRE_DOCKER'] === '1') throw new Error(`${name}: ${absent}, and SKEP_REQUIRE_DOCKER=1 asks for it`);
+  console.warn(`SKIPPED ${name}: ${absent}. \`bash .ci/engine\` brings what is needed on a Debian machine.`);
+  describe.skip(name, suite);
+}
+
+async function whyAbsent(): Promise<string | null> {
+  const docker = new Docker();
+  try {
+    await docker.ping();
+  } catch {
+    return 'no Docker engine answers';
+  }
+  for (const image of Object.values(images)) {
+    try {
+      await docker.getImage(image).inspect();
+    } catch {
+      return `the engine has no image ${image}`;
+    }
+  }
+  return null;
+}
