@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { PartCheck } from '../application/skep.ts';
 import type { SkepConfig } from './config/config.ts';
-import { packageVersion } from './package-info.ts';
+import { commandName, packageVersion } from './package-info.ts';
 
 export interface FirstScreen {
   readonly config: SkepConfig;
@@ -36,7 +36,7 @@ export function firstScreen({ config, url, parts, madeKey }: FirstScreen): strin
 function keyLines(config: SkepConfig, madeKey: string | null): string[] {
   if (config.apiKey !== undefined) return ['The key is the one in SKEP_API_KEY; the commands below take it from there.'];
   if (madeKey !== null) return ['An API key was made; it is shown this once, and only its hash is kept:', '', `  export SKEP_API_KEY=${madeKey}`];
-  return ['The key was shown at the first start. Lost? Make another: npx skep keys create <name>', '', '  export SKEP_API_KEY=<your key>'];
+  return [`The key was shown at the first start. Lost? Make another: ${commandName()} keys create <name>`, '', '  export SKEP_API_KEY=<your key>'];
 }
 
 function curls(config: SkepConfig, url: string): string[] {

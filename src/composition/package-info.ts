@@ -14,6 +14,11 @@ export function packageVersion(): string {
   }
 }
 
+/** How a person calls the executable: a checkout has no command of its own. */
+export function commandName(): string {
+  return import.meta.url.endsWith('.ts') ? 'npm run -s skep --' : 'skep';
+}
+
 function readManifest(folder: string): z.output<typeof manifestSchema> | null {
   try {
     return manifestSchema.parse(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')));

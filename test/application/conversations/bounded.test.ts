@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { bounded } from '../../../src/application/conversations/turns/bounded.ts';
+import type { AgentUpdate } from '../../../src/ports/agent.ts';
+
+const update = (texts: number, length: number): Extract<AgentUpdate, { kind: 'tool_call' }> => ({
+  kind: 'tool_call',
+  call: {
+    toolCallId: 'call',
+    title: 'Edit',
+    toolKind: 'edit',
+    status: 'completed',
+    paths: ['a.txt'],
+    content: Array.from({ length: texts }, () => ({ type: 'diff', path: 'a.txt', oldText: 'o'.repeat(length), newText: 'n'.repeat(length) })),
+  },
+});
+
+test('a tool call of ordinary size is told as it is', () => {
+  expect(bounded(update(3, 1000))).toEqual(update(3, 1000));
+});
+
+test('however much a tool call shows, its event stays small, and says what was cut off', () => {
+  const told = bounded(update(500, 100_000));
+  expect(JSON.stringify(told).length).toBeLessThan(300_000);
+  expect(JSON.stringify(told)).toContain('n [... 34464 more]');
+});
