@@ -1,5 +1,7 @@
 import { basename, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
+import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient, items, object, type Answer, type Client } from '../support/client.ts';
 import { createOpenApiChecker, type OpenApiChecker } from '../support/openapi.ts';
 import { killSandboxes } from '../support/processes.ts';
@@ -36,8 +38,8 @@ afterAll(async () => {
 /** Every operation that the document names and a test has called with success. */
 const succeeded = new Set<string>();
 
-async function ask(method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer> {
-  const answer = await call(method, path, body, headers);
+async function ask(method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>, client: Client = call): Promise<Answer> {
+  const answer = await client(method, path, body, headers);
   published.check(method, path.split('?')[0] ?? path, answer);
   if (answer.status < 300) succeeded.add(`${method.toLowerCase()} ${template}`);
   return answer;
@@ -152,6 +154,59 @@ describe('each route, over real HTTP, answers as the published document says', (
     expect(gone).toBe(made[6]);
     await ask('DELETE', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(sandboxId)}`);
     expect(items(await list(`ids=${made[0]}`))).toMatchObject([{ sandbox_status: 'MISSING', start_status: 'READY' }]);
+  });
+
+  test('a conversation with an agent: messages, a permission, a turn that is stopped, and its events', async () => {
+    const agent = { id: 'agent', command: ['sh', '-c', 'exec sleep infinity'], agent: { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' } };
+    const other = await startServer({ env: { SKEP_API_KEY: key }, config: { specs: [agent] } });
+    onTestFinished(async () => {
+      await other.stop();
+      killSandboxes(other.dataDir);
+      await removeFolder(other.dataDir);
+    });
+    const client = createClient(other.url, key);
+    const asked = (method: string, template: string, path: string, body?: unknown) => ask(method, template, path, body, undefined, client);
+    const conversations = '/api/v1/app-conversations';
+    const started = await asked('POST', conversations, conversations, { sandbox_spec_id: 'agent', title: 'With an agent' });
+    const path = `${conversations}/${String(object(started)['id'])}`;
+    const template = `${conversations}/{id}`;
+    const say = async (text: string) => {
+      const answer = await asked('POST', `${template}/messages`, `${path}/messages`, { content: [{ type: 'text', text }] });
+      expect(answer.status).toBe(202);
+      return object(answer)['message_id'];
+    };
+    const events = async () => items(await asked('GET', `${template}/events`, `${path}/events`));
+    const told = async (kind: string, wanted: (data: Record<string, unknown>) => boolean) => {
+      const find = (all: readonly Record<string, unknown>[]) => all.find((event) => event['kind'] === kind && wanted(event['data'] as Record<string, unknown>));
+      return find(await until(events, (all) => find(all) !== undefined))?.['data'] as Record<string, unknown>;
+    };
+
+    const allow = { optionId: 'yes', name: 'Yes', kind: 'allow_once' as const };
+    const asking = await say(acpScript({ ask: { toolCallId: 'call', title: 'May I?', options: [allow] } }));
+    const { permission_id } = await told('permission_requested', () => true);
+    const permission = `${path}/permissions/${String(permission_id)}`;
+    expect((await asked('POST', `${template}/permissions/{permission_id}`, permission, { option_id: 'yes' })).status).toBe(200);
+    expect(await told('turn_ended', ({ message_id }) => message_id === asking)).toMatchObject({ stop_reason: 'end_turn' });
+
+    const stalling = await say(acpScript({ stall: 'heeds' }));
+    await told('message_chunk', ({ text }) => String(text).includes('stall'));
+    expect((await asked('POST', `${template}/cancel`, `${path}/cancel`)).status).toBe(202);
+    expect(await told('turn_ended', ({ message_id }) => message_id === stalling)).toMatchObject({ stop_reason: 'cancelled' });
+
+    for (const [stream, at] of [[`${template}/events/stream`, `${path}/events/stream`], ['/api/v1/events/stream', '/api/v1/events/stream?after=0']] as const) {
+      const left = new AbortController();
+      const response = await fetch(other.url + at, { headers: { 'X-Session-API-Key': key }, signal: left.signal });
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/event-stream')]);
+      let text = '';
+      for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+        text += chunk;
+        if (text.includes('event: start_step')) break;
+      }
+      left.abort();
+      succeeded.add(`get ${stream}`);
+    }
+    expect(items(await asked('GET', '/api/v1/events', '/api/v1/events')).map(({ kind }) => kind)).toContain('sandbox_moved');
+    await asked('DELETE', template, path);
   });
 
   test('a request that is made twice under one idempotency key is made once', async () => {

@@ -44,9 +44,10 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     { configFolder: configFolder(env, options.configDir), limitMs: options.pullTimeoutMs ?? 1_800_000, progressMs: options.progressMs ?? 500 },
     connection,
   );
+  const networks = createNetworks(connection);
   const actions = createActions({
     connection,
-    networks: createNetworks(connection),
+    networks,
     preparation: createPreparation(connection),
     publishAddress,
     stopGraceMs,
@@ -57,7 +58,11 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
   const { inTurn, settled } = createQueue();
   const stopping = new Set<string>();
 
-  const read = async (id: string): Promise<SandboxFact> => facts.of(id, await connection.find(id));
+  const read = async (id: string): Promise<SandboxFact> => {
+    const found = await connection.find(id);
+    actions.note(id, found);
+    return facts.of(id, found);
+  };
 
   /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
   const act = (id: string, action: (move: Move) => Promise<void>, signal?: AbortSignal): Promise<SandboxFact> => {
@@ -120,6 +125,8 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
       await provisioning.settled();
       // Whoever asked may have left; what goes on for them is not left half done.
       await settled();
+      // Where the engine does not let it, nothing is lost.
+      await networks.tidy().catch(() => {});
       client.close();
     },
   };

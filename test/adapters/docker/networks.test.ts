@@ -66,6 +66,20 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     expect(await networkOf(one.id)).toEqual([`${full}_2`]);
   });
 
+  test('are gone when a runtime is closed that has no sandbox left, and no sooner', async () => {
+    const [staying, going] = [launchOf(idle), launchOf(idle)];
+    const [one, other] = [engine.open(), engine.open()];
+    await one.start(staying, () => {}, never);
+    await one.start(going, () => {}, never);
+    await one.remove(going.id);
+    await one.close();
+    expect((await other.inspect(staying.id)).state).toBe('running');
+    expect(await networks()).toContain(`skep_${engine.deployment}_isolated`);
+    await other.remove(staying.id);
+    await other.close();
+    expect(await networks()).toEqual([]);
+  });
+
   test('are not taken over where they are not its own', async () => {
     const taken = createEngine();
     const network = await taken.docker.createNetwork({ Name: `skep_${taken.deployment}_isolated` });

@@ -14,6 +14,8 @@ interface Expected {
 export interface Expectations {
   /** The sandbox will be seen in these states, one after another; some may be left out. */
   expect(id: string, states: readonly State[]): void;
+  /** What was to be asked for last is not. */
+  withdraw(id: string): void;
   /** What was asked for is done. */
   done(id: string): void;
   /** It is seen so. Answers with whether that was to be expected. */
@@ -33,6 +35,7 @@ export function createExpectations(): Expectations {
     expect(id, states) {
       keep(id, [...still(id), ...states.map((state) => ({ state, until: Number.POSITIVE_INFINITY }))]);
     },
+    withdraw: (id) => keep(id, still(id).filter(({ until }) => until !== Number.POSITIVE_INFINITY)),
     done(id) {
       const latest = performance.now() + lateMs;
       keep(id, still(id).map(({ state, until }) => ({ state, until: Math.min(until, latest) })));

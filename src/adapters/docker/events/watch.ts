@@ -20,7 +20,10 @@ export interface WatchOptions {
 
 /** A move of a sandbox that this runtime makes: what is seen of it meanwhile is no news, unless it leads elsewhere. */
 export interface Move {
-  /** It is about to ask the engine to bring the sandbox to the last of these states, through those before it. */
+  /**
+   * It is about to ask the engine to bring the sandbox to the last of these states, through those before it; to none where it
+   * asks for nothing after all.
+   */
   aim(...states: readonly State[]): void;
   /** It is over, with the fact that holds now; null where that is not known. */
   end(fact: SandboxFact | null): void;
@@ -132,6 +135,7 @@ export function createWatch({ connection, runs, list, compareMs }: WatchOptions)
       return {
         aim(...states) {
           target = states.at(-1);
+          expectations.withdraw(id);
           // Of what is asked for while nobody follows, no event will tell.
           if (following !== undefined) expectations.expect(id, states);
         },

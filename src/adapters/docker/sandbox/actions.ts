@@ -35,6 +35,8 @@ export interface Actions {
   stop(id: string, move: Move): Promise<void>;
   resume(launch: SandboxLaunch, signal: AbortSignal, move: Move): Promise<void>;
   remove(id: string, move: Move): Promise<void>;
+  /** It was found so, which saves the next move a look. */
+  note(id: string, found: Found | 'foreign' | null): void;
   /** Cuts a stop short that is under way. */
   hurry(id: string): Promise<void>;
 }
@@ -44,6 +46,24 @@ export function createActions(options: ActionOptions): Actions {
   const { docker, call, find } = connection;
   const create = creator(options);
   const run = runner(options);
+
+  /** How each was found last: the container, which stays whose it is, and its state, which may be another one by now. */
+  const last = new Map<string, { readonly container: string; readonly state: SandboxFact['state'] }>();
+
+  /** Does it at once to a container that was found in the state where it is to be done. Answers with whether the engine did. */
+  async function straight(id: string, state: SandboxFact['state'], request: (container: Docker.Container) => Promise<unknown>): Promise<boolean> {
+    const known = last.get(id);
+    if (known?.state !== state) return false;
+    try {
+      await request(docker.getContainer(known.container));
+      return true;
+    } catch (error) {
+      if (statusOf(error) === null) throw error;
+      return false;
+    }
+  }
+  const pause = (container: Docker.Container): Promise<unknown> => call((abortSignal) => container.pause({ abortSignal }));
+  const unpause = (container: Docker.Container): Promise<unknown> => call((abortSignal) => container.unpause({ abortSignal }));
 
   /** Asks the engine. Where it refuses, that matters only if nothing came of it. */
   async function ask(id: string, before: Found, request: () => Promise<unknown>): Promise<void> {
@@ -68,10 +88,11 @@ export function createActions(options: ActionOptions): Actions {
       if (!runnable) await ended(connection, found.Id);
     },
     async freeze(id, move) {
-      const found = await find(id);
-      if (found === null || found === 'foreign' || statusNow(found) !== 'running') return;
       move.aim('frozen');
-      await ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).pause({ abortSignal })));
+      if (await straight(id, 'running', pause)) return;
+      const found = await find(id);
+      if (found === null || found === 'foreign' || statusNow(found) !== 'running') return move.aim();
+      await ask(id, found, () => pause(docker.getContainer(found.Id)));
     },
     async stop(id, move) {
       const found = await find(id);
@@ -83,13 +104,14 @@ export function createActions(options: ActionOptions): Actions {
       await ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).stop({ t, abortSignal }), { limitMs }));
     },
     async resume(launch, signal, move) {
-      const found = await find(launch.id);
-      if (found === null || found === 'foreign') return;
-      signal.throwIfAborted();
-      if (statusNow(found) === 'stopped') await run(found, launch, move);
-      if (statusNow(found) !== 'frozen') return;
       move.aim('running');
-      await ask(launch.id, found, () => call((abortSignal) => docker.getContainer(found.Id).unpause({ abortSignal })));
+      if (await straight(launch.id, 'frozen', unpause)) return;
+      const found = await find(launch.id);
+      if (found === null || found === 'foreign') return move.aim();
+      signal.throwIfAborted();
+      if (statusNow(found) === 'stopped') return await run(found, launch, move);
+      if (statusNow(found) !== 'frozen') return move.aim();
+      await ask(launch.id, found, () => unpause(docker.getContainer(found.Id)));
     },
     async remove(id, move) {
       const found = await find(id);
@@ -101,6 +123,10 @@ export function createActions(options: ActionOptions): Actions {
       }
       await removeHelpers(connection, id);
       await removeVolumes(connection, id);
+    },
+    note(id, found) {
+      if (found === null || found === 'foreign') last.delete(id);
+      else last.set(id, { container: found.Id, state: statusNow(found) });
     },
     async hurry(id) {
       const found = await find(id);

@@ -19,6 +19,9 @@ export const endpointConfig: Docker.EndpointSettings & { IPAMConfig: { LinkLocal
 /** The engine's address pools hold about so many networks. */
 export const maxNetworks = 31;
 
+/** Of each call: nobody waits for long to see something closed. */
+const tidyMs = 2_000;
+
 /** The networks of a deployment, which its sandboxes share: making one costs more than making a container. */
 export interface Networks {
   /** Where a new sandbox goes. Throws `Refusal` where its engine can't have it. */
@@ -27,9 +30,12 @@ export interface Networks {
   next(kind: Kind, full: readonly string[]): Promise<string | null>;
   /** Moves a container that does not run. */
   move(container: string, from: string, to: string): Promise<void>;
+  /** Removes them all, if the deployment has no sandbox left: the engine has room for few. Whoever misses one makes it again. */
+  tidy(): Promise<void>;
 }
 
 export function createNetworks({ docker, deployment, call }: Connection): Networks {
+  const ours = { label: [`${labels.deployment}=${deployment}`] };
   const ensured = new Map<string, Promise<void>>();
   /** The number of the network that had room last. */
   const current = new Map<Kind, number>();
@@ -41,7 +47,7 @@ export function createNetworks({ docker, deployment, call }: Connection): Networ
     } catch (error) {
       // The engine compares names before it makes one, and bridges while it does: one of the two stops whoever comes second.
       if (statusOf(error) !== 409 && statusOf(error) !== 403) throw refusalOf(error);
-      const found = await call((abortSignal) => docker.listNetworks({ filters: { label: [`${labels.deployment}=${deployment}`] }, abortSignal }));
+      const found = await call((abortSignal) => docker.listNetworks({ filters: ours, abortSignal }));
       if (!found.some(({ Name }) => Name === name)) throw new Refusal(`the engine has a network ${name} that is not Skep's; remove it`, { cause: error });
     }
   }
@@ -81,6 +87,13 @@ export function createNetworks({ docker, deployment, call }: Connection): Networ
         if (statusOf(error) === null) throw error;
       });
       await call(() => docker.getNetwork(to).connect({ Container: container, EndpointConfig: endpointConfig }));
+    },
+    async tidy() {
+      const limits = { limitMs: tidyMs };
+      const containers = await call((abortSignal) => docker.listContainers({ all: true, limit: 1, filters: ours, abortSignal }), limits);
+      if (containers.length > 0) return;
+      const found = await call((abortSignal) => docker.listNetworks({ filters: ours, abortSignal }), limits);
+      for (const { Id } of found) await call((abortSignal) => docker.getNetwork(Id).remove({ abortSignal }), limits);
     },
   };
 }
