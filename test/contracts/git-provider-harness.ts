@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DatedFile, DirectoryListing, GitProvider } from '../../src/ports/git-provider.ts';
 import type { ContractCase } from './contract.ts';
+import { casesWithFolder } from './stage-cases.ts';
 import { createRepository, type RepositoryDescription } from './git-repository.ts';
 
 /** In what git providers may differ. */
@@ -48,19 +47,7 @@ export const agents = '.skep/microagents';
 
 /** Turns cases that need a stage into contract cases, each with a harness of its own. */
 export function stageCases(createHarness: () => Promise<GitProviderHarness>, cases: readonly StageCase[]): ContractCase[] {
-  return cases.map(([name, run]) => ({
-    name,
-    run: async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'skep-contract-'));
-      const harness = await createHarness();
-      try {
-        await run(stageOf(harness, folder));
-      } finally {
-        await harness.close();
-        await rm(folder, { recursive: true, force: true });
-      }
-    },
-  }));
+  return casesWithFolder(createHarness, stageOf, cases);
 }
 
 function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage {

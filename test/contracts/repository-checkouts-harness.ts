@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CheckoutRequest, RepositoryCheckouts } from '../../src/ports/repository-checkouts.ts';
 import type { ContractCase } from './contract.ts';
+import { casesWithFolder } from './stage-cases.ts';
 import { createRepository, type RepositoryDescription } from './git-repository.ts';
 import { openWorkTree, type WorkTree } from './work-tree.ts';
 
@@ -41,19 +40,7 @@ export const never: AbortSignal = new AbortController().signal;
 
 /** Turns cases that need a stage into contract cases, each with a harness of its own. */
 export function checkoutCases(createHarness: () => Promise<RepositoryCheckoutsHarness>, cases: readonly CheckoutCase[]): ContractCase[] {
-  return cases.map(([name, run]) => ({
-    name,
-    run: async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'skep-contract-'));
-      const harness = await createHarness();
-      try {
-        await run(stageOf(harness, folder));
-      } finally {
-        await harness.close();
-        await rm(folder, { recursive: true, force: true });
-      }
-    },
-  }));
+  return casesWithFolder(createHarness, stageOf, cases);
 }
 
 function stageOf(harness: RepositoryCheckoutsHarness, folder: string): CheckoutStage {
