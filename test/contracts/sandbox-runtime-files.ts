@@ -64,20 +64,13 @@ const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const)
   },
 ]);
 
-const refusals: readonly StageCase[] = hostileArchives.map(([what, items]) => [
-  `refuses an archive with ${what}`,
-  async (stage) => {
-    const sandbox = await stage.begun('counts');
-    await stage.runtime.putFiles(sandbox.id, sandbox.spec.workingDir, tarOf([file('outside/secret', 'kept\n')]), never);
-    await put(stage, sandbox, [file('file', 'first\n'), [{ name: 'folder', type: 'directory' }], file('folder/inner', 'x\n'), [{ name: 'link', type: 'symlink', linkname: '../outside' }]]);
-    await assert.rejects(put(stage, sandbox, items), isFailing('invalid_request'));
-    const found = await readTar(await stage.runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/outside`, never));
-    assert.deepEqual([...found.keys()].toSorted(), ['outside', 'outside/secret']);
-    assert.equal(found.get('outside/secret')?.content.toString(), 'kept\n');
-    assert.equal(await stage.readFile(sandbox.id, 'given/folder/inner'), 'x\n');
-    await stage.countsOn(sandbox.id);
-  },
-]);
+/** What each hostile archive finds in its directory. */
+const surroundings: readonly TarItem[] = [
+  file('file', 'first\n'),
+  [{ name: 'folder', type: 'directory' }],
+  file('folder/inner', 'x\n'),
+  [{ name: 'link', type: 'symlink', linkname: '../outside' }],
+];
 
 export const fileCases: readonly StageCase[] = [
   ...states,
@@ -125,7 +118,23 @@ export const fileCases: readonly StageCase[] = [
       assert.deepEqual((await get(`${directory}/nothing/`)).map(([name, type]) => [name, type]), [['nothing', 'directory']]);
     },
   ],
-  ...refusals,
+  [
+    'refuses archives that lead out of their directory, by a name or a link, or hold what is no file',
+    async ({ runtime, begun, readFile, countsOn }) => {
+      const { id, spec } = await begun('counts');
+      await runtime.putFiles(id, spec.workingDir, tarOf([file('outside/secret', 'kept\n')]), never);
+      for (const [index, [what, items]] of hostileArchives.entries()) {
+        const directory = `${spec.workingDir}/given-${index}`;
+        await runtime.putFiles(id, directory, tarOf(surroundings), never);
+        await assert.rejects(runtime.putFiles(id, directory, tarOf(items), never), isFailing('invalid_request'), what);
+        const outside = await readTar(await runtime.getFiles(id, `${spec.workingDir}/outside`, never));
+        assert.deepEqual([...outside.keys()].toSorted(), ['outside', 'outside/secret'], what);
+        assert.equal(outside.get('outside/secret')?.content.toString(), 'kept\n', what);
+        assert.equal(await readFile(id, `given-${index}/folder/inner`), 'x\n', what);
+      }
+      await countsOn(id);
+    },
+  ],
   [
     'refuses what is no archive, or not a whole one',
     async (stage) => {
