@@ -8,7 +8,8 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { describeWithDocker } from '../../support/docker.ts';
 import { until } from '../../support/until.ts';
 import { createEngine } from './engine.ts';
-import { launchOf, shell } from './programs.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 
 const run = promisify(execFile);

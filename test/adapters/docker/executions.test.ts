@@ -7,7 +7,8 @@ import { eventually, never } from '../../contracts/sandbox-runtime-harness.ts';
 import { bytesOf, finish } from '../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../support/docker.ts';
 import { createEngine } from './engine.ts';
-import { launchOf, shell } from './programs.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 
 const sleeping = shell('exec sleep 100000');
 

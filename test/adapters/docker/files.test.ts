@@ -7,7 +7,8 @@ import { never } from '../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker } from '../../support/docker.ts';
 import { createEngine } from './engine.ts';
-import { launchOf, shell } from './programs.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 

@@ -5,7 +5,8 @@ import type { SandboxLaunch, SandboxRuntime } from '../../../src/ports/sandbox-r
 import { describeWithDocker } from '../../support/docker.ts';
 import { until } from '../../support/until.ts';
 import { createEngine } from './engine.ts';
-import { launchOf, shell } from './programs.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 
 const never = new AbortController().signal;
 const idle = shell('touch begun; exec sleep 100000');

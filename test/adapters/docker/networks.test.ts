@@ -1,7 +1,8 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { describeWithDocker } from '../../support/docker.ts';
 import { createEngine } from './engine.ts';
-import { launchOf, shell } from './programs.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 
 const never = new AbortController().signal;
 const idle = shell('exec sleep 100000');

@@ -6,7 +6,8 @@ import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../contracts/sandbox-runtime-harness.ts';
 import { createHost, isAlive, type Host } from './host.ts';
-import { launchOf, programs, shell } from './programs.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 import { startAndLeave } from './start-and-leave.ts';
 
 let host: Host;

@@ -4,7 +4,8 @@ import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../src/port
 import { eventually, never } from '../../contracts/sandbox-runtime-harness.ts';
 import { bytesOf, finish, textOf } from '../../contracts/sandbox-runtime-streams.ts';
 import { createHost, heldState, isAlive, stateOf, type Host } from './host.ts';
-import { launchOf, programs, shell } from './programs.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 
 let host: Host;
 let runtime: SandboxRuntime;

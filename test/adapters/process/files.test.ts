@@ -7,7 +7,8 @@ import type { SandboxLaunch, SandboxRuntime } from '../../../src/ports/sandbox-r
 import { eventually, never } from '../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../contracts/sandbox-runtime-streams.ts';
 import { createHost, type Host } from './host.ts';
-import { launchOf, programs, shell } from './programs.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 
 let host: Host;
 let runtime: SandboxRuntime;

@@ -8,7 +8,8 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../contracts/sandbox-runtime-harness.ts';
 import { createHost, heldState, isAlive, kill, stateOf, type Host } from './host.ts';
-import { launchOf, programs, shell } from './programs.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../support/sandbox-programs.ts';
 
 let host: Host;
 let runtime: SandboxRuntime;

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import type { SandboxProgram } from '../contracts/sandbox-runtime-harness.ts';
+
+const counting = 'n=0; while :; do n=$((n+1)); echo $n > count.new && mv count.new count; sleep 0.01; done';
+
+/** A command that a shell runs. */
+export function shell(script: string): readonly string[] {
+  return ['sh', '-c', script];
+}
+
+/** The programs of the contract for whatever has a shell; `serves` takes another one. */
+export function shellPrograms(serves: readonly string[]): Readonly<Record<SandboxProgram, readonly string[]>> {
+  return {
+    counts: shell(`echo run >> runs; ${counting}`),
+    stubborn: shell(`trap '' TERM HUP INT; echo run >> runs; ${counting}`),
+    exits: shell('echo run >> runs; exit 3'),
+    tells: shell('echo run >> runs; printf "%s\\n" "$GREETING" "$SESSION_KEY" > told.new; mv told.new told; exec sleep 100000'),
+    serves,
+    missing: ['no-such-program-anywhere'],
+  };
+}
+
+/** What to start, under an id that was never given, with the variable, the key and the port that the contract asks for. */
+export function someLaunch(changes: Partial<SandboxSpec>): SandboxLaunch {
+  return {
+    id: `sb-${randomBytes(6).toString('hex')}`,
+    sessionApiKey: randomBytes(16).toString('hex'),
+    spec: sandboxSpec({
+      id: 'spec',
+      initialEnv: { GREETING: 'hello there' },
+      sessionKeyEnv: 'SESSION_KEY',
+      ports: [{ name: 'WEB', port: 8080 }],
+      ...changes,
+    }),
+  };
+}
