@@ -27,7 +27,7 @@ export function newMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
 /** The owner's record of a member that is handed out: what runs carries over, and its life begins now. */
 export function handedOut(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
   const { instanceId, sessionApiKey } = member;
-  const statusDetail = 'taken from the pool of its spec';
+  const statusDetail = `taken from the pool of its spec, where it was ${instanceId}`;
   return { ...newSandbox({ ...asked, sessionApiKey }), instanceId, exposedUrls, status: 'RUNNING', statusDetail };
 }
 

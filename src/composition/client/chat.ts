@@ -75,7 +75,7 @@ export class Chat {
         break;
       case 'permission_requested':
         this.#permission = event.data;
-        this.#tellIfNobodyAnswers();
+        await this.#leaveIfNobodyAnswers();
         break;
       case 'permission_answered':
         this.#permission = null;
@@ -179,8 +179,7 @@ export class Chat {
   #endInput(): void {
     if (this.#leaving.signal.aborted) return;
     this.#inputEnded = true;
-    this.#tellIfNobodyAnswers();
-    this.#leaveWhenDone();
+    this.#after(() => this.#leaveIfNobodyAnswers());
   }
 
   /** The first stops the turn, where there is one; the next leaves. */
@@ -194,9 +193,13 @@ export class Chat {
     this.#after(() => this.#cancel());
   }
 
-  #tellIfNobodyAnswers(): void {
+  /** Without a person the wait would have no end; what the conversation's policy answers, nobody has to. */
+  async #leaveIfNobodyAnswers(): Promise<void> {
     if (this.#permission === null || !this.#inputEnded) return;
-    this.#transcript.line('Nobody is here to answer: answer it elsewhere, or start with --permissions allow or deny.');
+    const { execution_status } = await this.#api.get(this.#path, conversation);
+    if (execution_status !== 'waiting_for_permission') return;
+    this.#transcript.line(`Nobody is here to answer, and the conversation waits: skep chat --conversation ${this.#id}, or start with --permissions allow or deny.`);
+    this.#leave(1);
   }
 
   /** What failed before it was joined is history. */

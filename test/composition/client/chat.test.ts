@@ -79,17 +79,26 @@ describe('permissions', () => {
     expect(chat.shown()).not.toContain(escape);
   });
 
-  test('that nobody is there for are said to be so', async () => {
+  test('that nobody is there for are left to somebody else', async () => {
     const id = await readyConversation(world, { permission_policy: 'ask' });
     const chat = talk(apiOf(world), id, { message: 'ask' });
     chat.end();
-    await chat.sees('Nobody is here to answer');
+    expect(await chat.done).toBe(1);
+    expect(chat.shown()).toContain(`Nobody is here to answer, and the conversation waits: skep chat --conversation ${id}`);
     const other = talk(apiOf(world), id);
     await other.sees('  2  ');
     other.type('2');
+    await other.sees('chosen: no');
     other.end();
-    expect([await chat.done, await other.done]).toEqual([0, 0]);
+    expect(await other.done).toBe(0);
+  });
+
+  test('that the policy answers need nobody', async () => {
+    const chat = talk(apiOf(world), await readyConversation(world, { permission_policy: 'deny' }), { message: 'ask' });
+    chat.end();
+    expect(await chat.done).toBe(0);
     expect(chat.shown()).toContain('chosen: no');
+    expect(chat.shown()).not.toContain('Nobody');
   });
 });
 

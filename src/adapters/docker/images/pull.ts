@@ -97,5 +97,5 @@ function describe(image: string, said: string, registry: string, login: Registry
       : `the image ${image} does not exist, or ${where} refuses the login of Docker's configuration: correct the spec's image, or log in again`;
   }
   if (/manifest unknown|not found|does not exist|no such image|invalid reference/i.test(said)) return `${where} has no image ${image}; correct the spec's image, or build or load it on the engine`;
-  return `the image ${image} could not be pulled from ${where}: ${shorten(said)}`;
+  return `the image ${image} could not be pulled from ${where}; correct the spec's image, build or load it on the engine, or let the engine reach ${where}: ${shorten(said)}`;
 }
