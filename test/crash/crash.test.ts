@@ -3,6 +3,7 @@ import { removeFolder, startServer, temporaryFolder } from '../support/server.ts
 import { createClient } from '../support/client.ts';
 import { until } from '../support/until.ts';
 import { all, load, type Knowledge } from './load.ts';
+import { seeded } from './seeded.ts';
 import { killSandboxes, sandboxesWithProcesses } from '../support/processes.ts';
 
 const key = 'a-static-key-for-the-crash-test';
@@ -20,15 +21,6 @@ afterAll(async () => {
     await removeFolder(folder);
   }
 });
-
-/** Random numbers by a seed, so that a failure can be seen again. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 test('killed at random moments under load, again and again: nothing acknowledged is lost, nothing is stuck, nothing is left over', { timeout: 300_000 }, async () => {
   const dataDir = await temporaryFolder();
