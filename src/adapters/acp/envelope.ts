@@ -19,7 +19,7 @@ export function hear(line: string): Heard {
   if (!isRecord(value) || value['jsonrpc'] !== '2.0') return rubbish;
   const { id, method, params } = value;
   // Its members were looked at; the SDK looks at the rest.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the checks above are those of its type
   const message = value as AnyMessage;
   if (typeof method === 'string') {
     if (isId(id)) return { kind: 'request', id, method, params, message };

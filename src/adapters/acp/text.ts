@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 
 // What is left of an escape sequence that two chunks shared, and what no reader can see.
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- they are what has to go
 const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
 
 /** What an agent says, without what would move the cursor or colour the terminal of whoever reads it. */
