@@ -49,7 +49,8 @@ async function contentOf(path: string): Promise<string | null> {
   return (stats.mode & 0o111) === 0 ? text : `executable: ${text}`;
 }
 
-async function runGit(folder: string, args: readonly string[]): Promise<string> {
+/** Runs git in a folder, without anybody's configuration. */
+export async function runGit(folder: string, args: readonly string[]): Promise<string> {
   const env = {
     PATH: process.env['PATH'],
     GIT_CONFIG_NOSYSTEM: '1',

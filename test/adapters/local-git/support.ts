@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
 import { access, chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { onTestFinished, vi } from 'vitest';
 import { createLocalGitProvider, type LocalGitOptions } from '../../../src/adapters/local-git/index.ts';
 import type { FileQuery, GitProvider } from '../../../src/ports/git-provider.ts';
 import { createRepository, type RepositoryDescription } from '../../contracts/git-repository.ts';
+import { runGit } from '../../contracts/work-tree.ts';
 
 export const agents = '.skep/microagents';
 export const start = 1_600_000_000;
@@ -49,17 +48,7 @@ export async function bare(root: string, name: string, description: RepositoryDe
 
 /** Runs git in a folder, without anybody's configuration. */
 export async function gitIn(folder: string, ...args: readonly string[]): Promise<string> {
-  const env = {
-    PATH: process.env['PATH'],
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_AUTHOR_NAME: 'A',
-    GIT_AUTHOR_EMAIL: 'a@example.com',
-    GIT_COMMITTER_NAME: 'C',
-    GIT_COMMITTER_EMAIL: 'c@example.com',
-  };
-  const { stdout } = await promisify(execFile)('git', ['-C', folder, ...args], { env });
-  return stdout.trim();
+  return await runGit(folder, args);
 }
 
 export async function list(
