@@ -15,13 +15,14 @@ process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
 export async function benchCold(): Promise<Figure[]> {
   const raw = createRawEngine();
   await using deployment = await openDeployment();
-  const times = { skep: [] as number[], raw: [] as number[], docker: [] as number[], testcontainers: [] as number[] };
+  const times = { skep: [] as number[], raw: [] as number[], plain: [] as number[], docker: [] as number[], testcontainers: [] as number[] };
   try {
     await raw.start();
     await deployment.running();
     for (let round = 0; round < rounds; round += 1) {
       times.skep.push(await timed(() => deployment.running()));
       times.raw.push(await timed(() => raw.start()));
+      times.plain.push(await timed(() => raw.startPlain()));
       times.docker.push(await timed(() => dockerRun(raw)));
       times.testcontainers.push(await withTestcontainers());
     }
@@ -29,7 +30,7 @@ export async function benchCold(): Promise<Figure[]> {
     await raw.clear();
   }
   const note = `${rounds} rounds, in turn`;
-  const texts = { name: 'start to RUNNING, cold', measured: spread(times.skep), reference: `${spread(times.raw)}: the raw API`, note };
+  const texts = { name: 'start to RUNNING, cold', measured: spread(times.skep), reference: `${spread(times.raw)}: the raw API, for the same container`, note };
   const beside = (name: string, values: readonly number[]): Figure => ({
     name: `start to RUNNING, cold, beside ${name}`,
     measured: spread(times.skep),
@@ -41,6 +42,7 @@ export async function benchCold(): Promise<Figure[]> {
   });
   return [
     boundedFigure(texts, percentile(times.skep, 50) / percentile(times.raw, 50), { atMost: 1.15 }),
+    beside('the raw API for a container with no isolation', times.plain),
     beside('docker run and the same probe', times.docker),
     beside('testcontainers and its HTTP wait', times.testcontainers),
   ];

@@ -31,19 +31,22 @@ export async function openDeployment(poolSize = 0, options: SkepOptions = {}): P
     specs: [{ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready, pool: { size: poolSize } }],
     ...options,
   });
+  const arrivals = followArrivals(skep);
   const untilRunning = async (id: string): Promise<Sandbox> => {
-    for (;;) {
-      const sandbox = await skep.sandboxes.get(owner, id);
-      if (sandbox.status === 'RUNNING') return sandbox;
-      if (sandbox.status !== 'STARTING') throw new Error(`${id} is ${sandbox.status}: ${sandbox.statusDetail}`);
-      await pause(1);
-    }
+    await arrivals.seen(id);
+    const sandbox = await skep.sandboxes.get(owner, id);
+    if (sandbox.status !== 'RUNNING') throw new Error(`${id} is ${sandbox.status}: ${sandbox.statusDetail}`);
+    return sandbox;
+  };
+  const running = async (): Promise<Sandbox> => {
+    const sandbox = await skep.sandboxes.start(owner, { specId: null });
+    return sandbox.status === 'RUNNING' ? sandbox : untilRunning(sandbox.id);
   };
   return {
     skep,
     owner,
     untilRunning,
-    running: async () => untilRunning((await skep.sandboxes.start(owner, { specId: null })).id),
+    running,
     async poolFull(size) {
       const deadline = performance.now() + 300_000;
       while ((await store.sandboxes.pooled()).filter(({ sandbox }) => sandbox.status === 'RUNNING').length < size) {
@@ -54,10 +57,33 @@ export async function openDeployment(poolSize = 0, options: SkepOptions = {}): P
     async [Symbol.asyncDispose]() {
       await removeAll(skep);
       await skep.close();
+      await arrivals.over;
       await store.close();
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Where each sandbox got to after its start, from the log of events, as a client follows it: a client that asks again and again
+ * would be what is measured.
+ */
+function followArrivals(skep: Skep): { seen(id: string): Promise<void>; readonly over: Promise<void> } {
+  const waits = new Map<string, PromiseWithResolvers<void>>();
+  const waitFor = (id: string): PromiseWithResolvers<void> => {
+    const wait = waits.get(id) ?? Promise.withResolvers<void>();
+    waits.set(id, wait);
+    return wait;
+  };
+  const read = async (): Promise<void> => {
+    const batches = skep.events.follow(owner, { kinds: ['sandbox_moved'] }, 0, new AbortController().signal);
+    for await (const batch of batches) {
+      for (const { data, sandboxId } of batch) {
+        if (sandboxId !== null && 'pauseKind' in data && data.to !== 'STARTING') waitFor(sandboxId).resolve();
+      }
+    }
+  };
+  return { seen: (id) => waitFor(id).promise, over: read() };
 }
 
 async function removeAll(skep: Skep): Promise<void> {

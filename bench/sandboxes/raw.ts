@@ -1,5 +1,9 @@
 import Docker from 'dockerode';
+import { connect } from '../../src/adapters/docker/connect.ts';
+import { containerConfig } from '../../src/adapters/docker/sandbox/container-config.ts';
+import { createNetworks } from '../../src/adapters/docker/sandbox/networks.ts';
 import { createNetworkProbe } from '../../src/adapters/network-probe/index.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
 
 export const image = 'skep-test/tiny';
@@ -7,37 +11,56 @@ export const port = 8000;
 export const command = ['httpd', '-f', '-p', String(port), '-h', '/etc'];
 export const ready: ReadinessRule = { probe: { kind: 'http', port, path: '/passwd' }, withinMs: 60_000 };
 
-const label = 'skep-bench';
+const publishAddress = '127.0.0.1';
+const deployment = 'bench-raw';
+const plainLabel = 'skep-bench';
+const spec = sandboxSpec({ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready });
 
-/** The peer: the Engine API with nothing around it, and the same probe. */
+/**
+ * The peer: the Engine API with nothing around it, and the same probe. It makes the very containers that Skep makes, in a network
+ * like Skep's, so that what differs is Skep and not what it asks the engine for.
+ */
 export function createRawEngine() {
   const docker = new Docker();
   const probe = createNetworkProbe();
+  const networks = createNetworks(connect({ docker, deployment, callTimeoutMs: 60_000, closed: new AbortController().signal }));
+  let made = 0;
   const answers = async (hostPort: number): Promise<void> => {
-    const urls = [{ name: 'WEB', url: `http://127.0.0.1:${hostPort}`, port }];
+    const urls = [{ name: 'WEB', url: `http://${publishAddress}:${hostPort}`, port }];
     await probe.untilReady(ready, urls, AbortSignal.timeout(ready.withinMs));
+  };
+  const run = async (config: Docker.ContainerCreateOptions): Promise<Docker.Container> => {
+    const container = await docker.createContainer(config);
+    await container.start();
+    const { NetworkSettings } = await container.inspect();
+    await answers(Number(NetworkSettings.Ports[`${port}/tcp`]?.[0]?.HostPort));
+    return container;
   };
   return {
     docker,
     answers,
     /** Create, start, and the first answer to the probe. */
     async start(): Promise<Docker.Container> {
-      const container = await docker.createContainer({
+      made += 1;
+      const launch = { id: `raw-${process.pid}-${made}`, spec, sessionApiKey: 'none' };
+      return run(containerConfig({ deployment, launch, network: await networks.choose('isolated'), publishAddress }));
+    },
+    /** The same of a container that is held apart from nothing, on the engine's own bridge. */
+    startPlain: () =>
+      run({
         Image: image,
         Cmd: command,
-        Labels: { [label]: '' },
+        Labels: { [plainLabel]: '' },
         ExposedPorts: { [`${port}/tcp`]: {} },
-        HostConfig: { Init: true, PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } },
-      });
-      await container.start();
-      const { NetworkSettings } = await container.inspect();
-      await answers(Number(NetworkSettings.Ports[`${port}/tcp`]?.[0]?.HostPort));
-      return container;
-    },
+        HostConfig: { Init: true, PortBindings: { [`${port}/tcp`]: [{ HostIp: publishAddress, HostPort: '' }] } },
+      }),
     /** Removes all that was started here. */
     async clear(): Promise<void> {
-      const found = await docker.listContainers({ all: true, filters: { label: [label] } });
-      for (const { Id } of found) await docker.getContainer(Id).remove({ force: true, v: true });
+      for (const label of [plainLabel, `skep.deployment=${deployment}`]) {
+        const found = await docker.listContainers({ all: true, filters: { label: [label] } });
+        for (const { Id } of found) await docker.getContainer(Id).remove({ force: true, v: true });
+      }
+      await networks.tidy();
     },
   };
 }
