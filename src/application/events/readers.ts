@@ -12,13 +12,17 @@ export interface Reader extends ReaderOf {
   wake(): void;
 }
 
-/** Wakes the readers whom written events concern, and no other, however many there are. */
+/**
+ * Wakes the readers whom written events concern, and no other, however many there are. What was written comes first: readers are
+ * woken when what goes on at the moment has let go, once for all that it wrote.
+ */
 export class Readers {
   readonly #groups = new Map<string, Set<Reader>>();
+  readonly #concerned = new Set<string>();
   readonly #unsubscribe: () => void;
 
   constructor(store: EventStore) {
-    this.#unsubscribe = store.subscribe((written) => this.#wake(written));
+    this.#unsubscribe = store.subscribe((written) => this.#note(written));
   }
 
   /** Answers with the function that takes the reader out. */
@@ -42,13 +46,17 @@ export class Readers {
     if (group?.size === 0) this.#groups.delete(key);
   }
 
-  #wake({ ownerIds, conversationIds, sandboxIds }: WrittenEvents): void {
+  #note({ ownerIds, conversationIds, sandboxIds }: WrittenEvents): void {
     if (this.#groups.size === 0) return;
-    const keys = [
-      ...[...ownerIds].map((id) => `owner ${id}`),
-      ...[...conversationIds].map((id) => `conversation ${id}`),
-      ...[...sandboxIds].map((id) => `sandbox ${id}`),
-    ];
+    if (this.#concerned.size === 0) setImmediate(() => this.#wake());
+    for (const id of ownerIds) this.#concerned.add(`owner ${id}`);
+    for (const id of conversationIds) this.#concerned.add(`conversation ${id}`);
+    for (const id of sandboxIds) this.#concerned.add(`sandbox ${id}`);
+  }
+
+  #wake(): void {
+    const keys = [...this.#concerned];
+    this.#concerned.clear();
     for (const key of keys) for (const reader of this.#groups.get(key) ?? []) reader.wake();
   }
 }

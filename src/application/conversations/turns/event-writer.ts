@@ -46,6 +46,8 @@ export class EventWriter {
         const batch = this.#waiting;
         this.#waiting = [];
         await this.#store.append(batch);
+        // Readers get it before more is written.
+        await new Promise<void>((resolve) => void setImmediate(resolve));
       }
     } catch (error) {
       this.#failure = { error };
