@@ -39,7 +39,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
 
   const runs = createRuns();
   const facts = createFacts(options.urlHost ?? urlHost(endpoint, publishAddress), createEndings(connection, runs));
-  const watch = createWatch({ connection, runs, list: () => listContainers(connection), compareMs: options.compareMs ?? 60_000 });
+  const watch = createWatch({ connection, runs, list: () => listContainers(connection), news: (id) => actions.forget(id), compareMs: options.compareMs ?? 60_000 });
   const provisioning = createProvisioning(
     { configFolder: configFolder(env, options.configDir), limitMs: options.pullTimeoutMs ?? 1_800_000, progressMs: options.progressMs ?? 500 },
     connection,
@@ -60,12 +60,13 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
 
   const read = async (id: string): Promise<SandboxFact> => {
     const found = await connection.find(id);
-    actions.note(id, found);
-    return facts.of(id, found);
+    const fact = await facts.of(id, found);
+    actions.note(found, fact);
+    return fact;
   };
 
   /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
-  const act = (id: string, action: (move: Move) => Promise<void>, signal?: AbortSignal): Promise<SandboxFact> => {
+  const act = (id: string, action: (move: Move) => Promise<SandboxFact | null | void>, signal?: AbortSignal): Promise<SandboxFact> => {
     if (!isDnsLabel(id)) return Promise.resolve(absent(id, 'its id is not a DNS label'));
     const done = inTurn(id, () =>
       withFailures(async () => {
@@ -139,10 +140,11 @@ function known(id: string): string {
 }
 
 /** Where the engine, or we, refuse what the sandbox is to do, that is its fact's detail. */
-async function withRefusals(action: () => Promise<void>, read: () => Promise<SandboxFact>): Promise<SandboxFact> {
+async function withRefusals(action: () => Promise<SandboxFact | null | void>, read: () => Promise<SandboxFact>): Promise<SandboxFact> {
   let refused: string | null = null;
   try {
-    await action();
+    const known = await action();
+    if (known) return known;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refused = error.detail;

@@ -14,6 +14,8 @@ export interface WatchOptions {
   readonly connection: Connection;
   readonly runs: Runs;
   readonly list: () => Promise<readonly Docker.ContainerInfo[]>;
+  /** Told of what happened to a sandbox before listeners are woken for it. */
+  readonly news: (id: string) => void;
   /** How often what was told is compared with what is. */
   readonly compareMs: number;
 }
@@ -52,7 +54,7 @@ const results: Readonly<Record<EngineEvent['action'], State | null>> = {
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
-export function createWatch({ connection, runs, list, compareMs }: WatchOptions): Watch {
+export function createWatch({ connection, runs, list, news, compareMs }: WatchOptions): Watch {
   const listeners = new Set<{ readonly call: (id: string) => void }>();
   /** What each sandbox was last seen, told or brought to be. */
   const known = new Map<string, State>();
@@ -63,6 +65,7 @@ export function createWatch({ connection, runs, list, compareMs }: WatchOptions)
   let over: Promise<void> = Promise.resolve();
 
   const wake = (id: string): void => {
+    news(id);
     for (const listener of listeners) callSafely(listener.call, id);
   };
   const keep = (id: string, state: State | undefined): void => {

@@ -26,17 +26,20 @@ export interface ActionOptions {
 }
 
 /**
- * The moves of one sandbox, one at a time. Each looks at what is, asks the engine for what is left to do, and looks at what came of it:
- * what holds decides, not what the engine answered. Each can be made again after it was interrupted anywhere.
+ * The moves of one sandbox, one at a time. Each looks at what is, and asks the engine for what is left to do; what holds then
+ * decides, not what the engine answered. Each can be made again after it was interrupted anywhere. They answer with the fact where
+ * that is known without another look: where the engine did what only one that was as it was found can have done to it.
  */
 export interface Actions {
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, move: Move): Promise<void>;
-  freeze(id: string, move: Move): Promise<void>;
+  freeze(id: string, move: Move): Promise<SandboxFact | null>;
   stop(id: string, move: Move): Promise<void>;
-  resume(launch: SandboxLaunch, signal: AbortSignal, move: Move): Promise<void>;
+  resume(launch: SandboxLaunch, signal: AbortSignal, move: Move): Promise<SandboxFact | null>;
   remove(id: string, move: Move): Promise<void>;
   /** It was found so, which saves the next move a look. */
-  note(id: string, found: Found | 'foreign' | null): void;
+  note(found: Found | 'foreign' | null, fact: SandboxFact): void;
+  /** Something happened to it. */
+  forget(id: string): void;
   /** Cuts a stop short that is under way. */
   hurry(id: string): Promise<void>;
 }
@@ -47,20 +50,28 @@ export function createActions(options: ActionOptions): Actions {
   const create = creator(options);
   const run = runner(options);
 
-  /** How each was found last: the container, which stays whose it is, and its state, which may be another one by now. */
-  const last = new Map<string, { readonly container: string; readonly state: SandboxFact['state'] }>();
+  /** How each was found last: the container, which stays whose it is, and the fact, which may be another one by now. */
+  const last = new Map<string, { readonly container: string; readonly fact: SandboxFact }>();
 
-  /** Does it at once to a container that was found in the state where it is to be done. Answers with whether the engine did. */
-  async function straight(id: string, state: SandboxFact['state'], request: (container: Docker.Container) => Promise<unknown>): Promise<boolean> {
+  /** Does it at once to a container that was found in the state where it is to be done. Null where the engine did not. */
+  async function straight(
+    id: string,
+    from: SandboxFact['state'],
+    to: SandboxFact['state'],
+    request: (container: Docker.Container) => Promise<unknown>,
+  ): Promise<SandboxFact | null> {
     const known = last.get(id);
-    if (known?.state !== state) return false;
+    if (known?.fact.state !== from) return null;
     try {
       await request(docker.getContainer(known.container));
-      return true;
     } catch (error) {
       if (statusOf(error) === null) throw error;
-      return false;
+      return null;
     }
+    const fact = { ...known.fact, state: to };
+    // What was told of it meanwhile came after it.
+    if (last.get(id) === known) last.set(id, { ...known, fact });
+    return fact;
   }
   const pause = (container: Docker.Container): Promise<unknown> => call((abortSignal) => container.pause({ abortSignal }));
   const unpause = (container: Docker.Container): Promise<unknown> => call((abortSignal) => container.unpause({ abortSignal }));
@@ -89,10 +100,12 @@ export function createActions(options: ActionOptions): Actions {
     },
     async freeze(id, move) {
       move.aim('frozen');
-      if (await straight(id, 'running', pause)) return;
+      const fact = await straight(id, 'running', 'frozen', pause);
+      if (fact !== null) return fact;
       const found = await find(id);
-      if (found === null || found === 'foreign' || statusNow(found) !== 'running') return move.aim();
-      await ask(id, found, () => pause(docker.getContainer(found.Id)));
+      if (found === null || found === 'foreign' || statusNow(found) !== 'running') move.aim();
+      else await ask(id, found, () => pause(docker.getContainer(found.Id)));
+      return null;
     },
     async stop(id, move) {
       const found = await find(id);
@@ -105,13 +118,15 @@ export function createActions(options: ActionOptions): Actions {
     },
     async resume(launch, signal, move) {
       move.aim('running');
-      if (await straight(launch.id, 'frozen', unpause)) return;
+      const fact = await straight(launch.id, 'frozen', 'running', unpause);
+      if (fact !== null) return fact;
       const found = await find(launch.id);
-      if (found === null || found === 'foreign') return move.aim();
       signal.throwIfAborted();
-      if (statusNow(found) === 'stopped') return await run(found, launch, move);
-      if (statusNow(found) !== 'frozen') return move.aim();
-      await ask(launch.id, found, () => unpause(docker.getContainer(found.Id)));
+      const state = found === null || found === 'foreign' ? 'absent' : statusNow(found);
+      if (found === null || found === 'foreign' || (state !== 'stopped' && state !== 'frozen')) move.aim();
+      else if (state === 'stopped') await run(found, launch, move);
+      else await ask(launch.id, found, () => unpause(docker.getContainer(found.Id)));
+      return null;
     },
     async remove(id, move) {
       const found = await find(id);
@@ -124,10 +139,11 @@ export function createActions(options: ActionOptions): Actions {
       await removeHelpers(connection, id);
       await removeVolumes(connection, id);
     },
-    note(id, found) {
-      if (found === null || found === 'foreign') last.delete(id);
-      else last.set(id, { container: found.Id, state: statusNow(found) });
+    note(found, fact) {
+      if (found === null || found === 'foreign') last.delete(fact.id);
+      else last.set(fact.id, { container: found.Id, fact });
     },
+    forget: (id) => void last.delete(id),
     async hurry(id) {
       const found = await find(id);
       if (found === null || found === 'foreign') return;
