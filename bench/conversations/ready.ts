@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { createSqliteStore } from '../../src/adapters/sqlite/index.ts';
 import { createSkep, type Skep } from '../../src/composition/index.ts';
 import { formatFigures, inMs, median, timed, type Figure } from '../figure.ts';
+import { removeLeftovers } from '../sandboxes/leftovers.ts';
 
 const run = promisify(execFile);
 const rounds = 10;
@@ -81,6 +82,7 @@ export async function benchReady(): Promise<Figure[]> {
       return [total, ...byStep];
     } finally {
       await skep.close();
+      await removeLeftovers(join(folder, 'data'));
     }
   } finally {
     await store.close();

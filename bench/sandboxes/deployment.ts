@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createSqliteStore } from '../../src/adapters/sqlite/index.ts';
 import { createSkep, type Sandbox, type Skep, type SkepOptions } from '../../src/composition/index.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { command, image, port, ready } from './raw.ts';
 
 const owner = 'bench';
@@ -59,6 +60,7 @@ export async function openDeployment(poolSize = 0, options: SkepOptions = {}): P
       await skep.close();
       await arrivals.over;
       await store.close();
+      await removeLeftovers(dataDir);
       await rm(dataDir, { recursive: true, force: true });
     },
   };

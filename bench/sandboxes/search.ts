@@ -8,24 +8,37 @@ import { createSkep } from '../../src/composition/index.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { boundedFigure, formatFigures, inMs, median, timed, type Figure } from '../figure.ts';
+import { boundedFigure, formatFigures, median, timed, type Figure } from '../figure.ts';
 
 const few = 100;
 const many = 10_000;
 const rounds = 200;
 const owner = 'bench';
 
-/** A page of 20 where many sandboxes are known, beside few; and what it asks of the engine. */
+/** A page of 20 where many sandboxes are known, beside few, read anew and as it was read before; and what it asks of the engine. */
 export async function benchSearch(): Promise<Figure[]> {
   const [small, large] = [await measure(few), await measure(many)];
-  const texts = { name: `search with ${many} sandboxes known`, measured: inMs(large.ms), reference: `${inMs(small.ms)}: with ${few}` };
+  const figure = (which: 'anew' | 'again', note: string): Figure =>
+    boundedFigure(
+      { name: `search with ${many} sandboxes known, ${note}`, measured: inUs(large[which]), reference: `${inUs(small[which])}: with ${few}`, note: `a page of 20; ${rounds} rounds` },
+      large[which] / small[which],
+      { atMost: 2 },
+    );
   return [
-    boundedFigure({ ...texts, note: 'a page of 20' }, large.ms / small.ms, { atMost: 2 }),
-    { name: 'engine calls of a search', measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0, note: `${rounds} searches` },
+    figure('anew', 'after a write'),
+    figure('again', 'with none between'),
+    { name: 'engine calls of a search', measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0, note: `${2 * rounds} searches` },
   ];
 }
 
-async function measure(rows: number): Promise<{ readonly ms: number; readonly calls: number }> {
+interface Measured {
+  /** Milliseconds of a search after something was written, and after nothing was. */
+  readonly anew: number;
+  readonly again: number;
+  readonly calls: number;
+}
+
+async function measure(rows: number): Promise<Measured> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir });
   const spec = sandboxSpec({ id: 'web', command: ['serve'] });
@@ -35,18 +48,25 @@ async function measure(rows: number): Promise<{ readonly ms: number; readonly ca
   }
   let calls = 0;
   const skep = await createSkep({ store, runtime: counted(createMemoryRuntime(new MemoryEngine()), () => (calls += 1)), specs: [spec], sweepEveryMs: 3_600_000 });
+  const search = () => skep.sandboxes.search(owner, {}, { after: null, limit: 20 });
   try {
     calls = 0;
-    const times: number[] = [];
+    const [anew, again]: [number[], number[]] = [[], []];
     for (let round = 0; round < rounds; round += 1) {
-      times.push(await timed(() => skep.sandboxes.search(owner, {}, { after: null, limit: 20 })));
+      await store.sandboxes.touch('sb-0', 1_000_000 + round);
+      anew.push(await timed(search));
+      again.push(await timed(search));
     }
-    return { ms: median(times), calls };
+    return { anew: median(anew), again: median(again), calls };
   } finally {
     await skep.close();
     await store.close();
     await rm(dataDir, { recursive: true, force: true });
   }
+}
+
+function inUs(ms: number): string {
+  return `${(ms * 1000).toFixed(1)} µs`;
 }
 
 /** The runtime, every call of which is counted. */
