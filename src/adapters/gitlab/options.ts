@@ -1,6 +1,4 @@
-import type { Clock } from '../../ports/clock.ts';
-import type { KnowledgeStore } from '../../ports/knowledge-store.ts';
-import { createRecentKnowledge } from '../toolkit/recent-knowledge.ts';
+import { withHostDefaults, type GitHostOptions } from '../toolkit/git-host-options.ts';
 import { parseHostUrl, type HostUrl } from './host-url.ts';
 
 /**
@@ -22,28 +20,12 @@ export interface GitLabClient {
  * GitLab answers for the history of a file with that of its former names too, unless it knows the parameter `follow` of
  * its commits API. A version without it dates a file that was moved by the first commit of its first name.
  */
-export interface GitLabOptions {
+export interface GitLabOptions extends GitHostOptions {
   /** A personal, project or group access token. */
   readonly token?: string;
   readonly client?: GitLabClient;
   /** Where the host's pages are, with its path if it has one: `https://gitlab.com` (the default), `https://HOST/gitlab`. */
   readonly url?: string;
-  readonly clock: Clock;
-  /** Limit of one listing, all its requests, retries and waits included, in milliseconds. */
-  readonly timeoutMs?: number;
-  /** How many requests are under way at the same time. */
-  readonly concurrency?: number;
-  /** Where what was learnt is kept; in memory, unless it is given. */
-  readonly knowledge?: KnowledgeStore;
-  /**
-   * While the host can't be reached, answers with a time-out or fails with a server error, a listing that it confirmed
-   * at most so many milliseconds ago is served instead, with its `confirmedAt`. Null: a failure is a failure.
-   */
-  readonly serveStaleForMs?: number | null;
-  /** How many files a directory may hold. */
-  readonly maxFiles?: number;
-  /** How large an answer may be, in bytes. */
-  readonly maxAnswerBytes?: number;
 }
 
 export type ResolvedOptions = Required<Omit<GitLabOptions, 'token' | 'client' | 'url'>> &
@@ -62,13 +44,7 @@ export function resolveOptions({ url, ...options }: GitLabOptions): ResolvedOpti
     throw new TypeError('The GitLab token is empty, or has a character that no token has');
   }
   return {
-    timeoutMs: 30_000,
-    concurrency: 8,
-    serveStaleForMs: null,
-    maxFiles: 100_000,
-    maxAnswerBytes: 16 * 1024 * 1024,
-    ...options,
-    knowledge: options.knowledge ?? createRecentKnowledge(),
+    ...withHostDefaults(options, { concurrency: 8, maxAnswerBytes: 16 * 1024 * 1024 }),
     host: parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost),
   };
 }
