@@ -11,9 +11,10 @@ COPY package.json package-lock.json ./
 RUN test -d node_modules || npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM ${BASE_IMAGE}
-# Installs what the base lacks, and makes the user, the data folder and the place for local repositories.
+ARG PACKAGES=
+# Installs what the base lacks, and what is asked for, and makes the user, the data folder and the place for local repositories.
 RUN set -eu; \
-    missing=; \
+    missing="$PACKAGES"; \
     command -v git >/dev/null || missing="$missing git"; \
     test -s /etc/ssl/certs/ca-certificates.crt || missing="$missing ca-certificates"; \
     ldconfig -p | grep -q libatomic.so.1 || missing="$missing libatomic1"; \

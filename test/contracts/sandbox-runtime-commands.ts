@@ -11,9 +11,10 @@
  *   and again. Neither reads anything or ends by itself.
  * - `ends itself`: ends by the signal SIGTERM, which it sends itself.
  * - `adds`: adds a line `more` to the file `given/file`, makes the directory `given/made`, and ends with 0.
+ * - `locates`: writes the path of its working directory to its standard output, as a line.
  * - `missing`: does not exist.
  */
-export type SandboxCommand = 'copies' | 'speaks' | 'alternates' | 'tells' | 'floods' | 'beats' | 'ends itself' | 'adds' | 'missing';
+export type SandboxCommand = 'copies' | 'speaks' | 'alternates' | 'tells' | 'floods' | 'beats' | 'ends itself' | 'adds' | 'locates' | 'missing';
 
 export type SandboxCommands = Readonly<Record<SandboxCommand, readonly string[]>>;
 
@@ -30,6 +31,7 @@ export const shellCommands: SandboxCommands = {
   beats: shell(`if command -v setsid >/dev/null; then setsid sh -c '${beating}' & else sh -c '${beating}' & fi; echo begun; wait`),
   'ends itself': shell('kill -TERM $$; sleep 1000'),
   adds: shell('echo more >> given/file && mkdir given/made'),
+  locates: ['pwd'],
   missing: ['no-such-program-anywhere'],
 };
 

@@ -58,6 +58,18 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
+    'tells what a command knows its working directory as, where that is not the path asked for',
+    async ({ runtime, begun, commands }) => {
+      const { id, spec } = await begun('counts');
+      await runtime.putFiles(id, `${spec.workingDir}/below/there`, new Blob([]).stream(), never);
+      for (const asked of [undefined, spec.workingDir, `${spec.workingDir}/below/there`]) {
+        const request = { command: commands.locates, ...(asked !== undefined && { workingDir: asked }) };
+        const execution = await runtime.execute(id, request, never);
+        assert.deepEqual(await finish(execution), { out: `${execution.workingDir ?? asked ?? spec.workingDir}\n`, err: '', code: 0 });
+      }
+    },
+  ],
+  [
     'says on the standard error why a command can not be run',
     async ({ runtime, begun, commands }) => {
       const { id } = await begun('counts');

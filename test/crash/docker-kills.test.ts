@@ -16,7 +16,6 @@ import { callAtRandom, type Life } from './docker/clients.ts';
 import { readFacts, readRecords } from './docker/end.ts';
 import { judgeListing } from './docker/judge.ts';
 import { newLedger } from './docker/ledger.ts';
-import { endShims } from './docker/shims.ts';
 import { planKills, type Kill } from './docker/plan.ts';
 import { seeded } from './seeded.ts';
 
@@ -63,7 +62,6 @@ describeWithDocker('a server and an engine that are killed under load', () => {
         await engine?.stop('SIGTERM');
         await engine?.close();
       } finally {
-        if (engine !== undefined) await endShims(engine.host);
         await removeFolder(dataDir);
       }
     });

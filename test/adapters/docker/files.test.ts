@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { afterAll, afterEach, test } from 'vitest';
+import type Docker from 'dockerode';
+import { afterAll, afterEach, test, vi } from 'vitest';
 import { isFailureOf } from '../../../src/domain/failure.ts';
 import type { SandboxIsolation } from '../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
@@ -69,6 +70,28 @@ describeWithDocker('files of containers', () => {
     await engine.ask(launch.id, 'mkdir -p /workspace/real/secret && chmod 700 /workspace/real/secret && ln -s real /workspace/way');
     await runtime.putFiles(launch.id, '/workspace/way', tarOf([[{ name: 'secret/a' }, 'x'], [{ name: 'secret/new/b' }, 'y'], [{ name: 'other/c' }, 'z']]), never);
     assert.equal(await engine.ask(launch.id, 'cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
+  });
+
+  test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({});
+    const big = 'b'.repeat(1_500_000);
+    const items = (count: number, content: string): TarItem[] =>
+      Array.from({ length: count }, (_, n): TarItem => [{ name: `implied/${n}/deep/file` }, n === 100 ? big : `${content} ${n}\n`]);
+    await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(200, 'old')), never);
+    await engine.ask(launch.id, 'chmod 700 /workspace/given/implied/7; ln -s /etc /workspace/given/implied/350');
+    const container: unknown = Object.getPrototypeOf(engine.container(launch.id));
+    const calls = vi.spyOn(container as Docker.Container, 'putArchive');
+    try {
+      await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(300, 'new')), never);
+      // One until the large file, which is not read ahead, and one after it.
+      assert.equal(calls.mock.calls.length, 2);
+    } finally {
+      calls.mockRestore();
+    }
+    const script = 'cd /workspace/given/implied; stat -c %a 7; cat 7/deep/file 199/deep/file 299/deep/file; wc -c < 100/deep/file; ls | wc -l';
+    assert.equal(await engine.ask(launch.id, script), `700\nnew 7\nnew 199\nnew 299\n${big.length}\n301`);
+    await assert.rejects(runtime.putFiles(launch.id, '/workspace/given', tarOf(items(400, 'bad')), never), isRefused);
+    assert.equal(await engine.ask(launch.id, 'test -e /etc/deep || echo untouched'), 'untouched');
   });
 
   test('come and go by the thousand, and in large', { timeout: 120_000 }, async () => {

@@ -7,6 +7,8 @@ import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { images } from '../../support/docker.ts';
 import { until } from '../../support/until.ts';
+import { isAlive, kill, livingProcesses, thaw } from './processes.ts';
+import { unlessRequired } from './required.ts';
 
 const run = promisify(execFile);
 
@@ -18,18 +20,17 @@ export interface OwnEngine {
   start(): Promise<void>;
   /** SIGTERM ends its containers in good order; SIGKILL leaves them behind. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** Removes it and all that it ever started, what it does not know of any more included. */
   close(): Promise<void>;
 }
 
 const startMs = 60_000;
 
-/** Why there can be none here; null where there can. */
+/** Why there can be none here; null where there can. Where `SKEP_REQUIRE_DOCKER=1` asks for it, there has to be one. */
 export async function whyNoOwnEngine(): Promise<string | null> {
-  if (process.getuid?.() !== 0) return 'only root can run an engine of its own';
-  return await run('sh', ['-c', 'command -v dockerd && unshare --net ip link']).then(
-    () => null,
-    () => 'this machine has no dockerd or ip, or no network namespaces',
-  );
+  if (process.getuid?.() !== 0) return unlessRequired('only root can run an engine of its own');
+  const isThere = await run('sh', ['-c', 'command -v dockerd && unshare --net ip link']).then(() => true, () => false);
+  return unlessRequired(isThere ? null : 'this machine has no dockerd or ip, or no network namespaces');
 }
 
 export async function createOwnEngine(): Promise<OwnEngine> {
@@ -62,27 +63,49 @@ export async function createOwnEngine(): Promise<OwnEngine> {
     await until(() => isAlive(containerd), (alive) => !alive, startMs);
   }
 
-  await start();
-  await run('sh', ['-c', `docker save ${images.tiny} | docker -H unix://${at('sock')} load`]);
-  return {
-    docker,
-    host: `unix://${at('sock')}`,
-    start,
-    stop,
-    async close() {
+  /** Answers with how many there were. */
+  async function removeContainers(): Promise<number> {
+    const left = await docker.listContainers({ all: true });
+    for (const { Id } of left) await docker.getContainer(Id).remove({ force: true }).catch(unlessGone);
+    return left.length;
+  }
+
+  /** What an engine that was killed in the middle of something left behind, and the next one knows nothing of. */
+  async function endProcesses(): Promise<void> {
+    const living = await livingProcesses();
+    const ours = living.filter(({ commandLine }) => commandLine.includes(`${folder}/`)).map(({ pid }) => pid);
+    // A container's first process is the child of its shim, and its others end with it.
+    const first = living.filter(({ parent }) => ours.includes(parent)).map(({ pid }) => pid);
+    for (const pid of first) await thaw(pid);
+    await kill([...first, ...ours]);
+  }
+
+  async function close(): Promise<void> {
+    try {
       if (daemon === undefined) await start();
-      for (const { Id } of await docker.listContainers({ all: true })) await docker.getContainer(Id).remove({ force: true });
+      await until(removeContainers, (left) => left === 0);
       await stop('SIGTERM');
+    } finally {
+      await endProcesses();
       // The engine mounts its folder upon itself.
       const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').flatMap((line) => line.split(' ')[1] ?? []);
-      for (const mount of mounts.filter((path) => path.startsWith(folder)).toReversed()) await run('umount', ['-l', mount]);
+      for (const mount of mounts.filter((path) => path.startsWith(`${folder}/`)).toReversed()) await run('umount', ['-l', mount]);
       await rm(folder, { recursive: true, force: true });
-    },
-  };
+    }
+  }
+
+  try {
+    await start();
+    await run('sh', ['-c', `docker save ${images.tiny} | docker -H unix://${at('sock')} load`]);
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  }
+  return { docker, host: `unix://${at('sock')}`, start, stop, close };
 }
 
-/** A zombie is not. */
-async function isAlive(pid: number): Promise<boolean> {
-  const stat = pid === 0 ? '' : await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  return /\) [^ZX]/.test(stat);
+/** Somebody else may have removed it, or be about to. */
+function unlessGone(error: unknown): void {
+  const status = error instanceof Error && 'statusCode' in error ? error.statusCode : null;
+  if (status !== 404 && status !== 409) throw error;
 }

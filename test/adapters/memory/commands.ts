@@ -11,6 +11,7 @@ export const commands: SandboxCommands = {
   beats: ['beats'],
   'ends itself': ['ends itself'],
   adds: ['adds'],
+  locates: ['locates'],
   missing: ['missing'],
 };
 
@@ -58,6 +59,10 @@ const behaviours: Readonly<Record<SandboxCommand, (execution: MemoryExecution, o
   async adds({ files }) {
     files.set('given/file', `${files.get('given/file')}more\n`);
     files.makeDirectory('/workspace/given/made');
+    return 0;
+  },
+  async locates({ workingDir }, out) {
+    await out(`${workingDir}\n`);
     return 0;
   },
   async missing(_execution, _out, err) {

@@ -1,7 +1,20 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { Agent, type AgentOptions } from 'node:http';
-import { Duplex } from 'node:stream';
+import { spawn } from 'node:child_process';
+import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { createSlots } from '../../toolkit/slots.ts';
+import { realTimers } from '../../toolkit/time-limit.ts';
+import { ChildSocket } from './child-socket.ts';
 import type { Endpoint } from './endpoint.ts';
+import { isAuthenticated, sshFailure, withoutSsh } from './ssh-failures.ts';
+
+/** An SSH server drops connections at random while ten (`MaxStartups`) have not proven yet who they are, those of others included. */
+const greetingsAtOnce = 5;
+/** One that goes through another's connection does not tell when it is let in. */
+const longestGreetingMs = 5_000;
+
+type Done = (error: Error | null, socket?: Duplex) => void;
+
+const reading = { isConnected: isAuthenticated, whyAbsent: withoutSsh, whyEnded: sshFailure };
 
 /**
  * Carries HTTP over the machine's own `ssh`, as Docker's client does: so its keys, known hosts and configuration hold, and a
@@ -9,68 +22,47 @@ import type { Endpoint } from './endpoint.ts';
  */
 export class SshAgent extends Agent {
   readonly #arguments: readonly string[];
+  readonly #greetings = createSlots(greetingsAtOnce);
+  readonly #destroyed = new AbortController();
 
   constructor({ host, user, port }: Extract<Endpoint, { kind: 'ssh' }>, options: AgentOptions) {
     super(options);
     const destination = user === null ? host : `${user}@${host}`;
-    this.#arguments = ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=30', ...(port === null ? [] : ['-p', port]), '--', destination, 'docker', 'system', 'dial-stdio'];
+    // It says when it is let in. And a host that went without a word is noticed, as by the probes of a TCP connection.
+    const asked = ['BatchMode=yes', 'ConnectTimeout=30', 'LogLevel=VERBOSE', 'ServerAliveInterval=15'].flatMap((option) => ['-o', option]);
+    this.#arguments = ['-T', ...asked, ...(port === null ? [] : ['-p', port]), '--', destination, 'docker', 'system', 'dial-stdio'];
   }
 
-  override createConnection(): Duplex {
-    return new ChildSocket(spawn('ssh', this.#arguments, { stdio: ['pipe', 'pipe', 'ignore'] }));
+  override createConnection(_: ClientRequestArgs, done: Done): undefined {
+    void this.#connectInTurn(done);
+  }
+
+  async #connectInTurn(done: Done): Promise<void> {
+    try {
+      await this.#greetings.use(this.#destroyed.signal, async () => {
+        const socket = new ChildSocket(spawn('ssh', this.#arguments, { stdio: 'pipe' }), reading);
+        done(null, socket);
+        await greeted(socket);
+      });
+    } catch (error) {
+      done(error instanceof Error ? error : new Error('ssh could not be started', { cause: error }));
+    }
+  }
+
+  override destroy(): void {
+    this.#destroyed.abort(new Error('the connection to the engine is closed'));
+    super.destroy();
   }
 }
 
-/** The standard streams of a child as a socket. */
-class ChildSocket extends Duplex {
-  readonly #child: ChildProcess;
-
-  constructor(child: ChildProcess) {
-    super();
-    this.#child = child;
-    const fail = (error: Error): void => void this.destroy(error);
-    child.on('error', fail);
-    child.stdin?.on('error', fail);
-    child.stdout?.on('error', fail);
-    child.stdout?.on('data', (chunk: Buffer) => {
-      if (!this.push(chunk)) child.stdout?.pause();
-    });
-    child.stdout?.on('end', () => this.push(null));
-  }
-
-  override _read(): void {
-    this.#child.stdout?.resume();
-  }
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#child.stdin?.write(chunk, done);
-  }
-
-  override _final(done: (error?: Error | null) => void): void {
-    this.#child.stdin?.end(done);
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#child.kill();
-    done(error);
-  }
-
-  // What an agent asks of a socket, and a pipe has not.
-  setKeepAlive(): this {
-    return this;
-  }
-  setNoDelay(): this {
-    return this;
-  }
-  setTimeout(): this {
-    return this;
-  }
-  ref(): this {
-    this.#child.ref();
-    return this;
-  }
-  unref(): this {
-    this.#child.unref();
-    return this;
-  }
+/** Waits until the other side has let it in, or not. */
+function greeted(socket: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = realTimers.after(longestGreetingMs, resolve);
+    const over = (): void => {
+      cancel();
+      resolve();
+    };
+    socket.once('connect', over).once('close', over);
+  });
 }

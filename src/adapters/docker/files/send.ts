@@ -6,6 +6,7 @@ import type { TarName } from '../../toolkit/tar-names.ts';
 import { addEntry, tarOf } from '../../toolkit/tar-writing.ts';
 import type { Connection } from '../connect.ts';
 import type { Owner } from '../sandbox/owner.ts';
+import { inBatches } from './batches.ts';
 import { inWords } from './in-words.ts';
 import type { Tree } from './tree.ts';
 import { withSignal } from './with-signal.ts';
@@ -28,36 +29,38 @@ export interface Sending {
 }
 
 /**
- * Has the engine unpack the entries, in one go where it is known what they lead through. Otherwise a part ends before the entry of
+ * Has the engine unpack the entries, in one go where it is known what they lead through. Otherwise a part ends before the entries of
  * which that is not known, since the engine tells nothing about a container while it unpacks in it.
  */
 export async function sendInParts(sending: Sending): Promise<void> {
   const { entries, demandEntry, tree, below, missing, owner, signal } = sending;
   const over = new AbortController();
-  const source = entries(AbortSignal.any([signal, over.signal]));
+  const batches = inBatches(entries(AbortSignal.any([signal, over.signal])));
   const add = (tar: Pack, entry: TarEntry, base: TarName): Promise<void> =>
     addEntry(tar, { ...tarHeader(entry, base), ...owner }, entry.kind === 'file' ? entry.content : undefined);
   const make = (tar: Pack, parts: TarName): Promise<void> => add(tar, { parts, kind: 'directory', mode: 0o755, modifiedAt: new Date() }, []);
+  const addAll = async (tar: Pack, batch: readonly TarEntry[]): Promise<void> => {
+    for (const entry of batch) {
+      demandEntry(entry);
+      for (const parts of tree.enter(entry)) await make(tar, [...below, ...parts]);
+      // The root of a container is not an archive's to change.
+      if (below.length + entry.parts.length > 0) await add(tar, entry, below);
+    }
+  };
   try {
-    let next = await source.next();
+    let next = await batches.next();
     let toMake = below.map((_, index) => below.slice(0, index + 1)).slice(below.length - missing);
     while (toMake.length > 0 || next.done !== true) {
       if (next.done !== true) await tree.look(next.value);
       await sendPart(sending, async (tar) => {
         for (const parts of toMake) await make(tar, parts);
         toMake = [];
-        for (; next.done !== true && tree.knows(next.value); next = await source.next()) {
-          const entry = next.value;
-          demandEntry(entry);
-          for (const parts of tree.enter(entry)) await make(tar, [...below, ...parts]);
-          // The root of a container is not an archive's to change.
-          if (below.length + entry.parts.length > 0) await add(tar, entry, below);
-        }
+        for (; next.done !== true && tree.knows(next.value); next = await batches.next()) await addAll(tar, next.value);
       });
     }
   } finally {
     over.abort(new Error('the archive is not wanted any more'));
-    await source.return().catch(() => {});
+    await batches.return().catch(() => {});
   }
 }
 
