@@ -1,12 +1,10 @@
 import { isFailure } from '../domain/failure.ts';
-import type { Store } from '../ports/store.ts';
 import type { SkepConfig } from './config/config.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
 import { dockerOptions, type ChoiceFacts } from './runtime-choice.ts';
 
-/** What the data folder, which may have no store yet, and the machine say about the choice of a runtime. */
-export async function choiceFacts(config: SkepConfig, store: Pick<Store, 'sandboxes'> | null): Promise<ChoiceFacts> {
-  const hasSandboxes = store !== null && (await store.sandboxes.scan(null, 1)).length > 0;
+/** What the data folder and the machine say about the choice of a runtime. */
+export function choiceFacts(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): ChoiceFacts {
   return {
     // A folder from before runtimes were noted has processes.
     inUse: hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null,

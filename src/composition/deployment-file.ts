@@ -20,8 +20,9 @@ export function readDeploymentFile(dataDir: string): DeploymentFile | null {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return null;
-    throw error;
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw new DeploymentFileDamaged(`The file ${path} can't be read (${String(code)}). Make it a file that the user who runs Skep may read and write.`, { cause: error });
   }
   const read = schema.safeParse(parsed(text));
   if (read.success) return read.data;

@@ -3,7 +3,6 @@ import type { SkepConfig } from './config/config.ts';
 import { ConfigError, type ConfigProblem } from './config/problem.ts';
 import { toGitOptions } from './git-options.ts';
 import type { SkepOptions } from './options.ts';
-import { missingImages } from './runtime-choice.ts';
 
 /**
  * Makes the options of {@link createSkep} from a configuration, without the runtime, which is chosen later. Throws a
@@ -12,7 +11,6 @@ import { missingImages } from './runtime-choice.ts';
 export function toDeployment(config: SkepConfig, logger: Logger): SkepOptions {
   const problems: ConfigProblem[] = [];
   const git = config.gitProviders.map((name) => toGitOptions(name, config, problems));
-  if (config.sandboxRuntime === 'docker') problems.push(...missingImages(config));
   if (problems.length > 0) throw new ConfigError(problems);
   const { whenFull, requestsPerMinute: _, ...limits } = config.limits;
   return {

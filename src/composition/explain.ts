@@ -8,9 +8,23 @@ export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (isFailure(error) || foreseen.has(error.name)) return error.message;
   const { code, syscall } = error as NodeJS.ErrnoException;
-  if (syscall === 'listen' && code === 'EADDRINUSE') return 'The address is in use by another program; set SKEP_PORT to another port (0 takes any that is free).';
-  if (syscall === 'listen') return `It can't listen there (${code ?? error.message}); set SKEP_HOST and SKEP_PORT.`;
+  if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen there: ${listenProblem(code ?? error.message)}.`;
   return error.stack ?? error.message;
 }
 
 const foreseen: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);
+
+const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1 is reached from this machine only, 0.0.0.0 is all of them)';
+
+const listenProblems: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the address is in use by another program; set SKEP_PORT to another port (0 takes any that is free)',
+  EACCES: 'this user may not listen on the port; set SKEP_PORT to one above 1023',
+  EADDRNOTAVAIL: `this machine has no such address; ${anAddress}`,
+  ENOTFOUND: `the host name is not known; ${anAddress}`,
+  EAI_AGAIN: `the host name can't be looked up; ${anAddress}`,
+};
+
+/** Why an address can't be listened on, by the code of the system's error, and what to do. */
+export function listenProblem(code: string): string {
+  return listenProblems[code] ?? `the system refuses it (${code}); set SKEP_HOST and SKEP_PORT`;
+}

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type { SkepConfig } from './config/config.ts';
 import { problemWith, type ConfigProblem } from './config/problem.ts';
-import { settings } from './config/settings.ts';
+import { settings, type Settings } from './config/settings.ts';
 import type { GitHubApp, GitHubOptions, GitOptions } from './options.ts';
 
 /** The options of one git provider from the configuration; mistakes are added to the problems. */
-export function toGitOptions(name: SkepConfig['gitProviders'][number], config: SkepConfig, problems: ConfigProblem[]): GitOptions {
+export function toGitOptions(name: Settings['gitProviders'][number], config: Settings, problems: ConfigProblem[]): GitOptions {
   const common = {
     timeoutMs: config.gitTimeoutMs,
     ...(config.gitServeStaleForMs !== undefined && { serveStaleForMs: config.gitServeStaleForMs }),
@@ -25,7 +24,7 @@ export function toGitOptions(name: SkepConfig['gitProviders'][number], config: S
   }
 }
 
-function toGitHubAccess(config: SkepConfig, problems: ConfigProblem[]): Omit<GitHubOptions, 'provider'> {
+function toGitHubAccess(config: Settings, problems: ConfigProblem[]): Omit<GitHubOptions, 'provider'> {
   const { githubUrl, githubToken } = config;
   const app = toGitHubApp(config, problems);
   if (app !== null && githubToken !== undefined) {
@@ -39,7 +38,7 @@ function toGitHubAccess(config: SkepConfig, problems: ConfigProblem[]): Omit<Git
 }
 
 /** The App needs all three of its settings. */
-function toGitHubApp({ githubAppId, githubAppInstallationId, githubAppKeyFile }: SkepConfig, problems: ConfigProblem[]): GitHubApp | null {
+function toGitHubApp({ githubAppId, githubAppInstallationId, githubAppKeyFile }: Settings, problems: ConfigProblem[]): GitHubApp | null {
   if (githubAppId === undefined && githubAppInstallationId === undefined && githubAppKeyFile === undefined) return null;
   const missing = 'is missing, while the others of the GitHub App are set';
   if (githubAppId === undefined) problems.push(problemWith(settings.githubAppId, missing));

@@ -57,10 +57,8 @@ export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost 
   };
 }
 
-/** What containers can't be made without. */
-export function missingImages({ specs, sandboxRuntime }: SkepConfig): ConfigProblem[] {
-  const chosen = sandboxRuntime === 'auto' ? ' (SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)' : '';
-  return (specs ?? []).flatMap(({ id, image }, index) =>
-    image === null ? [{ name: `specs[${index}].image in the file`, problem: `is missing in the spec ${id}, and Docker needs it${chosen}`, form: `the name of an image, for example ${defaultImage}` }] : [],
-  );
+/** What containers can't be made without. The configuration itself refuses their absence where Docker is chosen by name. */
+function missingImages({ specs }: SkepConfig): ConfigProblem[] {
+  const problem = 'is missing, and Docker needs it (SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)';
+  return (specs ?? []).flatMap(({ id, image }) => (image === null ? [{ name: `spec ${id}, image`, problem, form: `the name of an image, for example ${defaultImage}` }] : []));
 }

@@ -1,33 +1,11 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
 import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
-import { ConfigError } from '../../src/composition/config/problem.ts';
 import { parseDuration, parseSize } from '../../src/composition/config/quantities.ts';
-import { removeFolder, temporaryFolder } from '../support/server.ts';
+import { configFiles, refusalOf } from './config-files.ts';
 
-let folder: string;
-beforeAll(async () => void (folder = await temporaryFolder()));
-afterAll(async () => await removeFolder(folder));
-
-let files = 0;
-
-function file(text: string): string {
-  const path = join(folder, `skep-${(files += 1)}.yaml`);
-  writeFileSync(path, text);
-  return path;
-}
-
-function problemsOf(env: Record<string, string>): readonly { readonly name: string; readonly problem: string; readonly form: string }[] {
-  try {
-    loadConfig(env);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-  throw new Error('the configuration was taken');
-}
+const { file, pathOf } = configFiles();
+const problemsOf = (env: Record<string, string>) => refusalOf(env).problems;
 
 describe('the configuration', () => {
   test('has the defaults of the design', () => {
@@ -110,29 +88,29 @@ events: { keep_for: 2d }
   });
 
   test.each([
-    ['labels: { skep.sandbox: mine }', 'labels.skep.sandbox', 'reserved'],
-    ['labels: { team: 7 }', 'labels.team', 'not a text'],
+    ['labels: { skep.sandbox: mine }', 'labels."skep.sandbox"', 'reserved'],
+    ['labels: { team: 7 }', 'labels.team', 'put it in quotes'],
     ['isolation: { capabilities: [CAP_CHOWN] }', 'isolation.capabilities[0]', 'without CAP_'],
     ['isolation: { capabilities: [chown] }', 'isolation.capabilities[0]', 'upper case'],
-    ['isolation: { seccomp: off }', 'isolation.seccomp', 'unconfined'],
-    ['isolation: { network: host }', 'isolation.network', 'isolated'],
+    ['isolation: { seccomp: off }', 'isolation.seccomp', 'is "off"'],
+    ['isolation: { network: host }', 'isolation.network', 'is "host"'],
     ['isolation: { user: "-1" }', 'isolation.user', 'user'],
-    ['isolation: { privileged: true }', 'isolation', 'privileged'],
+    ['isolation: { privileged: true }', 'isolation.privileged', 'not a field'],
     ['isolation: { network: none }\n    ports: [{ name: A, port: 80 }]', 'ports', 'network'],
     ['resources: { memory: 0B }', 'resources.memory', 'size'],
-    ['resources: { memory: 2 }', 'resources.memory', 'size'],
+    ['resources: { memory: 2 }', 'resources.memory', 'no unit'],
     ['resources: { cpus: many }', 'resources.cpus', 'number'],
-    ['resources: { pids: 0 }', 'resources.pids', 'positive'],
+    ['resources: { pids: 0 }', 'resources.pids', 'is 0'],
     ['rest: { max_life: forever }', 'rest.max_life', 'duration'],
-    ['pool: { size: -1 }', 'pool.size', 'below 0'],
+    ['pool: { size: -1 }', 'pool.size', 'is -1'],
     ['agent: { protocol: a2a, command: [x] }', 'agent.protocol', 'protocol'],
-    ['agent: { protocol: acp }', 'agent.command', ''],
+    ['agent: { protocol: acp }', 'agent.command', 'is missing'],
     ['agent: { protocol: acp, command: [x], secrets: [A=B] }', 'agent.secrets[0]', 'name of a variable'],
-    ['agent: { protocol: acp, command: [x], permissions: yes please }', 'agent.permissions', 'ask'],
+    ['agent: { protocol: acp, command: [x], permissions: yes please }', 'agent.permissions', 'is "yes please"'],
     ['image: --privileged', 'image', 'image'],
   ])('refuses a spec with %j', (line, key, problem) => {
     const problems = problemsOf({ SKEP_CONFIG: file(`specs:\n  - id: a\n    ${line}\n`) });
-    expect(problems.map(({ name }) => name)).toEqual([`specs[0].${key} in the file`]);
+    expect(problems.map(({ name }) => name)).toEqual([`spec a, ${key}`]);
     expect(problems[0]?.problem).toContain(problem);
   });
 
@@ -142,7 +120,7 @@ events: { keep_for: 2d }
     ['starts: { at_once: 0 }', 'starts.at_once'],
     ['events: { keep_for: 30 }', 'events.keep_for'],
   ])('refuses %j', (text, key) => {
-    expect(problemsOf({ SKEP_CONFIG: file(text) })).toMatchObject([{ name: `${key} in the file`, form: expect.stringContaining('for example') }]);
+    expect(problemsOf({ SKEP_CONFIG: file(text) })).toMatchObject([{ name: key, form: expect.stringMatching(/for example|pause_idle/) }]);
   });
 
   test('refuses an address to publish on that is none', () => {
@@ -160,11 +138,11 @@ events: { keep_for: 2d }
     const problems = problemsOf({ SKEP_CONFIG: path, SKEP_PORT: 'eighty', SKEP_API_KEY: 'short', SKEP_GIT_PROVIDERS: 'local,svn', SKEP_LOCAL_GIT_ROOT: '/no/such/folder', SKEP_LOG_LEVEL: 'loud' });
     expect(problems.map(({ name }) => name).toSorted()).toEqual([
       'SKEP_API_KEY', 'SKEP_GIT_PROVIDERS', 'SKEP_LOCAL_GIT_ROOT', 'SKEP_LOG_LEVEL', 'SKEP_PORT',
-      'api_key in the file', 'limits.running in the file', 'prot in the file', 'specs[0].id in the file', 'specs[1] in the file',
+      'api_key', 'limits.running', 'prot', 'spec "Not Good", id', 'spec b, colour',
     ]);
     for (const { problem, form } of problems) {
       expect(problem).not.toBe('');
-      expect(form).toMatch(/for example|one of|, or |debug/);
+      expect(form).toMatch(/for example|one of|whole number|debug/);
     }
   });
 
@@ -185,11 +163,21 @@ events: { keep_for: 2d }
   });
 
   test('refuses a file that is not there', () => {
-    expect(problemsOf({ SKEP_CONFIG: join(folder, 'none.yaml') })).toMatchObject([{ name: 'SKEP_CONFIG', problem: expect.stringContaining('ENOENT') }]);
+    expect(problemsOf({ SKEP_CONFIG: pathOf('none.yaml') })).toMatchObject([{ name: 'SKEP_CONFIG', problem: expect.stringContaining('does not exist') }]);
+  });
+
+  test.each([
+    ['SKEP_PROT', 'SKEP_PORT'],
+    ['SKEP_LOGLEVEL', 'SKEP_LOG_LEVEL'],
+    ['SKEP_GITHUB_TOKN', 'SKEP_GITHUB_TOKEN'],
+    ['SKEP_CONFG', 'SKEP_CONFIG'],
+    ['SKEP_LIMITS', 'limits belongs in the file'],
+  ])('says what %s was most likely meant to be', (variable, meant) => {
+    expect(loadConfig({ [variable]: 'x' }).warnings).toEqual([expect.stringMatching(new RegExp(`^${variable} is set.* ${meant}`))]);
   });
 
   test('warns of a variable that it does not know, and not of those of a sandbox', () => {
-    expect(loadConfig({ SKEP_PROT: '1', SKEP_PORT_8000: '1', SKEP_SANDBOX_ID: 'x' }).warnings).toEqual([expect.stringContaining('SKEP_PROT')]);
+    expect(loadConfig({ SKEP_XYZZY: '1', SKEP_PORT_8000: '1', SKEP_SANDBOX_ID: 'x' }).warnings).toEqual([expect.stringMatching(/SKEP_XYZZY is set.*skep doctor/)]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
@@ -62,7 +62,7 @@ describe('the runtime of a server', () => {
     const env = { SKEP_CONFIG: withSpecs([{ id: 'a', image: 'debian' }, { id: 'b', command: ['x'] }]) };
     const error: unknown = await choose({ env, answers: true }).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(ConfigError);
-    expect((error as ConfigError).problems).toEqual([{ name: 'specs[1].image in the file', problem: expect.stringMatching(/spec b.*set it to process/), form: expect.stringContaining('debian') }]);
+    expect((error as ConfigError).problems).toEqual([{ name: 'spec b, image', problem: expect.stringMatching(/is missing.*set it to process/), form: expect.stringContaining('debian') }]);
   });
 });
 
@@ -86,5 +86,11 @@ describe('the file of the deployment', () => {
     writeFileSync(join(dataDir, 'deployment.json'), '{"id":');
     expect(() => readDeploymentFile(dataDir)).toThrow(/deployment\.json is damaged/);
     expect(() => ensureDeploymentFile(dataDir)).toThrow('damaged');
+  });
+
+  test('says what to do where it can not be read', () => {
+    const dataDir = join(folder, 'unreadable');
+    mkdirSync(join(dataDir, 'deployment.json'), { recursive: true });
+    expect(() => readDeploymentFile(dataDir)).toThrow(/deployment\.json can't be read \(EISDIR\)\. Make it a file/);
   });
 });

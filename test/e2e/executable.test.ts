@@ -1,7 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { migrate } from '../../src/adapters/sqlite/migrate.ts';
+import { migrations } from '../../src/adapters/sqlite/migrations.ts';
+import { applicationId } from '../../src/adapters/sqlite/open-database.ts';
 import { createClient, items, object } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
@@ -85,6 +89,17 @@ describe('serve', () => {
     expect(() => readdirSync(dataDir)).toThrow('ENOENT');
   });
 
+  test('warns of each secret that an agent is to have and that is not set, and starts all the same', { timeout: 60_000 }, async () => {
+    const agent = { protocol: 'acp', command: ['no-such-agent'], secrets: ['SKEP_TEST_UNSET_ONE', 'SKEP_TEST_UNSET_TWO', 'SKEP_TEST_SET'] };
+    const server = await startServer({ dataDir: join(folder, 'unset'), config: { specs: [{ id: 'coder', agent }] }, env: { SKEP_TEST_SET: 'hush-hush' } });
+    await until(async () => server.output().stderr, (text) => text.includes('SKEP_TEST_UNSET_TWO'));
+    expect(await server.stop()).toBe(0);
+    const { stdout, stderr } = server.output();
+    const warnings = stderr.split('\n').filter((line) => line.includes('SKEP_TEST_'));
+    expect(warnings).toEqual(['ONE', 'TWO'].map((name) => expect.stringMatching(new RegExp(`"warn".*SKEP_TEST_UNSET_${name} is not set: .*spec coder becomes an ERROR`))));
+    expect(stdout + stderr).not.toContain('hush-hush');
+  });
+
   test('refuses a data folder that another server has open, and an address in use', { timeout: 60_000 }, async () => {
     const server = await startServer({ dataDir: join(folder, 'taken') });
     try {
@@ -165,6 +180,13 @@ test('a key of the store that is made the static one stays what it is: revoked i
   await runSkep(['keys', 'revoke', 'old'], { SKEP_DATA_DIR: dataDir });
   expect((await call('GET', '/api/v1/sandboxes/search')).status).toBe(401);
   await server.stop();
+  expect(server.output().stdout).toContain('is the key old of the store.');
+
+  const again = await startServer({ dataDir, env: { SKEP_API_KEY: made } });
+  await again.stop();
+  expect(again.output().stdout).toMatch(/WARNING: The key in SKEP_API_KEY was revoked or has expired.*\n.*keys create/);
+  const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_API_KEY: made });
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +the key in SKEP_API_KEY was revoked or has expired/)]);
 });
 
 test('a data folder where none can be made is refused at once', async () => {
@@ -181,6 +203,21 @@ describe('doctor', () => {
     expect(stdout).toContain('(set)');
     expect(stdout).not.toContain('a-static-key-of-mine');
     expect(code).toBe(0);
+  });
+
+  test('only looks: a data folder of an older version stays one, and one that is not there is not made', async () => {
+    const dataDir = newFolder('older');
+    const database = new DatabaseSync(join(dataDir, 'skep.db'));
+    migrate(database, migrations.slice(0, 1), applicationId);
+    database.close();
+    const before = readFileSync(join(dataDir, 'skep.db'));
+    const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
+    const { code, stdout } = await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: dataDir });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/note +store sqlite in .*older version \(schema 1.*skep serve.*brings it up to date/)]);
+    expect(readdirSync(dataDir)).toEqual(['skep.db']);
+    expect(readFileSync(join(dataDir, 'skep.db')).equals(before)).toBe(true);
+    await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: join(folder, 'nowhere') });
+    expect(readdirSync(folder)).not.toContain('nowhere');
   });
 
   test('says how to mend what does not', async () => {

@@ -28,8 +28,8 @@ const settings = `
 `;
 
 /** Opens a database that exists. `busyTimeoutMs` is how long a write waits for one of another process. */
-export function openConnection(path: string, busyTimeoutMs: number): Connection {
-  const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
+export function openConnection(path: string | URL, busyTimeoutMs: number, { readOnly = false } = {}): Connection {
+  const database = new DatabaseSync(path, { timeout: busyTimeoutMs, readOnly });
   try {
     database.exec(settings);
   } catch (error) {

@@ -16,13 +16,20 @@ export interface DataFolder {
  * other purposes too; the files in it are the owner's only in any case.
  */
 export function prepareDataFolder(dataDir: string): DataFolder {
-  const path = resolve(dataDir);
+  const folder = dataFolderAt(dataDir);
+  const { path } = folder;
   try {
     const made = makeFolders(path);
     if (made !== null) syncFolders(path, dirname(made));
   } catch (error) {
     throw unusable(path, error);
   }
+  return folder;
+}
+
+/** The folder as it would be, whether it is there or not. */
+export function dataFolderAt(dataDir: string): DataFolder {
+  const path = resolve(dataDir);
   return { path, database: join(path, 'skep.db'), lock: join(path, 'skep.lock'), holder: join(path, 'skep.pid') };
 }
 

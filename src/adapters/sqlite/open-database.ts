@@ -13,8 +13,9 @@ export const applicationId = 0x536b6570;
 
 /** The schema's version of the folder's database, 0 for none; nothing is changed by looking. */
 export function schemaVersionOf(folder: DataFolder): number {
-  if (sizeOf(folder.database) === 0) return 0;
-  const { version, id, tables } = translated(folder, () => inspect(folder.database));
+  const content = translated(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
+  if (content === null) return 0;
+  const { version, id, tables } = content;
   if (version > 0 && id === applicationId) return requireKnown(folder, version);
   if (version === 0 && id === 0 && tables === 0) return 0;
   throw new StoreRefused(
@@ -43,6 +44,11 @@ export function openCurrent(folder: DataFolder, busyTimeoutMs: number): Connecti
   return translated(folder, () => openDatabase(folder, busyTimeoutMs));
 }
 
+/** Opens the folder's database to be read, without a change to it or to what lies beside it. */
+export function openReadOnly(folder: DataFolder, busyTimeoutMs: number): Connection {
+  return translated(folder, () => openConnection(untouched(folder.database), busyTimeoutMs, { readOnly: true }));
+}
+
 function openDatabase(folder: DataFolder, busyTimeoutMs: number): Connection {
   for (const suffix of ['', '-wal', '-shm']) makePrivate(folder.database + suffix);
   const connection = openConnection(folder.database, busyTimeoutMs);
@@ -57,10 +63,7 @@ function openDatabase(folder: DataFolder, busyTimeoutMs: number): Connection {
 }
 
 function inspect(path: string): { version: number; id: number; tables: number } {
-  const url = pathToFileURL(path);
-  // Without a log there is no writer, and the file alone says all; reading it as immutable leaves no trace beside it.
-  if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
-  const database = new DatabaseSync(url, { readOnly: true, timeout: 1000 });
+  const database = new DatabaseSync(untouched(path), { readOnly: true, timeout: 1000 });
   try {
     const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
     return {
@@ -71,6 +74,13 @@ function inspect(path: string): { version: number; id: number; tables: number } 
   } finally {
     database.close();
   }
+}
+
+/** The database, to be read: without a log there is no writer, and reading it as immutable leaves no trace beside it. */
+function untouched(path: string): URL {
+  const url = pathToFileURL(path);
+  if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
+  return url;
 }
 
 function requireKnown(folder: DataFolder, version: number): number {

@@ -81,7 +81,8 @@ function lockForMigration(folder: DataFolder): FolderLock {
   }
 }
 
-function storeOf(connection: Connection, lock: FolderLock | null, knowledge: KnowledgeOptions): Store {
+/** The store over an open database; the lock, if there is one, is released with it. */
+export function storeOf(connection: Connection, lock: FolderLock | null, knowledge: KnowledgeOptions): Store {
   const journal = createJournal(connection);
   return {
     name: 'sqlite',

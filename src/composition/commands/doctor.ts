@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Store } from '../../ports/store.ts';
+import type { SqliteLook } from '../../adapters/sqlite/index.ts';
 import type { SkepConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { toDeployment } from '../deployment.ts';
 import { configText } from '../doctor/config-text.ts';
 import { note, notOk, printed, type Line } from '../doctor/line.ts';
-import { addressLine, gitLines, secretLines, storeLine } from '../doctor/other-lines.ts';
+import { addressLine, gitLines, secretLines, storeLines } from '../doctor/other-lines.ts';
 import { runtimeLines } from '../doctor/runtime-lines.ts';
 import { explain } from '../explain.ts';
 import { packageVersion } from '../package-info.ts';
@@ -29,10 +27,10 @@ export async function doctor(env: Environment): Promise<number> {
   return lines.some(({ state }) => state === 'not ok') ? 1 : 0;
 }
 
-/** Asks every part. The store may belong to a server that runs, so it is only visited. */
+/** Asks every part. The store may belong to a server that runs, or be of another version, so it is only looked into. */
 async function checkLines(config: SkepConfig, env: Environment): Promise<Line[]> {
   await using open = new AsyncDisposableStack();
-  let store: Store | null = null;
+  let look: SqliteLook = { kind: 'none' };
   const lines = config.warnings.map((text) => note(`warning: ${text}`));
   const part = async (name: string, look: () => Promise<Line | Line[]>): Promise<void> => {
     try {
@@ -42,21 +40,20 @@ async function checkLines(config: SkepConfig, env: Environment): Promise<Line[]>
     }
   };
   await part('store', async () => {
-    store = await visit(config);
-    if (store !== null) open.adopt(store, (opened) => opened.close());
-    return await storeLine(config, store);
+    const { lookIntoSqlite } = await import('../../adapters/sqlite/index.ts');
+    look = await lookIntoSqlite(config.dataDir);
+    if (look.kind === 'current') open.adopt(look.store, (opened) => opened.close());
+    return await storeLines(config, look);
   });
   await part('git', async () => await gitLines(toDeployment(config, silent)));
-  await part('runtime', async () => await runtimeLines(config, store));
+  await part('runtime', async () => await runtimeLines(config, { hasSandboxes: await hasSandboxes(look) }));
   lines.push(...secretLines(config, env), await addressLine(config));
   return lines;
 }
 
-/** The store of the data folder; null where there is none, since opening one would make it. */
-async function visit({ dataDir }: SkepConfig): Promise<Store | null> {
-  if (!existsSync(join(dataDir, 'skep.db'))) return null;
-  const { createSqliteStore } = await import('../../adapters/sqlite/index.ts');
-  return await createSqliteStore({ dataDir, exclusive: false });
+async function hasSandboxes(look: SqliteLook): Promise<boolean> {
+  if (look.kind === 'current') return (await look.store.sandboxes.scan(null, 1)).length > 0;
+  return look.kind === 'older' && look.hasSandboxes;
 }
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };

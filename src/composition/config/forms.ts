@@ -1,32 +1,51 @@
 import { z } from 'zod';
+import { takes } from './form.ts';
 import { parseDuration, parseSize } from './quantities.ts';
 
+export const durationForm = (example: string): string => `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
+export const sizeForm = (example: string): string => `a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`;
+
 /** Milliseconds. */
-export const duration = quantity('duration', parseDuration);
+export const duration = (example: string): z.ZodType<number> => takes(quantity('duration', parseDuration), durationForm(example));
 
 /** Bytes. */
-export const size = quantity('size', parseSize);
+export const size = (example: string): z.ZodType<number> => takes(quantity('size', parseSize), sizeForm(example));
 
-export const positiveInteger = z.int('is not a whole number').positive('is not positive');
+export const positiveInteger = (example: string): z.ZodType<number> => takes(z.int().positive(), `a whole number from 1 on, for example ${example}`);
 
-export const portNumber = z.int('is not a whole number').min(1, 'is below 1').max(65_535, 'is above 65535');
+export const portNumber = (): z.ZodType<number> => takes(z.int().min(1).max(65_535), 'a port from 1 to 65535, for example 8000');
+
+export const text = (form: string): z.ZodType<string> => takes(z.string().min(1), form);
+
+export const truth = (meaning: string): z.ZodType<boolean> => takes(z.boolean(), `true where ${meaning}, or false`);
 
 /** The name of a variable. */
-export const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not the name of a variable');
+export const variable = (form: string): z.ZodType<string> => takes(variableName(), form);
 
-export const variables = z.record(variable, z.string({ error: 'is not a text; put numbers and booleans in quotes' }));
+/** The name of a variable, where somebody may write its value by mistake. */
+export const secretVariable = (form: string): z.ZodType<string> => takes(variableName(), form, { secret: true });
+
+export const variables = (form: string): z.ZodType<Record<string, string>> => takes(z.record(variableName(), takes(z.string(), 'a text, for example "1"')), form, { secret: true });
+
+/** A program and its arguments, among which there may be a password. */
+export const command = (example: string): z.ZodType<string[]> =>
+  takes(z.array(takes(z.string(), 'a text, for example "8000"')).min(1), `a list of texts, the program and each of its arguments, for example ${example}`, { secret: true });
 
 /** What the form takes, or the word for no limit. */
-export function orUnlimited<T>(form: z.ZodType<T>): z.ZodType<T | null> {
-  return z.union([z.literal('unlimited').transform(() => null), form]);
+export function orUnlimited(form: z.ZodType<number>, text: string): z.ZodType<number | null> {
+  return takes(z.union([z.literal('unlimited').transform(() => null), form]), `${text}, or unlimited`);
+}
+
+function variableName(): z.ZodString {
+  return z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable (letters, digits and _, no digit first)');
 }
 
 function quantity(name: string, parse: (text: string) => number | null): z.ZodType<number> {
-  const message = `is not a ${name}`;
-  return z.string({ error: message }).transform((text, context) => {
-    const value = parse(text);
+  const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
+  return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
+    const value = parse(input);
     if (value !== null) return value;
-    context.addIssue({ code: 'custom', message });
+    context.addIssue({ code: 'custom', message: message(input) });
     return z.NEVER;
   });
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
-import { duration } from './forms.ts';
+import { duration, durationForm } from './forms.ts';
 
 /** One setting: a variable of the environment, or a key of the file (where it is no secret). */
 interface Setting<S extends z.ZodType = z.ZodType> {
@@ -28,7 +28,7 @@ const providers = z
   .union([z.string().transform((text) => text.split(',').map((name) => name.trim())), z.array(z.string())], { error: 'is not a list of names' })
   .pipe(
     z
-      .array(z.enum(gitProviderNames, { error: ({ input }) => `knows no provider ${JSON.stringify(input)}` }))
+      .array(z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, no provider that Skep knows` }))
       .min(1, 'is empty')
       .refine((names) => new Set(names).size === names.length, 'names a provider twice'),
   );
@@ -42,8 +42,8 @@ export const settings = {
   product: setting('SKEP_PRODUCT', 'product', z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-case word').default('skep'), 'a lower-case word, for example skep'),
   gitProviders: setting('SKEP_GIT_PROVIDERS', 'git_providers', providers.default(['local']), `names in order, of ${gitProviderNames.join(', ')}, for example github,local`),
   localGitRoot: setting('SKEP_LOCAL_GIT_ROOT', 'local_git_root', path.optional(), 'a folder that exists, for example /srv/git'),
-  gitTimeoutMs: setting('SKEP_GIT_TIMEOUT', 'git_timeout', duration.default(30_000), 'a duration, for example 30s'),
-  gitServeStaleForMs: setting('SKEP_GIT_SERVE_STALE_FOR', 'git_serve_stale_for', duration.optional(), 'a duration, for example 10m; left out, a git host that is down is a failure'),
+  gitTimeoutMs: setting('SKEP_GIT_TIMEOUT', 'git_timeout', duration('30s').default(30_000), durationForm('30s')),
+  gitServeStaleForMs: setting('SKEP_GIT_SERVE_STALE_FOR', 'git_serve_stale_for', duration('10m').optional(), `${durationForm('10m')}; left out, a git host that is down is a failure`),
   githubToken: setting('SKEP_GITHUB_TOKEN', null, z.string().min(1, 'is empty').optional(), 'a token of GitHub'),
   githubAppId: setting('SKEP_GITHUB_APP_ID', 'github_app_id', integer(1, Number.MAX_SAFE_INTEGER).optional(), 'the number of a GitHub App, for example 123456'),
   githubAppInstallationId: setting('SKEP_GITHUB_APP_INSTALLATION_ID', 'github_app_installation_id', integer(1, Number.MAX_SAFE_INTEGER).optional(), "the number of the App's installation, for example 7890123"),

@@ -1,86 +1,119 @@
 import { z } from 'zod';
 import { permissionPolicies } from '../../domain/agent.ts';
-import { duration, orUnlimited, portNumber, positiveInteger, size, variable, variables } from './forms.ts';
+import { takes } from './form.ts';
+import { command, duration, orUnlimited, portNumber, positiveInteger, secretVariable, size, sizeForm, text, truth, variable, variables } from './forms.ts';
 
-const label = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'is not a lower-case name of letters, digits and dashes');
-const command = z.array(z.string()).min(1, 'is empty');
+const port = takes(
+  z.strictObject({
+    name: takes(z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'is not a name'), 'a name of letters, digits, - and _ that begins with a letter, for example AGENT_SERVER'),
+    port: portNumber(),
+  }),
+  'a mapping of a name and a port, for example { name: AGENT_SERVER, port: 8000 }',
+);
+
+const ready = takes(
+  z.strictObject({
+    http: takes(z.string().regex(/^\//, 'does not begin with a slash'), 'the path of a URL that answers when the sandbox is ready, for example /health').optional(),
+    tcp: takes(z.literal(true), 'true, for a sandbox that is ready when its port takes a connection').optional(),
+    port: takes(portNumber(), "one of the spec's ports, which http or tcp asks, for example 8000").optional(),
+    within: duration('60s').optional(),
+  }),
+  'a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }',
+);
+
+const resources = takes(
+  z.strictObject({
+    cpus: orUnlimited(z.number().positive(), 'a number of CPUs above 0, for example 2 or 0.5').optional(),
+    memory: orUnlimited(size('2GiB'), sizeForm('2GiB')).optional(),
+    pids: orUnlimited(positiveInteger('512'), 'a whole number of processes and threads from 1 on, for example 512').optional(),
+    open_files: orUnlimited(positiveInteger('16384'), 'a whole number of open files from 1 on, for example 16384').optional(),
+    log: orUnlimited(size('20MiB'), sizeForm('20MiB')).optional(),
+  }),
+  'a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }',
+);
+
 const user = z
   .union([z.string(), z.int().nonnegative().transform(String)], { error: 'is not a user' })
   .pipe(z.string().regex(/^\w[\w.-]*(:\w[\w.-]*)?$/, 'is not a user'));
 
-const ready = z.strictObject({
-  http: z.string().regex(/^\//, 'does not begin with a slash').optional(),
-  tcp: z.literal(true).optional(),
-  port: portNumber.optional(),
-  within: duration.optional(),
-});
+const capability = z.string().regex(/^(?!CAP_)[A-Z][A-Z_]*$/, 'is not a capability in upper case, without CAP_');
 
-const resources = z.strictObject({
-  cpus: orUnlimited(z.number('is not a number').positive('is not positive')).optional(),
-  memory: orUnlimited(size).optional(),
-  pids: orUnlimited(positiveInteger).optional(),
-  open_files: orUnlimited(positiveInteger).optional(),
-  log: orUnlimited(size).optional(),
-});
-
-const isolation = z.strictObject({
-  capabilities: z.array(z.string().regex(/^(?!CAP_)[A-Z][A-Z_]*$/, 'is not a capability in upper case, without CAP_')).optional(),
-  new_privileges: z.boolean().optional(),
-  seccomp: z.enum(['default', 'unconfined'], { error: 'is neither default nor unconfined' }).optional(),
-  read_only_root: z.boolean().optional(),
-  network: z.enum(['isolated', 'shared', 'none'], { error: 'is none of isolated, shared, none' }).optional(),
-  oci_runtime: z.string().regex(/^[\w.-]+$/, 'is not the name of a runtime').optional(),
-  user: user.optional(),
-});
+const isolation = takes(
+  z.strictObject({
+    capabilities: takes(
+      z.array(takes(capability, 'a Linux capability in upper case, without CAP_, for example NET_BIND_SERVICE')),
+      'a list of Linux capabilities that are kept, in upper case and without CAP_, for example [NET_BIND_SERVICE]',
+    ).optional(),
+    new_privileges: truth('a program may gain rights that its parent lacks').optional(),
+    seccomp: takes(z.enum(['default', 'unconfined']), 'default or unconfined').optional(),
+    read_only_root: truth('everything but the working directory and /tmp is read-only').optional(),
+    network: takes(z.enum(['isolated', 'shared', 'none']), 'isolated (no other sandbox is reached), shared or none').optional(),
+    oci_runtime: takes(z.string().regex(/^[\w.-]+$/, 'is not the name of a runtime'), 'the name of an OCI runtime that the engine has, for example runsc').optional(),
+    user: takes(user, 'a user of the image, as a name, a number, or user:group, for example "1000:1000"').optional(),
+  }),
+  'a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }',
+);
 
 /** What Skep itself writes down at the engine has this prefix. */
-const labels = z.record(z.string().min(1, 'is empty').regex(/^(?!skep\.)/, 'begins with skep., which is reserved'), z.string({ error: 'is not a text; put numbers and booleans in quotes' }));
+const labels = takes(
+  z.record(z.string().min(1, 'is empty').regex(/^(?!skep\.)/, 'begins with skep., which is reserved'), takes(z.string(), 'a text, for example shop')),
+  'a mapping of labels, each a text, for example { team: shop }',
+);
 
-const rest = z.strictObject({
-  freeze_after: duration.optional(),
-  stop_after: duration.optional(),
-  delete_after: duration.optional(),
-  max_life: duration.optional(),
-});
+const rest = takes(
+  z.strictObject({
+    freeze_after: duration('15m').optional(),
+    stop_after: duration('2h').optional(),
+    delete_after: duration('10d').optional(),
+    max_life: duration('30d').optional(),
+  }),
+  'a mapping of durations, for example { freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }',
+);
 
-const agent = z.strictObject({
-  protocol: z.literal('acp', { error: 'is no protocol that Skep speaks' }),
-  command,
-  env: variables.optional(),
-  secrets: z.array(variable).optional(),
-  auth_method: z.string().min(1, 'is empty').optional(),
-  permissions: z.enum(permissionPolicies, { error: 'is none of allow, ask, deny' }).optional(),
-  start_within: duration.optional(),
-});
+const agent = takes(
+  z.strictObject({
+    protocol: takes(z.literal('acp', { error: 'is no protocol that Skep speaks' }), 'acp, which is the Agent Client Protocol'),
+    command: command('[opencode, acp]'),
+    env: variables("a mapping of variables for the agent's process, each a text, for example { MODE: quick }").optional(),
+    secrets: takes(
+      z.array(secretVariable("the name of a variable, whose value is in the server's environment and not in this file, for example ANTHROPIC_API_KEY")),
+      "a list of names of variables, whose values are in the server's environment and not in this file, for example [ANTHROPIC_API_KEY]",
+      { secret: true },
+    ).optional(),
+    auth_method: text("the id of one of the agent's own ways to log in, for example api-key").optional(),
+    permissions: takes(z.enum(permissionPolicies), `${permissionPolicies.slice(0, -1).join(', ')} or ${permissionPolicies.at(-1)}`).optional(),
+    start_within: duration('60s').optional(),
+  }),
+  'a mapping that says which agent runs, for example { protocol: acp, command: [opencode, acp], secrets: [ANTHROPIC_API_KEY] }',
+);
+
+const pool = takes(
+  z.strictObject({ size: takes(z.int().min(0), 'a whole number of sandboxes from 0 on, for example 2') }),
+  'a mapping that says how many sandboxes are kept running, for example { size: 2 }',
+);
+
+const id = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'is not a lower-case name of letters, digits and dashes');
 
 /** A sandbox spec as the file writes it. */
-export const specSchema = z
-  .strictObject({
-    id: label,
-    description: z.string().optional(),
-    image: z.string().regex(/^[^\s-]\S*$/, 'is not the name of an image').optional(),
-    command: command.optional(),
-    working_dir: z.string().regex(/^\/[^\0]*$/, 'is not an absolute path').optional(),
-    initial_env: variables.optional(),
-    session_key_env: variable.optional(),
-    ports: z.array(z.strictObject({ name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'is not a name'), port: portNumber })).optional(),
+export const specSchema = takes(
+  z.strictObject({
+    id: takes(id, 'a name of at most 63 lower-case letters, digits and dashes, for example node-26'),
+    description: takes(z.string(), 'a text, for example "Node 26 with git"').optional(),
+    image: takes(z.string().regex(/^[^\s-]\S*$/, 'is not the name of an image'), 'the name of an image, for example node:26').optional(),
+    command: command('[sh, -c, "exec sleep infinity"]').optional(),
+    working_dir: takes(z.string().regex(/^\/[^\0]*$/, 'is not an absolute path'), 'an absolute path inside the sandbox, for example /workspace').optional(),
+    initial_env: variables('a mapping of variables, each a text, for example { CI: "1" }').optional(),
+    session_key_env: variable("the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY").optional(),
+    ports: takes(z.array(port), 'a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]').optional(),
     ready: ready.optional(),
     resources: resources.optional(),
     isolation: isolation.optional(),
     labels: labels.optional(),
     rest: rest.optional(),
-    pool: z.strictObject({ size: z.int('is not a whole number').min(0, 'is below 0') }).optional(),
+    pool: pool.optional(),
     agent: agent.optional(),
-  })
-  .superRefine(({ ports = [], ready, isolation }, context) => {
-    const problem = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });
-    if (new Set(ports.map(({ port }) => port)).size < ports.length) problem(['ports'], 'names a port twice');
-    if (new Set(ports.map(({ name }) => name)).size < ports.length) problem(['ports'], 'uses a name twice');
-    if (isolation?.network === 'none' && ports.length > 0) problem(['ports'], 'can not be reached while isolation.network is none');
-    if (ready === undefined) return;
-    if (ready.http !== undefined && ready.tcp !== undefined) problem(['ready'], 'has both http and tcp');
-    const probes = ready.http !== undefined || ready.tcp !== undefined;
-    if (probes && !ports.some(({ port }) => port === ready.port)) problem(['ready', 'port'], 'is none of the ports of the spec');
-  });
+  }),
+  'a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }',
+);
 
 export type SpecConfig = z.output<typeof specSchema>;

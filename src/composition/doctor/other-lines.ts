@@ -1,11 +1,15 @@
 import { createServer } from 'node:net';
 import { createMemoryStore } from '../../adapters/memory/index.ts';
 import { createSystemClock } from '../../adapters/system/index.ts';
-import type { Store } from '../../ports/store.ts';
+import type { SqliteLook } from '../../adapters/sqlite/index.ts';
+import { openAuth } from '../adapters/auth.ts';
 import { openGitProviders } from '../adapters/git.ts';
 import type { SkepConfig } from '../config/config.ts';
+import { listenProblem } from '../explain.ts';
 import type { SkepOptions } from '../options.ts';
-import { notOk, ok, type Line } from './line.ts';
+import { unsetSecrets } from '../config/variables.ts';
+import { keyLine, keyState } from '../key-state.ts';
+import { note, notOk, ok, type Line } from './line.ts';
 
 /** Whether each git provider answers. What they learn is kept nowhere. */
 export async function gitLines(options: SkepOptions): Promise<Line[]> {
@@ -19,18 +23,24 @@ export async function gitLines(options: SkepOptions): Promise<Line[]> {
   );
 }
 
-export async function storeLine({ dataDir }: SkepConfig, store: Store | null): Promise<Line> {
-  if (store === null) return ok(`store sqlite in ${dataDir}: nothing there yet; the first start makes it`);
-  const { ok: answers, detail } = await store.check();
-  const keys = answers ? `; ${(await store.apiKeys.list()).length} keys` : '';
-  return (answers ? ok : notOk)(`store sqlite in ${dataDir}: ${detail}${keys}`);
+/** What the data folder has, and what the key that is set is to it. */
+export async function storeLines({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<Line[]> {
+  const where = `store sqlite in ${dataDir}`;
+  if (look.kind === 'none') return [ok(`${where}: nothing there yet; the first start makes it`)];
+  if (look.kind === 'older') return [note(`${where}: of an older version (schema ${look.schema}, this version's is ${look.current}); \`skep serve\` brings it up to date`)];
+  const { ok: answers, detail } = await look.store.check();
+  if (!answers) return [notOk(`${where}: ${detail}`)];
+  const { length } = await look.store.apiKeys.list();
+  const lines = [ok(`${where}: ${detail}; ${length === 1 ? 'one key' : `${length} keys`}`)];
+  if (apiKey === undefined) return lines;
+  const auth = await openAuth({ auth: { kind: 'api-keys', staticKey: apiKey } }, look.store, createSystemClock());
+  return [...lines, keyLine(await keyState(apiKey, auth))];
 }
 
 /** Whether each secret that an agent is to have is set; never what it is. */
 export function secretLines({ specs }: SkepConfig, env: Readonly<Record<string, string | undefined>>): Line[] {
-  return (specs ?? []).flatMap(({ id, agent }) =>
-    (agent?.secrets ?? []).map((name) => ((env[name] ?? '') === '' ? notOk(`spec ${id}: its agent is to have the secret ${name}, which is not set in the environment`) : ok(`spec ${id}: the secret ${name} is set`))),
-  );
+  const set = (specs ?? []).flatMap(({ id, agent }) => (agent?.secrets ?? []).filter((name) => (env[name] ?? '') !== '').map((name) => ok(`spec ${id}: the secret ${name} is set`)));
+  return [...set, ...unsetSecrets(specs, env).map(notOk)];
 }
 
 export async function addressLine({ host, port }: SkepConfig): Promise<Line> {
@@ -38,7 +48,7 @@ export async function addressLine({ host, port }: SkepConfig): Promise<Line> {
   const server = createServer();
   server.once('error', ({ code }: NodeJS.ErrnoException) => {
     const taken = code === 'EADDRINUSE';
-    resolve(taken ? ok(`address ${host}:${port} in use: a server runs there already, or set SKEP_PORT to another port`) : notOk(`address ${host}:${port} can't be listened on (${code ?? 'unknown error'})`));
+    resolve(taken ? ok(`address ${host}:${port} in use: a server runs there already, or set SKEP_PORT to another port`) : notOk(`address ${host}:${port}: ${listenProblem(code ?? 'unknown error')}`));
   });
   server.listen(port, host, () => server.close(() => resolve(ok(`address ${host}:${port} is free`))));
   return await promise;

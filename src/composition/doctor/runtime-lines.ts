@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sandboxSpec } from '../../domain/sandbox-spec-defaults.ts';
-import type { Store } from '../../ports/store.ts';
 import { openRuntime } from '../adapters/runtime.ts';
 import { choiceFacts } from '../choice-facts.ts';
 import type { SkepConfig } from '../config/config.ts';
@@ -12,9 +11,9 @@ import { chooseRuntime } from '../runtime-choice.ts';
 import { engineLines } from './engine-lines.ts';
 import { note, notOk, ok, type Line } from './line.ts';
 
-/** Which runtime serves, why, whether it answers, and what the specs need of it. The store is null where there is none yet. */
-export async function runtimeLines(config: SkepConfig, store: Store | null): Promise<Line[]> {
-  const { options, warnings } = await chooseRuntime(config, await choiceFacts(config, store));
+/** Which runtime serves, why, whether it answers, and what the specs need of it. */
+export async function runtimeLines(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): Promise<Line[]> {
+  const { options, warnings } = await chooseRuntime(config, choiceFacts(config, { hasSandboxes }));
   const chosen = config.sandboxRuntime === 'auto' ? [ok(`runtime ${options.kind}: chosen by SKEP_SANDBOX_RUNTIME=auto`)] : [];
   const lines = [...chosen, ...warnings.map((text) => note(`warning: ${text}`))];
   await using closers = new AsyncDisposableStack();

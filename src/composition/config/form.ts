@@ -1,0 +1,67 @@
+import { z } from 'zod';
+
+/** What a field of the file takes. */
+export interface Form {
+  /** In words, with an example. */
+  readonly takes: string;
+  /** May it hold a secret? Then what was found in it, or below it, is never shown. */
+  readonly secret: boolean;
+}
+
+const forms = z.registry<Form>();
+
+/** The schema, which says from now on what it takes. A schema is one field's: another field gets another. */
+export function takes<S extends z.ZodType>(schema: S, text: string, { secret = false } = {}): S {
+  forms.add(schema, { takes: text, secret });
+  return schema;
+}
+
+type Path = readonly PropertyKey[];
+
+/** What the field at the path takes, or, where it says nothing of its own, what it is part of. */
+export function formAt(schema: z.ZodType, path: Path): Form {
+  const [key, ...rest] = path;
+  const own = layersOf(schema).map((layer) => forms.get(layer)).find((form) => form !== undefined);
+  const below = key === undefined ? null : childOf(schema, key);
+  const inner = below === null ? null : formAt(below, rest);
+  return { takes: inner?.takes || own?.takes || '', secret: own?.secret === true || inner?.secret === true };
+}
+
+/** The names of the fields of the mapping at the path; none where it has no fixed ones. */
+export function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
+  const at = path.reduce<z.ZodType | null>((part, key) => (part === null ? null : childOf(part, key)), schema);
+  const mapping = at === null ? undefined : layersOf(at).at(-1);
+  return mapping instanceof z.ZodObject ? Object.keys(mapping.shape) : [];
+}
+
+/** The paths of all fields, as one writes them: `specs[].ready.within`. */
+export function allFields(schema: z.ZodType, prefix = ''): readonly string[] {
+  const inner = layersOf(schema).at(-1);
+  if (inner instanceof z.ZodArray) return allFields(schemaOf(inner.element), `${prefix}[]`);
+  if (!(inner instanceof z.ZodObject)) return [];
+  return Object.entries(shapeOf(inner)).flatMap(([name, field]) => {
+    const path = prefix === '' ? name : `${prefix}.${name}`;
+    return [path, ...allFields(field, path)];
+  });
+}
+
+function childOf(schema: z.ZodType, key: PropertyKey): z.ZodType | null {
+  const inner = layersOf(schema).at(-1);
+  if (inner instanceof z.ZodObject) return (Object.hasOwn(inner.shape, key) ? shapeOf(inner)[String(key)] : null) ?? null;
+  if (inner instanceof z.ZodRecord) return schemaOf(inner.valueType);
+  return inner instanceof z.ZodArray ? schemaOf(inner.element) : null;
+}
+
+/** The schema and what it wraps, the outermost first. */
+function layersOf(schema: z.ZodType): readonly z.ZodType[] {
+  return schema instanceof z.ZodOptional ? [schema, ...layersOf(schemaOf(schema.unwrap()))] : [schema];
+}
+
+function shapeOf(schema: z.ZodObject): Readonly<Record<string, z.ZodType>> {
+  return schema.shape;
+}
+
+function schemaOf(part: unknown): z.ZodType {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what a schema consists of are schemas of the same library
+  return part as z.ZodType;
+}

@@ -1,0 +1,35 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { loadConfig } from '../../src/composition/config/load.ts';
+import { ConfigError } from '../../src/composition/config/problem.ts';
+import { removeFolder, temporaryFolder } from '../support/server.ts';
+
+/** A folder for the tests of a file, and in it configuration files. */
+export function configFiles() {
+  let folder = '';
+  let files = 0;
+  beforeAll(async () => void (folder = await temporaryFolder()));
+  afterAll(async () => await removeFolder(folder));
+  const pathOf = (name: string): string => join(folder, name);
+  return {
+    pathOf,
+    /** Writes a file; answers with its path. */
+    file: (text: string): string => {
+      const path = pathOf(`skep-${(files += 1)}.yaml`);
+      writeFileSync(path, text);
+      return path;
+    },
+  };
+}
+
+/** Why a configuration is refused. */
+export function refusalOf(env: Readonly<Record<string, string>>): ConfigError {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error('the configuration was taken');
+}

@@ -1,0 +1,218 @@
+import { mkdirSync } from 'node:fs';
+import { basename } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { fileSchema } from '../../src/composition/config/file.ts';
+import { allFields } from '../../src/composition/config/form.ts';
+import { loadConfig } from '../../src/composition/config/load.ts';
+import { unsetSecrets } from '../../src/composition/config/variables.ts';
+import { configFiles, refusalOf } from './config-files.ts';
+
+const { file, pathOf } = configFiles();
+const refusal = (text: string, env: Readonly<Record<string, string>> = {}) => refusalOf({ ...env, SKEP_CONFIG: file(text) });
+
+/** Each mistake as a person reads it, with its line; the form beside it. */
+function told(text: string, env: Readonly<Record<string, string>> = {}): string[] {
+  return refusal(text, env).problems.map(({ name, place, problem }) => `${place === undefined ? '' : `${basename(place).replace(/^.*:/, '')}: `}${name}: ${problem}`);
+}
+
+const spec = (lines: string): string => `specs:\n  - id: web\n    ${lines}\n`;
+
+/** Every field of the file, each with something that it takes. */
+const whole = {
+  specs: [
+    {
+      id: 'web',
+      description: 'A server',
+      image: 'node:26',
+      command: ['sleep', 'infinity'],
+      working_dir: '/workspace',
+      initial_env: { CI: '1' },
+      session_key_env: 'KEY',
+      ports: [{ name: 'WEB', port: 8000 }],
+      ready: { http: '/', port: 8000, within: '60s' },
+      resources: { cpus: 2, memory: '2GiB', pids: 512, open_files: 1024, log: '20MiB' },
+      isolation: { capabilities: ['CHOWN'], new_privileges: false, seccomp: 'default', read_only_root: true, network: 'isolated', oci_runtime: 'runsc', user: '1000' },
+      labels: { team: 'shop' },
+      rest: { freeze_after: '15m', stop_after: '2h', delete_after: '10d', max_life: '30d' },
+      pool: { size: 2 },
+      agent: { protocol: 'acp', command: ['opencode'], env: { MODE: 'quick' }, secrets: ['MODEL_KEY'], auth_method: 'api-key', permissions: 'ask', start_within: '60s' },
+    },
+  ],
+  limits: { running_per_owner: 5, running: 50, existing_per_owner: 50, existing: 500, when_full: 'refuse', requests_per_minute: 600 },
+  starts: { at_once: 4 },
+  events: { keep_for: '30d' },
+};
+
+/** The file with another value in one place. */
+function withValue(path: string, value: unknown): string {
+  const copy = structuredClone(whole);
+  const steps = path.replaceAll('[]', '.0').split('.');
+  const last = steps.pop() ?? '';
+  const parent = steps.reduce<object>((part, step) => Reflect.get(part, step) as object, copy);
+  Reflect.set(parent, last, value);
+  return JSON.stringify(copy);
+}
+
+/** What is in no place at all what it should be. */
+const rubbish = [null, [null], { '': { x: [] } }, -0.5, [[]]] as const;
+const leaves = [...allFields(fileSchema), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].isolation.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]'];
+
+describe('a mistake in the file', () => {
+  test.each<[string, string, string]>([
+    ['ready: { within: "60" }', 'ready.within: is "60", which has no unit', 'a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example 60s'],
+    ['rest: { freeze_after: 60 }', 'rest.freeze_after: is 60, which has no unit', 'for example 15m'],
+    ['rest: { stop_after: 2 hours }', 'rest.stop_after: is "2 hours", which is not a duration', 'for example 2h'],
+    ['resources: { memory: 2 }', 'resources.memory: is 2, which has no unit', 'for example 2GiB, or unlimited'],
+    ['resources: { cpus: "2" }', 'resources.cpus: is "2" instead of a number; leave out the quotes', 'for example 2'],
+    ['isolation: { read_only_root: "true" }', 'isolation.read_only_root: is "true" instead of true or false; leave out the quotes', 'true where'],
+    ['agent: { protocol: a2a, command: [x] }', 'agent.protocol: is "a2a", which is no protocol that Skep speaks', 'acp, which is the Agent Client Protocol'],
+    ['initial_env: { CI: 1 }', 'initial_env.CI: is a number instead of a text; put it in quotes', 'for example "1"'],
+    ['initial_env: { A-B: x }', 'initial_env.A-B: has a name that is no name of a variable (letters, digits and _, no digit first)', 'for example { CI: "1" }'],
+    ['command: sleep infinity', 'command: is a text instead of a list', 'for example [sh, -c, "exec sleep infinity"]'],
+    ['command: [serve, 8000]', 'command[1]: is a number instead of a text; put it in quotes', 'for example "8000"'],
+    ['ports: [{ name: WEB, port: 70000 }]', 'ports[0].port: is 70000', 'a port from 1 to 65535, for example 8000'],
+    ['ports: [{ port: 80 }]', 'ports[0].name: is missing', 'for example AGENT_SERVER'],
+    ['ports: { WEB: 80 }', 'ports: is a mapping instead of a list', 'for example [{ name: AGENT_SERVER, port: 8000 }]'],
+    ['pool: 3', 'pool: is 3 instead of a mapping', 'for example { size: 2 }'],
+    ['agent:', 'agent: has no value', 'for example { protocol: acp'],
+    ['ready: { port: 80 }', 'ready.port: has no effect without http or tcp beside it', "one of the spec's ports"],
+    ['ready: { tcp: true }', 'ready.port: is missing, while tcp needs it', "one of the spec's ports"],
+    ['ready: { http: /, port: 80 }', 'ready.port: is 80, which is none of the ports of the spec (it has none)', "one of the spec's ports"],
+  ])('%s', (line, problem, form) => {
+    expect(told(spec(line))).toEqual([`3: spec web, ${problem}`]);
+    expect(refusal(spec(line)).problems[0]?.form).toContain(form);
+  });
+
+  test.each([
+    ['colour: red', 'colour', ''],
+    ['workingDir: /x', 'workingDir', 'working_dir'],
+    ['img: node', 'img', 'image'],
+    ['env: { A: b }', 'env', 'initial_env'],
+    ['memory: 2GiB', 'memory', 'resources.memory'],
+    ['freezeAfter: 3m', 'freezeAfter', 'rest.freeze_after'],
+    ['agent: { protocol: acp, command: [x], secret: [A] }', 'agent.secret', 'secrets'],
+  ])('an unknown field is told with the nearest known one: %s', (line, field, meant) => {
+    expect(told(spec(line))).toEqual([`3: spec web, ${field}: is not a field that Skep knows${meant === '' ? '' : `; did you mean ${meant}?`}`]);
+    expect(refusal(spec(line)).problems[0]?.form).toMatch(/^one of .*command/);
+  });
+
+  test.each([
+    ['prot: 1', 'prot: is not a field that Skep knows; did you mean port?'],
+    ['SKEP_PORT: 1', 'SKEP_PORT: is called port in the file'],
+    ['github_token: abc', 'github_token: is a secret; set SKEP_GITHUB_TOKEN in the environment instead'],
+    ['host: 5', 'host: is 5 instead of a text; put it in quotes'],
+    ['product:', 'product: has no value'],
+    ['git_timeout: 30', 'git_timeout: is 30, which has no unit'],
+    ['git_providers: [local, svn]', 'git_providers: is a list, which has "svn", no provider that Skep knows'],
+    ['limits: { runing: 3 }', 'limits.runing: is not a field that Skep knows; did you mean running?'],
+    ['specs: { web: {} }', 'specs: is a mapping instead of a list'],
+    ['specs: []', 'specs: is an empty list'],
+    ['specs: [web]', 'spec no. 1: is "web" instead of a mapping'],
+    ['specs: [{ image: node }]', 'spec no. 1, id: is missing'],
+    ['specs: [{ id: 7 }]', 'spec no. 1, id: is 7 instead of a text; put it in quotes'],
+    ['specs: [{ id: Web App }]', 'spec "Web App", id: is "Web App", which is not a lower-case name of letters, digits and dashes'],
+  ])('outside of what belongs to a spec: %s', (text, problem) => {
+    expect(told(text)).toEqual([`1: ${problem}`]);
+  });
+
+  test('is told with all the others of its file, from its top to its end, what stands twice among them', () => {
+    const text = `
+limits: { running: 0 }
+specs:
+  - id: web
+    ports:
+      - { name: WEB, port: 8000 }
+      - { name: WEB, port: 8000 }
+    colour: red
+  - id: web
+    image: a
+    image: b
+    ready: { within: soon }
+  - id: other
+    ports: [{ name: A, port: 80 }]
+    isolation: { network: none, user: 1.5 }
+log_level: loud
+`;
+    expect(told(text, { SKEP_PORT: 'eighty', SKEP_SANDBOX_RUNTIME: 'docker' })).toEqual([
+      'SKEP_PORT: is "eighty", which is not a whole number',
+      '2: limits.running: is 0',
+      '4: spec web, image: is missing, and Docker needs it',
+      '7: spec web, ports[1].name: is "WEB", which ports[0] has already',
+      '7: spec web, ports[1].port: is 8000, which ports[0] has already',
+      '8: spec web, colour: is not a field that Skep knows',
+      '9: spec web, id: is "web", which spec no. 1 has already',
+      '11: spec web, image: is written twice, in line 10 too; keep one of the two',
+      '12: spec web, ready.within: is "soon", which is not a duration',
+      '13: spec other, image: is missing, and Docker needs it',
+      '14: spec other, ports: can not be reached while isolation.network is none; take one of the two out',
+      '15: spec other, isolation.user: is 1.5, which is not a user',
+      '16: log_level: is "loud", which is no log level',
+    ]);
+  });
+
+  test('is told with one between settings', () => {
+    expect(told('starts: 4', { SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_APP_ID: '1', SKEP_GITHUB_APP_INSTALLATION_ID: '2' })).toEqual([
+      'SKEP_GITHUB_APP_KEY_FILE: is missing, while the others of the GitHub App are set',
+      '1: starts: is 4 instead of a mapping',
+    ]);
+  });
+
+  test('the file that all of this is about is right itself', () => {
+    expect(() => loadConfig({ SKEP_CONFIG: file(JSON.stringify(whole)) })).not.toThrow();
+    expect(leaves.length).toBeGreaterThan(60);
+  });
+
+  test.each(leaves)('in %s is told in plain words, whatever it is', (path) => {
+    const [last = ''] = path.split('.').slice(-1);
+    const field = new RegExp(`${last.replace('[]', '(\\[0\\]| web| no\\. 1)')}|^spec `);
+    for (const value of rubbish) {
+      const { message, problems } = refusal(withValue(path, value));
+      expect(problems.length, message).toBeGreaterThan(0);
+      expect(message).not.toMatch(/invalid|expected|received|zod|undefined|\[object|_type|NaN/i);
+      for (const { name, problem, form, place } of problems) {
+        expect(name).toMatch(field);
+        expect(problem).toMatch(/^(is|has) \S/);
+        expect(form).not.toBe('');
+        expect(place).toMatch(/\.yaml:1$/);
+      }
+    }
+  });
+
+  test('never shows what may be a secret', () => {
+    const hush = 'hush-hush-123';
+    const number = 909_090_909;
+    for (const path of ['specs[].initial_env', 'specs[].agent.env', 'specs[].agent.secrets', 'specs[].command', 'specs[].agent.command']) {
+      for (const value of [hush, number, [{ a: hush }], { [path]: { a: hush } }, [number]]) expect(refusal(withValue(path, value)).message).not.toMatch(new RegExp(`${hush}|${number}`));
+    }
+    expect(refusal(withValue('specs[].agent.secrets', [hush])).message).not.toContain(hush);
+    expect(refusal(`api_key: ${hush}\npublic_url: http://a:${hush}@b\ngitlab_url: [${hush}]`).message).not.toContain(hush);
+  });
+});
+
+describe('a file that is not read at all', () => {
+  test.each([
+    ['specs:\n\t- id: a\n', /^2: SKEP_CONFIG: is not valid YAML: Tabs/],
+    ['port: 1\n---\nport: 2\n', /^2: SKEP_CONFIG: holds several documents; keep one/],
+    ['port: 1\nproduct: !env NAME\n', /^2: SKEP_CONFIG: has a tag that Skep does not know \(.*!env\)/],
+    ['product: *nobody\n', /^1: SKEP_CONFIG: is not valid YAML: .*alias/],
+    ['- a\n', /^1: SKEP_CONFIG: has no mapping at its top/],
+  ])('%j', (text, problem) => {
+    expect(told(text)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  test('because it is a folder', () => {
+    const path = pathOf('a-folder');
+    mkdirSync(path);
+    expect(() => loadConfig({ SKEP_CONFIG: path })).toThrow(`SKEP_CONFIG: names the file ${path}, which is a folder`);
+  });
+});
+
+test('each secret that has no value is told, with whose it is and what comes of it', () => {
+  const { specs } = loadConfig({ SKEP_CONFIG: file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SET, UNSET, EMPTY] } }, { id: b, agent: { protocol: acp, command: [x], secrets: [UNSET] } }]') });
+  expect(unsetSecrets(specs, { SET: 'x', EMPTY: '' })).toEqual([
+    expect.stringMatching(/^UNSET is not set: .*the spec a becomes an ERROR/),
+    expect.stringMatching(/^EMPTY is empty: .*the spec a /),
+    expect.stringMatching(/^UNSET is not set: .*the spec b becomes an ERROR/),
+  ]);
+  expect(unsetSecrets(null, {})).toEqual([]);
+});

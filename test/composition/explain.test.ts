@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { explain } from '../../src/composition/explain.ts';
+import { ConfigError } from '../../src/composition/config/problem.ts';
+
+test.each([
+  ['EADDRINUSE', 'listen', /in use by another program; set SKEP_PORT/],
+  ['EACCES', 'listen', /may not listen on the port; set SKEP_PORT/],
+  ['EADDRNOTAVAIL', 'listen', /no such address; set SKEP_HOST/],
+  ['ENOTFOUND', 'getaddrinfo', /host name is not known; set SKEP_HOST/],
+  ['ESTRANGE', 'listen', /refuses it \(ESTRANGE\); set SKEP_HOST and SKEP_PORT/],
+])('%s at the start says what to do, without a stack', (code, syscall, text) => {
+  const told = explain(Object.assign(new Error('it failed'), { code, syscall }));
+  expect(told).toMatch(text);
+  expect(told).not.toMatch(/ {4}at |undefined/);
+});
+
+test('what was foreseen is told as it is, anything else with its stack', () => {
+  expect(explain(new ConfigError([{ name: 'SKEP_PORT', problem: 'is wrong', form: 'a port' }]))).not.toContain('    at ');
+  expect(explain(new Error('surprise'))).toMatch(/surprise\n {4}at /);
+});
