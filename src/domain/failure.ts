@@ -9,6 +9,11 @@ export interface FailureContexts {
   forbidden: { readonly action: string };
   not_found: Readonly<Record<string, never>>;
   repository_not_found: { readonly repository: string };
+  /** The credential is good, but may not read this repository. */
+  repository_forbidden: { readonly provider: string; readonly repository: string };
+  /** There is no commit, and so not the branch that was asked for. */
+  repository_empty: { readonly repository: string; readonly branch: string };
+  branch_not_found: { readonly repository: string; readonly branch: string };
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
   permission_not_found: { readonly id: string };
@@ -82,6 +87,12 @@ const descriptions: Descriptions = {
   not_found: () => 'There is no such route. The OpenAPI document lists those that exist.',
   repository_not_found: ({ repository }) =>
     `The repository ${JSON.stringify(repository)} does not exist, or the deployment's credential can't see it.`,
+  repository_forbidden: ({ provider, repository }) =>
+    `The git provider ${provider} does not let the deployment's credential read the repository ${JSON.stringify(repository)}. Its administrator has to allow it.`,
+  repository_empty: ({ repository, branch }) =>
+    `The repository ${JSON.stringify(repository)} is empty: it has no commit, and so no branch ${JSON.stringify(branch)}. Push one, or select no branch.`,
+  branch_not_found: ({ repository, branch }) =>
+    `The repository ${JSON.stringify(repository)} has no branch ${JSON.stringify(branch)}. Select one that it has, or none for its default branch.`,
   sandbox_not_found: ({ id }) => `There is no sandbox ${JSON.stringify(id)}.`,
   conversation_not_found: ({ id }) => `There is no conversation ${JSON.stringify(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${JSON.stringify(id)}; its events tell which.`,

@@ -77,7 +77,7 @@ export function decideBlind(sandbox: Sandbox, now: number): Step {
   if (status !== 'STARTING' && status !== 'RESUMING') return none;
   if (sandbox.turnAt === null) return { kind: 'begin' };
   if (!isTooLate(sandbox, now)) return none;
-  const detail = `${tooLate(sandbox)}; its runtime does not answer`;
+  const detail = tooLate(sandbox, 'its runtime does not answer');
   return { kind: 'record', event: status === 'STARTING' ? 'expired' : 'failed', detail, by: 'skep' };
 }
 
@@ -85,7 +85,7 @@ function whileStarting(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
   if (fact.state === 'stopped' && !fact.endedFromOutside) {
     return failed(fact.detail ?? 'it ended while it started', 'runtime');
   }
-  if (isTooLate(sandbox, now)) return { kind: 'record', event: 'expired', detail: tooLate(sandbox), by: 'skep' };
+  if (isTooLate(sandbox, now)) return { kind: 'record', event: 'expired', detail: tooLate(sandbox, sandbox.statusDetail), by: 'skep' };
   if (sandbox.turnAt === null) return { kind: 'take-turn' };
   switch (fact.state) {
     case 'absent':
@@ -156,7 +156,8 @@ function whilePaused(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
 
 function whileResuming(sandbox: Sandbox, fact: SandboxFact, now: number, rerun: boolean): Step {
   if (fact.state === 'absent') return failed(gone, 'runtime');
-  if (isTooLate(sandbox, now)) return failed(tooLate(sandbox), 'skep');
+  // A frozen one is let go on without a wait that would be told of.
+  if (isTooLate(sandbox, now)) return failed(tooLate(sandbox, sandbox.pauseKind === 'freeze' ? null : sandbox.statusDetail), 'skep');
   if (sandbox.turnAt === null) return { kind: 'take-turn' };
   if (fact.state === 'running') return sandbox.pauseKind === 'freeze' ? thawed : { kind: 'await-ready' };
   if (fact.state === 'frozen') return { kind: 'resume' };
@@ -181,8 +182,9 @@ function isElsewhere({ spec, exposedUrls }: Sandbox, fact: SandboxFact): boolean
   return !fact.exposedUrls.every(({ port, url }) => exposedUrls.some((known) => known.port === port && known.url === url));
 }
 
-function tooLate({ spec }: Sandbox): string {
-  return `it was not ready within ${spec.ready.withinMs / 1000} s`;
+/** `seen` is what went on last; null where nothing was told. */
+function tooLate({ spec }: Sandbox, seen: string | null): string {
+  return `it was not ready within ${spec.ready.withinMs / 1000} s${seen === null ? '' : `; ${seen}`}`;
 }
 
 function endedFromOutside({ detail }: SandboxFact): string {

@@ -30,7 +30,9 @@ export type CheckoutProgress = (detail: string) => void;
  * Brings repositories to this host, with the provider's credential, and makes work trees of them. What was brought is
  * kept, bounded in size, so that the next checkout of the same repository costs only what is new.
  *
- * Failures: those of `GitProvider`; a branch that does not exist is `provider_failed` with the branch in its reason.
+ * Failures: those of `GitProvider`, and `branch_not_found`; `repository_empty` where a branch is asked for of a repository
+ * without a commit; `repository_forbidden` where the host takes the credential, but lets it not read the repository. No
+ * message or cause holds anything of the credential.
  */
 export interface RepositoryCheckouts {
   readonly name: string;

@@ -48,6 +48,10 @@ export class ScriptedEngine {
     this.#closed.delete(gate);
   }
 
+  isClosed(gate: Gate): boolean {
+    return this.#closed.has(gate);
+  }
+
   async pass(gate: Gate, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const closed = this.#closed.get(gate);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { countsAsRunning } from '../../src/domain/sandbox-lifecycle.ts';
+import type { Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld, type WorldOptions } from './world.ts';
@@ -140,6 +141,38 @@ describe('a pool', () => {
     await calm();
     expect(await members()).toEqual([]);
     expect(engine.list()).toEqual([]);
+  });
+
+  test('loses no member to a removal that somebody who asked for it came before', async () => {
+    const { boot, members, start, engine, store, clock, logged, sandboxes } = await filled();
+    const before = (await members()).map(({ id }) => id);
+    clock.advance(60_000);
+    await calm();
+    const pooled = store.sandboxes.pooled.bind(store.sandboxes);
+    let mine: Promise<Sandbox> | null = null;
+    store.sandboxes.pooled = async () => {
+      const seen = await pooled();
+      if (mine === null) await (mine = start());
+      return seen;
+    };
+    const without = boot([{ ...warm, pool: { size: 0 } }]);
+    await without.reconciler.start();
+    await calm();
+    const { id, instanceId } = await (mine ?? start());
+    expect(before).toContain(instanceId);
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
+    expect(before.map((member) => engine.inspect(member).state)).toEqual(before.map((member) => (member === instanceId ? 'running' : 'absent')));
+    expect(logged.filter((words) => words === 'removed from its pool')).toHaveLength(1);
+  });
+
+  test('hands out what there is, however many of those that it knows of another process has handed out meanwhile', async () => {
+    const many = { ...warm, pool: { size: 10 } };
+    const { boot, members, start, pass } = await filled({ specs: [many] });
+    await pass(5);
+    expect((await members()).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'RUNNING'));
+    const other = boot();
+    for (let count = 0; count < 9; count += 1) expect((await other.sandboxes.start('you', { specId: null })).status).toBe('RUNNING');
+    expect((await start()).status).toBe('RUNNING');
   });
 
   test('backs off, longer each time, while starting fails, and is filled once it goes', async () => {

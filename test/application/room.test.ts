@@ -50,13 +50,36 @@ describe('a full deployment', () => {
   });
 
   test('makes no room for one more to exist, nor where nothing can be frozen', async () => {
-    const existing = await full({ existing: 2 }, 'pause_idle');
-    expect(await codeOf(existing.sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
-    expect(await existing.running()).toBe(2);
+    for (const limits of [{ existing: 2 }, { existingPerOwner: 2 }]) {
+      const existing = await full(limits, 'pause_idle');
+      expect(await codeOf(existing.sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
+      expect(await existing.running()).toBe(2);
+    }
     const stuck = await full({ running: 2 }, 'pause_idle');
     stuck.faults.plan(...Array.from({ length: 2 }, () => ({ call: 'freeze', what: 'unavailable' as const, when: 'before' as const })));
     expect(await codeOf(stuck.sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
     expect(await stuck.running()).toBe(2);
+  });
+
+  test('goes on where somebody else was quicker to pause the one that was to make room', async () => {
+    const { sandboxes, store, ids } = await full({ running: 2 }, 'pause_idle');
+    const longestIdle = store.sandboxes.longestIdle.bind(store.sandboxes);
+    let quicker = true;
+    store.sandboxes.longestIdle = async (...asked) => {
+      const idle = await longestIdle(...asked);
+      if (quicker) await sandboxes.pause('me', idle[0]?.id ?? '', 'stop');
+      quicker = false;
+      return idle;
+    };
+    const third = await sandboxes.start('me', { specId: null });
+    await calm();
+    expect(await Promise.all([...ids, third.id].map(async (id) => (await sandboxes.get('me', id)).status))).toEqual(['PAUSED', 'RUNNING', 'RUNNING']);
+  });
+
+  test('has room to resume in, however many exist', async () => {
+    const { sandboxes, ids } = await full({ existing: 2, existingPerOwner: 2 }, 'refuse');
+    await sandboxes.pause('me', ids[0] ?? '', 'stop');
+    expect(await sandboxes.resume('me', ids[0] ?? '')).toMatchObject({ status: 'RUNNING' });
   });
 
   test('never runs more than it may, however many start at once', async () => {

@@ -38,6 +38,20 @@ describe('a sandbox', () => {
     expect(writes.length).toBe(after);
   });
 
+  test('is frozen by one call, though the runtime tells of the freeze while it is made', async () => {
+    const { sandboxes, driver, runtime, id } = await running();
+    const freezes: string[] = [];
+    const freeze = runtime.freeze.bind(runtime);
+    runtime.freeze = async (instanceId) => {
+      freezes.push(instanceId);
+      const fact = await freeze(instanceId);
+      if (freezes.length === 1) driver.nudge(id);
+      return fact;
+    };
+    expect(await sandboxes.pause('me', id, 'freeze')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
+    expect(freezes).toEqual([id]);
+  });
+
   test('of two pauses at once one moves, and both see the result', async () => {
     const { sandboxes, id, writes } = await running();
     const both = await Promise.all([sandboxes.pause('me', id, 'freeze'), sandboxes.pause('me', id, 'stop')]);
@@ -124,13 +138,56 @@ describe('a sandbox', () => {
 
 describe('the reconciler', () => {
   test('removes what no record owns, after a grace', async () => {
-    const { engine, reconciler, clock } = await running();
+    const { engine, reconciler, clock, store } = await running();
+    const lookedUp = new Set<string>();
+    const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
+    store.sandboxes.findByInstance = async (instanceId) => {
+      lookedUp.add(instanceId);
+      return await findByInstance(instanceId);
+    };
     engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
     await reconciler.sweep();
     expect(engine.inspect('sb-stray').state).toBe('running');
     clock.advance(2000);
     await reconciler.sweep();
     expect(engine.inspect('sb-stray').state).toBe('absent');
+    expect([...lookedUp], 'what the scan has found is not asked for one by one').toEqual(['sb-stray']);
+  });
+
+  test('gives what it finds without a record the whole grace, also where that was seen before, and was gone since', async () => {
+    const { engine, reconciler, clock } = await running();
+    const stray = { id: 'sb-stray', spec: slow, sessionApiKey: 'k' };
+    engine.run(stray);
+    await reconciler.sweep();
+    engine.vanish(stray.id);
+    await reconciler.sweep();
+    clock.advance(2000);
+    await calm();
+    engine.run(stray);
+    await reconciler.sweep();
+    expect(engine.inspect(stray.id).state).toBe('running');
+  });
+
+  test('leaves alone what a record owns, though its scans have passed over that record', async () => {
+    const { engine, reconciler, clock, store, id } = await running();
+    const scan = store.sandboxes.scan.bind(store.sandboxes);
+    store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);
+    engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
+    await reconciler.sweep();
+    clock.advance(2000);
+    await reconciler.sweep();
+    expect([engine.inspect(id).state, engine.inspect('sb-stray').state]).toEqual(['running', 'absent']);
+  });
+
+  test('removes what comes up after its record was seen to have nothing left', async () => {
+    const { engine, reconciler, clock, store, sandboxes, id } = await running();
+    await sandboxes.delete('me', id);
+    expect((await store.sandboxes.find(id))?.removedAt).not.toBeNull();
+    engine.run({ id, spec: slow, sessionApiKey: 'k' });
+    await reconciler.sweep();
+    clock.advance(2000);
+    await reconciler.sweep();
+    expect(engine.inspect(id).state).toBe('absent');
   });
 
   test('goes on with what an earlier process left on the way', async () => {

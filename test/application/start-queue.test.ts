@@ -1,3 +1,4 @@
+import { setImmediate as tick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { StartQueue, type Turn, type Urgency } from '../../src/application/sandboxes/start-queue.ts';
 
@@ -29,6 +30,7 @@ describe('the queue of starts', () => {
     first?.release();
     first?.release();
     await turns[2];
+    await tick();
     expect(granted).toEqual(['a', 'b', 'c']);
   });
 

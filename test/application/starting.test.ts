@@ -1,22 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import { codeOf } from './code-of.ts';
-import { calm, createWorld } from './world.ts';
-
-const spec = sandboxSpec({ id: 'pulled', image: 'node:26', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
-
-async function started(count = 1, owners: readonly string[] = ['me']) {
-  const world = createWorld({ specs: [spec] });
-  const skep = world.boot();
-  const start = async (owner: string) => (await skep.sandboxes.start(owner, { specId: null })).id;
-  const ids: string[] = [];
-  const begin = async () => {
-    for (let index = 0; index < count; index += 1) ids.push(await start(owners[index % owners.length] ?? 'me'));
-    await calm();
-  };
-  const of = async (id: string | undefined) => await world.store.sandboxes.find(id ?? '');
-  return { ...world, ...skep, start, ids, begin, of };
-}
+import { started } from './started.ts';
+import { calm } from './world.ts';
 
 describe('a start', () => {
   test('tells what is pulled, and neither the pull nor the wait for its turn counts as its time', async () => {
@@ -77,7 +62,7 @@ describe('a start', () => {
     await calm();
     clock.advance(10_000);
     await calm();
-    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s' });
+    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; starting' });
     expect(await of(third)).toMatchObject({ status: 'STARTING' });
     engine.open('start');
     await calm();
@@ -164,6 +149,30 @@ describe('a start', () => {
 });
 
 describe('a resumption', () => {
+  test('of a stopped one needs nothing that only its start needed', async () => {
+    const { engine, begin, ids, sandboxes } = await started();
+    await begin();
+    await sandboxes.pause('me', ids[0] ?? '', 'stop');
+    engine.refused.add('pulled');
+    expect(await sandboxes.resume('me', ids[0] ?? '')).toMatchObject({ status: 'RUNNING' });
+  });
+
+  test('that another process carries out, while this one waits for its turn, is a success here too', async () => {
+    const { engine, begin, ids, sandboxes, start, boot, clock } = await started();
+    await begin();
+    const id = ids[0] ?? '';
+    await sandboxes.pause('me', id, 'stop');
+    engine.close('start');
+    await Promise.all([start('you'), start('you')]);
+    await calm();
+    const resumed = sandboxes.resume('me', id);
+    await calm();
+    boot().driver.nudge(id);
+    await calm();
+    clock.advance(1000);
+    expect(await resumed).toMatchObject({ status: 'RUNNING' });
+  });
+
   test('of a stopped one waits its turn; of a frozen one does not', async () => {
     const { engine, begin, ids, sandboxes, start, of } = await started(2);
     await begin();

@@ -6,10 +6,11 @@ import type { WhenFull } from '../../src/application/sandboxes/room.ts';
 import { Sandboxes } from '../../src/application/sandboxes/sandboxes.ts';
 import { SandboxSpecs } from '../../src/application/sandboxes/specs.ts';
 import { StartQueue } from '../../src/application/sandboxes/start-queue.ts';
+import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import { unlimited, type SandboxLimits } from '../../src/domain/limits.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import type { ReadinessProbe } from '../../src/ports/readiness-probe.ts';
+import type { ReadinessProbe, ProbeListener } from '../../src/ports/readiness-probe.ts';
 import { ScriptedEngine } from './engine.ts';
 import { Faults, Mortal, runtimeFailure, storeFailure } from './mortal.ts';
 import { observed, type Write } from './observed.ts';
@@ -41,8 +42,22 @@ export function createWorld(options: WorldOptions = {}) {
   };
   const store = { ...memory, sandboxes: observed(memory.sandboxes, () => clock.now(), onWrite) };
   const faults = new Faults();
-  const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const probe: ReadinessProbe = { untilReady: ({ probe }, _urls, signal) => (probe.kind === 'none' ? Promise.resolve() : engine.pass('ready', signal)) };
+  /** What the log was told of, in words. */
+  const logged: string[] = [];
+  const log = (_: object, message: string): void => void logged.push(message);
+  const logger = { debug() {}, info: log, warn: log, error: log };
+  const missed = new Set<ProbeListener>();
+  const miss = (met: ProbeMiss): void => {
+    for (const tell of missed) tell(met);
+  };
+  const probe: ReadinessProbe = {
+    async untilReady({ probe }, _urls, signal, tell = () => {}) {
+      if (probe.kind === 'none') return;
+      missed.add(tell);
+      if (engine.isClosed('ready')) tell({ kind: 'refused' });
+      await engine.pass('ready', signal).finally(() => missed.delete(tell));
+    },
+  };
   const someSpecs = options.specs ?? [sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } })];
 
   /** A process of Skep over the same store and engine; `specs` are those of its configuration. */
@@ -73,7 +88,7 @@ export function createWorld(options: WorldOptions = {}) {
     return { mortal, runtime: own.runtime, specs, queue, driver, pool, sandboxes, reconciler, shutdown };
   }
 
-  return { clock, engine, store, writes, faults, boot };
+  return { clock, engine, store, writes, faults, miss, logged, boot };
 }
 
 /** Lets everything that is ready to run, run: the ports answer within the same turn of the event loop. */

@@ -20,6 +20,8 @@ export interface RepositoryDescription {
   /** From a branch to the id of its commit; the default branch is at the last commit if it is left out. */
   readonly branches?: Readonly<Record<string, string>>;
   readonly defaultBranch?: string;
+  /** The branch that HEAD names, where that is another one: one without a commit. */
+  readonly unborn?: string;
   readonly objectFormat?: 'sha1' | 'sha256';
 }
 
@@ -30,6 +32,7 @@ export async function createRepository(gitDir: string, description: RepositoryDe
   const { commits, defaultBranch = 'main', objectFormat = 'sha1' } = description;
   await git(gitDir, ['init', '--quiet', '--bare', `--object-format=${objectFormat}`, `--initial-branch=${defaultBranch}`, gitDir]);
   await addCommits(gitDir, description);
+  if (description.unborn !== undefined) await git(gitDir, ['symbolic-ref', 'HEAD', `refs/heads/${description.unborn}`]);
   if (commits.length > 0) await git(gitDir, ['update-ref', '-d', building]);
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import type { ExposedUrl } from '../../src/domain/sandbox.ts';
 import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
 import type { ReadinessProbe } from '../../src/ports/readiness-probe.ts';
@@ -24,24 +25,68 @@ type HarnessCase = readonly [name: string, run: (harness: ReadinessProbeHarness)
 const http: Probe = { kind: 'http', port: 8000, path: '/health' };
 const tcp: Probe = { kind: 'tcp', port: 8000 };
 
-/** A probe that is under way, and whether it is over. */
+/** A probe that is under way, whether it is over, and what it has told. */
 interface Waiting {
   readonly ready: Promise<void>;
   readonly isOver: () => boolean;
+  readonly told: readonly ProbeMiss[];
+  /** Answers when such a miss is told, or is the last that was told. */
+  readonly tells: (kind: ProbeMiss['kind']) => Promise<ProbeMiss>;
 }
 
 function ask({ probe, url }: ReadinessProbeHarness, rule: Probe, signal = new AbortController().signal): Waiting {
+  const told: ProbeMiss[] = [];
+  const listeners = new Set<(miss: ProbeMiss) => void>();
   const urls: ExposedUrl[] = [
     { name: 'OTHER', url: 'http://127.0.0.1:1', port: 1 },
     { name: 'WEB', url, port: 8000 },
   ];
   let over = false;
-  const ready = probe.untilReady({ probe: rule, withinMs: 1 }, urls, signal).finally(() => {
+  const missed = (miss: ProbeMiss): void => {
+    told.push(miss);
+    for (const listen of listeners) listen(miss);
+  };
+  const ready = probe.untilReady({ probe: rule, withinMs: 1 }, urls, signal, missed).finally(() => {
     over = true;
   });
   // It is awaited later, if at all.
   ready.catch(() => {});
-  return { ready, isOver: () => over };
+  const tells = async (kind: ProbeMiss['kind']): Promise<ProbeMiss> => {
+    const last = told.at(-1);
+    if (last?.kind === kind) return last;
+    const { promise, resolve } = Promise.withResolvers<ProbeMiss>();
+    listeners.add((miss) => void (miss.kind === kind && resolve(miss)));
+    return await soon(`a probe that meets ${kind}`, promise);
+  };
+  return { ready, isOver: () => over, told, tells };
+}
+
+const patienceMs = 60_000;
+
+async function soon<T>(what: string, answer: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new assert.AssertionError({ message: `waited in vain for ${what}` })), patienceMs);
+  return await Promise.race([answer, promise]).finally(() => clearTimeout(timer));
+}
+
+/** While the place answers so, that is what is told, until it is ready or not wanted any more. */
+function tellsOf(rule: Probe, answer: PlaceAnswer, met: Partial<ProbeMiss> & Pick<ProbeMiss, 'kind'>): HarnessCase {
+  return [
+    `${rule.kind}: tells that it meets ${met.kind} while the place answers ${answer ?? 'nothing'}`,
+    async (harness) => {
+      await harness.answer(answer);
+      const controller = new AbortController();
+      const { ready, tells, told } = ask(harness, rule, controller.signal);
+      const miss = await tells(met.kind);
+      assert.deepEqual({ ...miss, ...met }, miss);
+      controller.abort(new Error('enough'));
+      await assert.rejects(ready, /enough/);
+      const { length } = told;
+      await harness.answer(200);
+      await ask(harness, rule).ready;
+      assert.equal(told.length, length);
+    },
+  ];
 }
 
 /** The answer does not make it ready, and the next one does. */
@@ -101,6 +146,25 @@ const cases: readonly HarnessCase[] = [
   abortsWhile(http, 503),
   abortsWhile(http, 'silent'),
   abortsWhile(tcp, null),
+  tellsOf(http, null, { kind: 'refused' }),
+  tellsOf(http, 404, { kind: 'answered', status: 404 }),
+  tellsOf(http, 503, { kind: 'answered', status: 503 }),
+  tellsOf(http, 'silent', { kind: 'silent' }),
+  tellsOf(tcp, null, { kind: 'refused' }),
+  [
+    'tells of what it meets last, and of no success',
+    async (harness) => {
+      await harness.answer(503);
+      const { ready, tells, told } = ask(harness, http);
+      await tells('answered');
+      await harness.answer('silent');
+      const silent = await tells('silent');
+      assert.ok(silent.kind === 'silent' && silent.withinMs > 0);
+      await harness.answer(200);
+      await ready;
+      assert.equal(told.some((miss) => miss.kind === 'answered' && miss.status < 400), false);
+    },
+  ],
   [
     'rejects with the reason of a signal that has fired, and asks nobody',
     async (harness) => {
@@ -116,7 +180,8 @@ const cases: readonly HarnessCase[] = [
     async (harness) => {
       await harness.answer(200);
       const controller = new AbortController();
-      const { ready } = ask(harness, { kind: 'tcp', port: 9 }, controller.signal);
+      const { ready, tells } = ask(harness, { kind: 'tcp', port: 9 }, controller.signal);
+      await tells('unexposed');
       await ask(harness, tcp).ready;
       controller.abort(new Error('too late'));
       await assert.rejects(ready, /too late/);

@@ -38,7 +38,7 @@ export const changeCases: readonly CheckoutCase[] = [
       assert.deepEqual((await open(one, 'topic')).files, { a: '1' });
       const other = await publish({ commits: [first, second], branches: { 'topic/part': 'second' } });
       assert.deepEqual((await open(other, 'topic/part')).files, { a: '1', b: '2' });
-      await assert.rejects(open(other, 'topic'), (error: unknown) => isFailureOf(error, 'provider_failed'));
+      await assert.rejects(open(other, 'topic'), (error: unknown) => isFailureOf(error, 'branch_not_found'));
     },
   ],
   [

@@ -11,6 +11,8 @@ export interface RepositoryCheckoutsTraits {
   readonly workTree: 'git' | 'files';
   /** Does the work tree name the remote that it came from, as one of a host does, and one of this machine must not? */
   readonly origin: 'named' | 'none';
+  /** Is there a credential, and somebody who may refuse it? */
+  readonly access: 'guarded' | 'open';
 }
 
 export type CheckoutSource = Pick<CheckoutRequest, 'provider' | 'repository' | 'remote'>;
@@ -22,11 +24,13 @@ export interface RepositoryCheckoutsHarness {
   publish(gitDir: string, name: string): Promise<CheckoutSource>;
   /** A source of that name, of which there is nothing. */
   missing(name: string): Promise<CheckoutSource>;
+  /** A source of that name whose host refuses the credential, or takes it and lets it not read the repository. Called where access is guarded. */
+  refused(name: string, what: 'credential' | 'repository'): Promise<CheckoutSource>;
   close(): Promise<void>;
 }
 
 /** What a case has in hand. */
-export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkouts' | 'traits' | 'missing'> {
+export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkouts' | 'traits' | 'missing' | 'refused'> {
   /** Makes a repository of this description, and publishes it. */
   readonly publish: (description: RepositoryDescription, name?: string) => Promise<CheckoutSource & { readonly gitDir: string }>;
   /** Checks the branch out, and unpacks it. */
@@ -54,6 +58,7 @@ function stageOf(harness: RepositoryCheckoutsHarness, folder: string): CheckoutS
     checkouts,
     traits,
     missing: (name) => harness.missing(name),
+    refused: (name, what) => harness.refused(name, what),
     async publish(description, name = 'acme/shop') {
       const gitDir = `${next()}.git`;
       await createRepository(gitDir, description);

@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
-import { isFailureOf } from '../../src/domain/failure.ts';
+import { inspect } from 'node:util';
+import { isFailureOf, type FailureCode, type FailureContexts } from '../../src/domain/failure.ts';
 import { never, untold, type CheckoutCase } from './repository-checkouts-harness.ts';
 
 const simple = { commits: [{ id: 'first', at: 1_600_000_000, files: [['a', '1'] as const] }] };
+
+/** Is it this failure, about this? */
+function named<C extends FailureCode>(code: C, context: FailureContexts[C]): (error: unknown) => boolean {
+  return (error) => {
+    if (!isFailureOf(error, code)) return false;
+    assert.deepEqual(error.context, context);
+    return true;
+  };
+}
 
 export const refusalCases: readonly CheckoutCase[] = [
   [
@@ -13,15 +23,35 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'fails with provider_failed, and the name, where there is no such branch',
+    'fails with branch_not_found, and what was asked for, where there is no such branch',
     async ({ publish, open }) => {
       const source = await publish(simple);
       for (const branch of ['other', 'mai', 'main2', 'HEAD', '--upload-pack=x', 'a..b', 'a b', '', 'refs/heads/main', '*', 'x.lock']) {
-        const named = (error: unknown): boolean => isFailureOf(error, 'provider_failed') && error.message.includes(JSON.stringify(branch));
-        await assert.rejects(open(source, branch), named, branch);
+        await assert.rejects(open(source, branch), named('branch_not_found', { repository: source.repository, branch }), branch);
       }
+    },
+  ],
+  [
+    'tells an empty repository from one that lacks the branch, also where its default branch has no commit',
+    async ({ publish, open }) => {
       const empty = await publish({ commits: [] }, 'acme/empty');
-      await assert.rejects(open(empty, 'main'), (error: unknown) => isFailureOf(error, 'provider_failed'));
+      await assert.rejects(open(empty, 'main'), named('repository_empty', { repository: empty.repository, branch: 'main' }));
+      const other = await publish({ ...simple, unborn: 'next' }, 'acme/unborn');
+      await assert.rejects(open(other, 'next'), named('branch_not_found', { repository: other.repository, branch: 'next' }));
+    },
+  ],
+  [
+    'tells a credential that is refused from one that may not read the repository, and nothing of the credential',
+    async ({ traits, refused, open }) => {
+      if (traits.access === 'open') return;
+      const [unknown, unreadable] = [await refused('acme/one', 'credential'), await refused('acme/two', 'repository')];
+      await assert.rejects(open(unknown), named('provider_unauthorized', { provider: unknown.provider }));
+      await assert.rejects(open(unreadable), named('repository_forbidden', { provider: unreadable.provider, repository: unreadable.repository }));
+      for (const source of [unknown, unreadable]) {
+        const error: unknown = await open(source, 'main').then(() => null, (error: unknown) => error);
+        const { authorization } = source.remote;
+        assert.equal(authorization !== null && inspect(error, { depth: 20 }).includes(authorization), false);
+      }
     },
   ],
   [

@@ -59,6 +59,13 @@ describe('a pool', () => {
     );
   });
 
+  test('counts what runs before what starts, however late it came', () => {
+    const { spec, fingerprint } = pooled('b', 1);
+    const member = (id: string, status: 'STARTING' | 'RUNNING', now: number): PoolMember => ({ fingerprint, sandbox: { ...newMember({ id, spec, sessionApiKey: 'k', now }), status } });
+    const plan = planPool([member('sb-early', 'STARTING', 1), member('sb-late', 'RUNNING', 2)], [{ spec, fingerprint }], { atOnce: 2, held: nobody, now: later });
+    expect([plan.remove.map(({ sandbox }) => sandbox.id), plan.add]).toEqual([['sb-early'], []]);
+  });
+
   test('leaves alone, while it is young, what another configuration may want', () => {
     fc.assert(
       fc.property(members, (all) => {

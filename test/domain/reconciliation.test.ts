@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decide, decideBlind } from '../../src/domain/reconciliation.ts';
+import { decide, decideBlind, decideUnseen } from '../../src/domain/reconciliation.ts';
 import { newSandbox, pauseKinds, sandboxStatuses, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { absent, type SandboxFact } from '../../src/domain/sandbox-fact.ts';
 import { deepen, lifecycle, markDeleted, markRemoved, move, next, type SandboxEvent } from '../../src/domain/sandbox-lifecycle.ts';
@@ -115,6 +115,7 @@ describe('reconciliation', () => {
     expect(decide(starting, fromOutside, 999)).toEqual({ kind: 'resume' });
     expect(decide(starting, fromOutside, 1000)).toMatchObject({ kind: 'record', event: 'expired' });
     expect(decide(starting, found({}), 999)).toMatchObject({ kind: 'record', event: 'failed' });
+    expect(decide(starting, found({ detail: 'exited with code 3' }), 1000), 'why it failed counts more than when').toMatchObject({ event: 'failed', detail: 'exited with code 3' });
   });
 
   test('the time of a start counts from its turn, and a runtime that does not answer makes it count', () => {
@@ -132,6 +133,8 @@ describe('reconciliation', () => {
     expect(decide(resume('stop'), found({}), 6)).toEqual({ kind: 'take-turn' });
     expect(decide(takeTurn(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
     expect(decide(takeTurn(resume('stop'), 6), found({}), 7, true)).toMatchObject({ kind: 'record', event: 'failed' });
+    expect(decide(takeTurn(resume('stop'), 6), fromOutside, 7, true)).toEqual({ kind: 'resume' });
+    for (const kind of ['freeze', 'stop'] as const) expect(decide(resume(kind), absent('sb-1'), 6)).toMatchObject({ kind: 'record', event: 'failed' });
     expect(decide(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'requeue' });
   });
 
@@ -149,6 +152,41 @@ describe('reconciliation', () => {
     const running = of({ status: 'RUNNING', spec: { ...spec, ports: [http] }, exposedUrls: [{ ...http, url: 'http://127.0.0.1:1' }] });
     const at = (url: string) => decide(running, found({ state: 'running', exposedUrls: [{ ...http, url }] }), 1).kind;
     expect([at('http://127.0.0.1:1'), at('http://127.0.0.1:2'), decide(running, found({ state: 'running' }), 1).kind]).toEqual(['none', 'relocate', 'none']);
+  });
+
+  test('of several ports each counts, and nothing is concluded while the runtime knows only some of them', () => {
+    const ports = [{ name: 'HTTP', port: 80 }, { name: 'TLS', port: 443 }];
+    const urls = (...hosts: readonly number[]) => hosts.map((host, index) => ({ name: ports[index]?.name ?? '', port: ports[index]?.port ?? 0, url: `http://127.0.0.1:${host}` }));
+    const running = of({ status: 'RUNNING', spec: { ...spec, ports }, exposedUrls: urls(1, 2) });
+    const at = (...hosts: readonly number[]) => decide(running, found({ state: 'running', exposedUrls: urls(...hosts) }), 1).kind;
+    expect([at(1, 2), at(1, 3), at(3, 2), at(2, 1), at(3)]).toEqual(['none', 'relocate', 'relocate', 'relocate', 'none']);
+  });
+
+  test('what has given up holds no process, not even a frozen one; its files stay', () => {
+    for (const status of ['ERROR', 'MISSING'] as const) {
+      const steps = (['running', 'frozen', 'stopped', 'created', 'absent'] as const).map((state) => decide(of({ status }), found({ state }), 1).kind);
+      expect(steps).toEqual(['stop', 'stop', 'none', 'none', 'none']);
+    }
+  });
+
+  test('what is paused and runs is put back into its own tier', () => {
+    for (const pauseKind of ['freeze', 'stop'] as const) {
+      expect(decide(of({ status: 'PAUSED', pauseKind }), found({ state: 'running' }), 1)).toEqual({ kind: pauseKind });
+    }
+  });
+
+  test('a pause that is to stop is not content with what is frozen', () => {
+    expect(decide(of({ status: 'PAUSING', pauseKind: 'stop' }), found({ state: 'frozen' }), 1)).toEqual({ kind: 'stop' });
+    expect(decide(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'freeze' });
+  });
+
+  test('a pause is acted on before anything is looked at, in its own tier; and nothing else is, a deletion included', () => {
+    fc.assert(
+      fc.property(sandboxes, (sandbox) => {
+        const pausing = sandbox.status === 'PAUSING' && sandbox.deletedAt === null;
+        expect(decideUnseen(sandbox)).toEqual(pausing ? { kind: sandbox.pauseKind ?? 'freeze' } : null);
+      }),
+    );
   });
 });
 

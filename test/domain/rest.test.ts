@@ -33,6 +33,8 @@ describe('rest', () => {
 
   test('a start is due at its deadline once its turn has come', () => {
     expect(nextDue(of({ status: 'STARTING', turnAt: 50 }))).toBe(1050);
+    expect(nextDue(of({ status: 'RESUMING', turnAt: 50 }))).toBe(1050);
+    expect(nextDue(of({ status: 'RUNNING', turnAt: 50, lastActiveAt: 100 }))).toBe(100 + 15 * minute);
     expect(nextDue(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
     expect(nextDue(of({ status: 'STARTING', turnAt: 50, deletedAt: 60 }))).toBeNull();
   });

@@ -1,9 +1,9 @@
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import { providerFailures } from '../toolkit/provider-failures.ts';
 import { realTimers, startTimeLimit, withinLimit } from '../toolkit/time-limit.ts';
-import { noBranch } from './failures.ts';
+import { noBranch, noCommit } from './failures.ts';
 import type { Git } from './git.ts';
-import { headIn, isBranchName, type Head } from './heads.ts';
+import { hasBranches, headIn, isBranchName, refsOf, type Head, type Ref, type Wanted } from './heads.ts';
 import { askHost } from './http-heads.ts';
 import { askFolder } from './local-heads.ts';
 import { isUrl } from './network-environment.ts';
@@ -22,12 +22,16 @@ export async function askHead(
   const { failed, timedOut } = providerFailures(provider);
   if (isUrl(remote.url) && holdsCredential(remote.url)) throw failed('its URL holds a credential, which would be handed on; give it apart');
   const limit = startTimeLimit(realTimers, answerMs, () => timedOut(answerMs), [signal]);
-  const refs = await withinLimit(limit, (within) =>
-    isUrl(remote.url) ? askHost(request, within) : askFolder(git, request, root, within),
-  );
-  const head = headIn(refs, branch);
-  if (head === null && branch !== null) throw noBranch(subject, branch);
-  return head;
+  const ask = async (wanted: Wanted, within: AbortSignal): Promise<readonly Ref[]> =>
+    isUrl(remote.url) ? await askHost(request, wanted, within) : await askFolder(git, request, wanted, root, within);
+  return await withinLimit(limit, async (within) => {
+    const refs = await ask(refsOf(branch), within);
+    const head = headIn(refs, branch);
+    if (head !== null || branch === null) return head;
+    // One whose HEAD leads nowhere may have branches all the same.
+    const isEmpty = headIn(refs, null) === null && !hasBranches(await ask('branches', within));
+    throw isEmpty ? noCommit(subject, branch) : noBranch(subject, branch);
+  });
 }
 
 function holdsCredential(url: string): boolean {

@@ -5,6 +5,7 @@ import { raceSignal, realTimers, startTimeLimit, withinLimit } from '../toolkit/
 import { archiveParts } from './archive.ts';
 import { askHead } from './ask-head.ts';
 import { bring, exportOf } from './bring.ts';
+import { RefGone } from './fetch-failure.ts';
 import { createGit, type Git } from './git.ts';
 import type { Head } from './heads.ts';
 import type { Hold } from './holds.ts';
@@ -34,8 +35,15 @@ export function createCheckout(options: ResolvedOptions, open: () => Promise<Wor
     if (head === null) return null;
     const key = JSON.stringify([mirror.id, head.branch, head.oid]);
     const bringing = { git, workshop, options, mirror, request, head, progress };
-    const oid = await workshop.fetches.join(key, signal, (nobodyLeft) => turns.use(nobodyLeft, () => bring(bringing, nobodyLeft)));
-    return { head: { ...head, oid }, folder: exportOf(mirror, oid) };
+    try {
+      const oid = await workshop.fetches.join(key, signal, (nobodyLeft) => turns.use(nobodyLeft, () => bring(bringing, nobodyLeft)));
+      return { head: { ...head, oid }, folder: exportOf(mirror, oid) };
+    } catch (error) {
+      if (!(error instanceof RefGone)) throw error;
+      // Whether the branch was deleted meanwhile, only the host can say.
+      if ((await askHead(git, request, options, signal)) === null) return null;
+      throw providerFailures(request.provider).failed('it does not give out the branch that it lists; try again', error);
+    }
   }
 
   return async (request, progress, signal) => {

@@ -2,13 +2,16 @@ import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { GitExit } from '../toolkit/git-process.ts';
 import { providerFailures } from '../toolkit/provider-failures.ts';
 import { Damage, troubleOfMachine } from './damage.ts';
-import { failureOfStatus, noBranch } from './failures.ts';
+import { failureOfStatus } from './failures.ts';
 import { scrub } from './scrub.ts';
+
+/** The host does not have the ref that it listed. */
+export class RefGone extends Error {}
 
 type Reading = readonly [words: RegExp, failure: () => Error];
 
 /** The failure that an exit of git that fetches means. It is made of our words: git's are for the log, without the credential. */
-export function failureOfFetch(request: CheckoutRequest, exit: GitExit, branch: string | null, answerMs = 0): Error {
+export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs = 0): Error {
   const { provider, repository, remote } = request;
   const { failed, down, notFound, timedOut } = providerFailures(provider);
   const subject = { provider, repository, authorized: remote.authorization !== null };
@@ -21,7 +24,7 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, branch: 
   const readings: readonly Reading[] = [
     [/Authentication failed|could not read (?:Username|Password)/u, () => failureOfStatus(subject, 401, null)],
     [/repository '.*' not found|does not appear to be a git repository|does not exist/u, () => notFound(repository)],
-    [/couldn't find remote ref/u, () => (branch === null ? failed('it has no commit any more', cause) : noBranch(subject, branch))],
+    [/couldn't find remote ref/u, () => new RefGone('the ref is not there', { cause })],
     [/remote error/u, () => failed('it refused what git asked for', cause)],
     [/redirect/iu, () => failureOfStatus(subject, 302, null)],
     [/too slow|timed out/iu, () => timedOut(answerMs)],

@@ -47,7 +47,7 @@ export async function fetchHead(
   };
   try {
     const exit = await git.run(run, watch.signal);
-    if (exit.code !== 0) throw failureOfFetch(request, exit, head.branch, answerMs);
+    if (exit.code !== 0) throw failureOfFetch(request, exit, answerMs);
   } finally {
     watch.end();
   }

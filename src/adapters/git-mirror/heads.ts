@@ -1,5 +1,3 @@
-import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
-
 /** A commit that is wanted, and where it is found. */
 export interface Head {
   /** Null where the host has checked out no branch, but a commit. */
@@ -18,7 +16,7 @@ export interface Ref {
   readonly target: string | null;
 }
 
-const branchPrefix = 'refs/heads/';
+export const branchPrefix = 'refs/heads/';
 const oidForm = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u;
 // What git refuses in a name; `..` and the like are seen to by segment.
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
@@ -30,9 +28,15 @@ export function isBranchName(name: string): boolean {
   return name.split('/').every((part) => part !== '' && !part.startsWith('.') && !part.endsWith('.') && !part.endsWith('.lock'));
 }
 
-/** The names to ask the host for. */
-export function refsOf({ branch }: Pick<CheckoutRequest, 'branch'>): string[] {
+/** Which refs to ask a host for: those with such a name, or all branches. */
+export type Wanted = 'branches' | readonly string[];
+
+export function refsOf(branch: string | null): readonly string[] {
   return branch === null ? ['HEAD'] : ['HEAD', branchPrefix + branch];
+}
+
+export function hasBranches(refs: readonly Ref[]): boolean {
+  return refs.some(({ name }) => name.startsWith(branchPrefix));
 }
 
 /** The commit that is wanted, among what the host has; null where there is none. */

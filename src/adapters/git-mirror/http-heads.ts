@@ -2,15 +2,15 @@ import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import { providerFailures } from '../toolkit/provider-failures.ts';
 import { readAdvertisement, readListedRefs } from './advertisement.ts';
 import { failureOfStatus } from './failures.ts';
-import { refsOf, type Ref } from './heads.ts';
+import { branchPrefix, type Ref, type Wanted } from './heads.ts';
 import { readBody } from './http-body.ts';
 import { delimiter, flush, packet } from './pkt-line.ts';
 
 /**
- * Asks a host where its branch is. Git itself would have it list all refs, of which a busy host has hundreds of thousands;
+ * Asks a host where its refs are. Git itself would have it list all refs, of which a busy host has hundreds of thousands;
  * and what it makes of a refusal is prose.
  */
-export async function askHost(request: CheckoutRequest, signal: AbortSignal): Promise<readonly Ref[]> {
+export async function askHost(request: CheckoutRequest, wanted: Wanted, signal: AbortSignal): Promise<readonly Ref[]> {
   const { malformed } = providerFailures(request.provider);
   const first = await ask(request, '/info/refs?service=git-upload-pack', null, signal);
   const advertisement = readAdvertisement(first);
@@ -22,7 +22,7 @@ export async function askHost(request: CheckoutRequest, signal: AbortSignal): Pr
     ...(format === null ? [] : [packet(`object-format=${format}`)]),
     delimiter,
     packet('symrefs'),
-    ...refsOf(request).map((name) => packet(`ref-prefix ${name}`)),
+    ...(wanted === 'branches' ? [branchPrefix] : wanted).map((name) => packet(`ref-prefix ${name}`)),
     flush,
   ];
   const refs = readListedRefs(await ask(request, '/git-upload-pack', lines.join(''), signal));

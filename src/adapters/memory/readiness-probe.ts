@@ -1,3 +1,4 @@
+import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 
 /** What a URL answers: an HTTP status, `silent` where a connection is taken and nothing said, null where nobody listens. */
@@ -18,19 +19,19 @@ export function createMemoryProbe(otherwise: MemoryAnswer = 200): MemoryProbe {
       answers.set(url, answer);
       for (const ask of waiting) ask();
     },
-    async untilReady({ probe }, urls, signal) {
+    async untilReady({ probe }, urls, signal, missed = () => {}) {
       signal.throwIfAborted();
       if (probe.kind === 'none') return;
       const url = urls.find(({ port }) => port === probe.port)?.url;
-      const isReady = (): boolean => {
-        if (url === undefined) return false;
-        const answer = answers.has(url) ? answers.get(url) : otherwise;
-        if (probe.kind === 'tcp') return answer !== null;
-        return typeof answer === 'number' && answer >= 200 && answer < 400;
+      const attempt = (): ProbeMiss | null => {
+        if (url === undefined) return { kind: 'unexposed' };
+        return missOf(probe.kind, answers.get(url) ?? (answers.has(url) ? null : otherwise));
       };
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const ask = (): void => {
-        if (isReady()) resolve();
+        const miss = attempt();
+        if (miss === null) resolve();
+        else missed(miss);
       };
       const abort = (): void => reject(signal.reason);
       waiting.add(ask);
@@ -42,4 +43,11 @@ export function createMemoryProbe(otherwise: MemoryAnswer = 200): MemoryProbe {
       });
     },
   };
+}
+
+function missOf(kind: 'http' | 'tcp', answer: MemoryAnswer): ProbeMiss | null {
+  if (answer === null) return { kind: 'refused' };
+  if (kind === 'tcp') return null;
+  if (answer === 'silent') return { kind: 'silent', withinMs: 1_000 };
+  return answer >= 200 && answer < 400 ? null : { kind: 'answered', status: answer };
 }

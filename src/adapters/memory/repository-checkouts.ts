@@ -11,6 +11,8 @@ export interface MemoryWorkTrees {
   readonly defaultBranch: string | null;
   /** From a branch to its files, by their paths. */
   readonly branches: Readonly<Record<string, Readonly<Record<string, MemoryFile>>>>;
+  /** What its host refuses: the credential itself, or that this repository is read with it. */
+  readonly refuses?: 'credential' | 'repository';
 }
 
 export interface MemoryCheckouts extends RepositoryCheckouts {
@@ -41,11 +43,11 @@ export function createMemoryCheckouts(): MemoryCheckouts {
       const { provider, repository } = request;
       const trees = repositories.get(repository);
       if (trees === undefined) throw new Failure('repository_not_found', { repository });
+      if (trees.refuses === 'credential') throw new Failure('provider_unauthorized', { provider });
+      if (trees.refuses === 'repository') throw new Failure('repository_forbidden', { provider, repository });
       const branch = request.branch ?? trees.defaultBranch;
       const files = branch === null ? {} : new Map(Object.entries(trees.branches)).get(branch);
-      if (files === undefined) {
-        throw new Failure('provider_failed', { provider, reason: `the repository has no branch ${JSON.stringify(branch)}` });
-      }
+      if (files === undefined) throw missing(repository, trees, branch ?? '');
       progress('fetching the repository');
       const commit = branch === null ? null : createHash('sha1').update(JSON.stringify(files)).digest('hex');
       return { branch, commit, archive: archiveOf(branch ?? 'main', files, ending) };
@@ -55,6 +57,11 @@ export function createMemoryCheckouts(): MemoryCheckouts {
       closing.abort(new Failure('provider_failed', { provider: 'memory', reason: 'it is closed' }));
     },
   };
+}
+
+function missing(repository: string, { branches }: MemoryWorkTrees, branch: string): Failure {
+  const isEmpty = Object.keys(branches).length === 0;
+  return isEmpty ? new Failure('repository_empty', { repository, branch }) : new Failure('branch_not_found', { repository, branch });
 }
 
 function archiveOf(branch: string, files: Readonly<Record<string, MemoryFile>>, signal: AbortSignal): ReadableStream<Uint8Array> {

@@ -1,42 +1,47 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
+import type { ProbeMiss } from '../../domain/readiness.ts';
+import { missOf } from './misses.ts';
 
-/** One attempt. Answers whether it succeeded, and false when the signal fires; never fails. */
-export type Attempt = (url: URL, signal: AbortSignal) => Promise<boolean>;
+/** One attempt, given up after so many milliseconds or when the signal fires. Answers with what it has met, null where it succeeded; never fails. */
+export type Attempt = (url: URL, withinMs: number, signal: AbortSignal) => Promise<ProbeMiss | null>;
 
 /** Does a GET of the path answer with 2xx or 3xx? Redirections are not followed. */
-export function askHttp(url: URL, signal: AbortSignal, path: string): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const request = url.protocol === 'https:' ? requestHttps : requestHttp;
-  try {
-    // A connection of its own: one that was kept could be to a program that has ended since.
-    request({ hostname: hostOf(url), port: portOf(url), path, agent: false, signal })
-      .on('response', (response) => {
-        const { statusCode = 0 } = response;
-        resolve(statusCode >= 200 && statusCode < 400);
-        response.destroy();
-      })
-      .on('error', () => resolve(false))
-      .end();
-  } catch {
-    // A path that no request can have.
-    resolve(false);
-  }
-  return promise;
+export function askHttp(path: string): Attempt {
+  return (url, withinMs, unwanted) => {
+    const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
+    const request = url.protocol === 'https:' ? requestHttps : requestHttp;
+    const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
+    try {
+      // A connection of its own: one that was kept could be to a program that has ended since.
+      request({ hostname: hostOf(url), port: portOf(url), path, agent: false, signal })
+        .on('response', (response) => {
+          const { statusCode: status = 0 } = response;
+          resolve(status >= 200 && status < 400 ? null : { kind: 'answered', status });
+          response.destroy();
+        })
+        .on('error', (error) => resolve(missOf(error, withinMs)))
+        .end();
+    } catch {
+      resolve({ kind: 'failed', reason: 'it is no path that can be asked for' });
+    }
+    return promise;
+  };
 }
 
 /** Does it take a connection? */
-export function askTcp(url: URL, signal: AbortSignal): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
+export const askTcp: Attempt = (url, withinMs, unwanted) => {
+  const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
+  const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
   const socket = connect({ host: hostOf(url), port: portOf(url), signal })
     .on('connect', () => {
-      resolve(true);
+      resolve(null);
       socket.destroy();
     })
-    .on('error', () => resolve(false));
+    .on('error', (error) => resolve(missOf(error, withinMs)));
   return promise;
-}
+};
 
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');

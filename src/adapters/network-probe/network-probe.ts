@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReadinessRule } from '../../domain/sandbox-spec.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import { askHttp, askTcp, type Attempt } from './attempts.ts';
@@ -16,14 +17,16 @@ export interface NetworkProbeOptions {
 export function createNetworkProbe(options: NetworkProbeOptions = {}): ReadinessProbe {
   const { attemptMs = 1_000, firstPauseMs = 5, longestPauseMs = 100 } = options;
   return {
-    async untilReady({ probe }, urls, signal) {
+    async untilReady({ probe }, urls, signal, missed = () => {}) {
       signal.throwIfAborted();
       if (probe.kind === 'none') return;
+      const attempt = attemptFor(probe);
       const url = urls.find(({ port }) => port === probe.port)?.url;
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
-        const ready = url !== undefined && (await attemptFor(probe)(new URL(url), AbortSignal.any([signal, AbortSignal.timeout(attemptMs)])));
+        const miss: ProbeMiss | null = url === undefined ? { kind: 'unexposed' } : await attempt(new URL(url), attemptMs, signal);
         signal.throwIfAborted();
-        if (ready) return;
+        if (miss === null) return;
+        missed(miss);
         // The abort error of the pause is not the signal's reason.
         await pause(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
       }
@@ -34,5 +37,5 @@ export function createNetworkProbe(options: NetworkProbeOptions = {}): Readiness
 type NetworkRule = Exclude<ReadinessRule['probe'], { readonly kind: 'none' }>;
 
 function attemptFor(rule: NetworkRule): Attempt {
-  return rule.kind === 'tcp' ? askTcp : (url, signal) => askHttp(url, signal, rule.path);
+  return rule.kind === 'tcp' ? askTcp : askHttp(rule.path);
 }

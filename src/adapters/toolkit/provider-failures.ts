@@ -15,6 +15,8 @@ export function providerFailures(provider: string) {
     failed,
     timedOut: (limitMs: number): Failure<'provider_timeout'> => new Failure('provider_timeout', { provider, limitMs }),
     notFound: (repository: string): Failure<'repository_not_found'> => new Failure('repository_not_found', { repository }),
+    forbidden: (repository: string, cause?: unknown): Failure<'repository_forbidden'> =>
+      new Failure('repository_forbidden', { provider, repository }, cause === undefined ? {} : { cause }),
     unauthorized: (cause?: unknown): Failure<'provider_unauthorized'> =>
       new Failure('provider_unauthorized', { provider }, cause === undefined ? {} : { cause }),
     rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>

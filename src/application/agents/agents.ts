@@ -3,14 +3,14 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal, type AgentProtocol } from '../../ports/agent.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
-import type { Execution, SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { deadline } from '../deadline.ts';
-import { within } from '../within.ts';
+import { AgentProcess } from './agent-process.ts';
 import { agentEnvironment, type AgentEnvironment } from './agent-environment.ts';
 import { CleanClient } from './clean-client.ts';
 import { LiveAgent } from './live-agent.ts';
-import { OutputTail } from './output-tail.ts';
+import { whileItRuns } from './while-it-runs.ts';
 
 export interface AgentsParts {
   readonly runtime: SandboxRuntime;
@@ -28,9 +28,6 @@ export interface OpenAgent {
   /** The session to go on with; null for a new one. */
   readonly sessionId: string | null;
 }
-
-/** How long the last words of an agent that did not come up are waited for. */
-const lastWordsWithinMs = 2000;
 
 /** The agents that run for conversations of this process, at most one for each. */
 export class Agents {
@@ -81,22 +78,20 @@ export class Agents {
     await Promise.all([...this.#live.values()].map((agent) => agent.kill()));
   }
 
-  async #open({ sandbox, workingDir, sessionId }: OpenAgent, { command, authMethod }: AgentSpec, environment: AgentEnvironment, signal: AbortSignal): Promise<LiveAgent> {
+  async #open({ sandbox, workingDir, sessionId }: OpenAgent, { command, authMethod }: AgentSpec, { env, scrubber }: AgentEnvironment, signal: AbortSignal): Promise<LiveAgent> {
     const { runtime, clock } = this.#parts;
-    const { env, scrubber } = environment;
     const protocol = this.#protocol(sandbox);
     const execution = await runtime.execute(sandbox.instanceId, { command, env, workingDir }, signal);
-    const errors = new OutputTail(execution.stderr);
+    const process = new AgentProcess(execution, scrubber, clock);
     const client = new CleanClient(scrubber);
-    const { stdin, stdout } = execution;
+    const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client };
     try {
-      const session = await protocol.open({ streams: { stdin, stdout }, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client }, signal);
-      return new LiveAgent({ session, execution, client, errors, scrubber, clock });
+      const session = await whileItRuns(process, clock, signal, (running) => protocol.open(request, running));
+      return new LiveAgent({ session, process, client, scrubber, clock });
     } catch (error) {
-      await this.#leave(execution, errors);
-      const said = errors.text === '' ? '' : `; its last words: ${errors.text.slice(-500)}`;
-      if (error instanceof AgentRefusal) throw new AgentRefusal(scrubber.text(`${error.message}${said}`), { cause: error });
-      if (signal.aborted && said !== '') throw new AgentRefusal(scrubber.text(said.slice(2)), { cause: error });
+      await process.leave();
+      if (error instanceof AgentRefusal) throw new AgentRefusal(process.account(error.message), { cause: error });
+      if (signal.aborted && process.lastWords !== '') throw new AgentRefusal(`its last words: ${process.lastWords}`, { cause: error });
       throw error;
     }
   }
@@ -105,11 +100,6 @@ export class Agents {
     const protocol = this.#parts.protocols.find(({ name }) => name === spec.agent?.protocol);
     if (protocol === undefined) throw new AgentRefusal(`the deployment does not speak the protocol ${spec.agent?.protocol}`);
     return protocol;
-  }
-
-  /** What was started and is not wanted ends; what it said last is had by then. */
-  async #leave(execution: Execution, errors: OutputTail): Promise<void> {
-    await within(this.#parts.clock, lastWordsWithinMs, Promise.allSettled([execution.kill(), errors.ended]));
   }
 
   #keep({ conversationId, sandbox }: OpenAgent, agent: LiveAgent): void {

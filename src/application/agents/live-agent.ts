@@ -1,17 +1,15 @@
 import type { Message } from '../../domain/conversation.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { within } from '../within.ts';
+import type { AgentProcess } from './agent-process.ts';
 import type { CleanClient } from './clean-client.ts';
-import type { OutputTail } from './output-tail.ts';
 import type { Scrubber } from './scrub.ts';
 
 export interface LiveAgentParts {
   readonly session: AgentSession;
-  readonly execution: Execution;
+  readonly process: AgentProcess;
   readonly client: CleanClient;
-  readonly errors: OutputTail;
   readonly scrubber: Scrubber;
   readonly clock: Clock;
 }
@@ -24,8 +22,8 @@ export class LiveAgent {
   /** Settles when it has ended, with why in words. */
   readonly ended: Promise<string>;
   readonly #parts: LiveAgentParts;
-  #exitCode: number | null = null;
   #alive = true;
+  #isOutlived = false;
 
   constructor(parts: LiveAgentParts) {
     this.#parts = parts;
@@ -48,9 +46,11 @@ export class LiveAgent {
 
   /** Hands the message over and answers when the turn has ended. Never rejects but with what the client fails with. */
   async prompt(message: Message, client: AgentClient): Promise<AgentTurn> {
-    const turn = await this.#parts.client.during(client, () => this.#parts.session.prompt(message));
-    if (turn.stopReason !== 'interrupted') return { ...turn, detail: this.#clean(turn.detail) };
-    return { ...turn, detail: this.#clean(this.#withOutput(turn.detail ?? 'its agent ended')) };
+    const { session, scrubber } = this.#parts;
+    const turn = await this.#parts.client.during(client, () => session.prompt(message));
+    const { stopReason, detail } = turn;
+    if (stopReason !== 'interrupted') return { ...turn, detail: detail === null ? null : scrubber.text(detail) };
+    return { ...turn, detail: await this.#account(detail ?? 'its agent ended') };
   }
 
   cancel(): Promise<void> {
@@ -59,34 +59,31 @@ export class LiveAgent {
 
   /** Ends the connection and the process. Answers when they have ended, or after a while. Idempotent. */
   async kill(): Promise<void> {
-    const { session, execution, clock } = this.#parts;
+    const { session, process, clock } = this.#parts;
     this.#alive = false;
-    await within(clock, endWithinMs, Promise.allSettled([session.close(), execution.kill()]));
+    await within(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
   }
 
   async #end(): Promise<string> {
     void this.#exited();
     const reason = await this.#parts.session.closed;
     this.#alive = false;
+    const account = await this.#account(reason);
     await this.kill();
-    return this.#clean(this.#withOutput(reason)) ?? '';
+    return account;
+  }
+
+  async #account(reason: string): Promise<string> {
+    const { process } = this.#parts;
+    await process.settled();
+    return process.account(this.#isOutlived ? 'the agent has ended' : reason);
   }
 
   /** What it said before it ended is still to be read; but it may leave its streams open in a process that it started. */
   async #exited(): Promise<void> {
-    const { session, execution, clock } = this.#parts;
-    this.#exitCode = await execution.exited;
-    await within(clock, endWithinMs, session.closed);
+    const { session, process, clock } = this.#parts;
+    await process.exited;
+    this.#isOutlived = (await within(clock, endWithinMs, session.closed)) === null;
     await session.close().catch(() => {});
-  }
-
-  #withOutput(reason: string): string {
-    const code = this.#exitCode === null ? '' : ` (exit code ${this.#exitCode})`;
-    const { text } = this.#parts.errors;
-    return `${reason}${code}${text === '' ? '' : `; its last words: ${text.slice(-500)}`}`;
-  }
-
-  #clean(text: string | null): string | null {
-    return text === null ? null : this.#parts.scrubber.text(text);
   }
 }

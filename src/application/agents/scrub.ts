@@ -26,6 +26,13 @@ export class Scrubber {
     return JSON.parse(JSON.stringify(value), (_, one: unknown) => (typeof one === 'string' ? this.text(one) : one)) as T;
   }
 
+  /** Of a text whose beginning is missing: without what may be the end of a secret there, too. */
+  rest(text: string): string {
+    const clean = this.text(text);
+    const longest = Math.max(0, ...this.#secrets.map((secret) => endOf(secret, clean)));
+    return clean.slice(longest);
+  }
+
   /**
    * Of a text that goes on: what can be said already, and what may be the beginning of a secret and has to wait for what
    * follows.
@@ -44,4 +51,12 @@ export class Scrubber {
     }
     return text.length;
   }
+}
+
+/** How many characters at the beginning of the text are the end of the secret. */
+function endOf(secret: string, text: string): number {
+  for (let length = Math.min(secret.length - 1, text.length); length > 0; length -= 1) {
+    if (secret.endsWith(text.slice(0, length))) return length;
+  }
+  return 0;
 }

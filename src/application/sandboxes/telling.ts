@@ -14,7 +14,7 @@ export class Telling {
   readonly #moved = new AbortController();
   #sandbox: Sandbox;
   #newest: string | null = null;
-  #told: string | null = null;
+  #told: string | null;
   #cancel: (() => void) | null = null;
   #writing: Promise<void> | null = null;
   #ended = false;
@@ -23,6 +23,7 @@ export class Telling {
     this.#store = store;
     this.#clock = clock;
     this.#sandbox = sandbox;
+    this.#told = sandbox.statusDetail;
   }
 
   /** The record as it was written last. */
@@ -47,6 +48,12 @@ export class Telling {
     await this.#writing;
   }
 
+  /** The same, with the newest written by then, so that whoever decides next knows of it. */
+  async finish(): Promise<void> {
+    await this.end();
+    await this.#write();
+  }
+
   #after(ms: number): void {
     if (this.#ended || this.#newest === this.#told) return;
     this.#cancel = this.#clock.after(ms, () => {
@@ -59,7 +66,8 @@ export class Telling {
   }
 
   async #write(): Promise<void> {
-    const detail = this.#newest ?? '';
+    const detail = this.#newest;
+    if (detail === null || detail === this.#told) return;
     const next = tell(this.#sandbox, detail, this.#clock.now());
     try {
       const { kind } = await this.#store.replace(next);
@@ -78,7 +86,11 @@ export class Telling {
     const now = await this.#store.find(this.#sandbox.id);
     const { status, turnAt } = this.#sandbox;
     const same = now !== null && now.deletedAt === null && now.status === status && now.turnAt === turnAt;
-    if (same) this.#sandbox = now;
-    else this.#moved.abort();
+    if (same) {
+      this.#sandbox = now;
+      this.#told = now.statusDetail;
+    } else {
+      this.#moved.abort();
+    }
   }
 }

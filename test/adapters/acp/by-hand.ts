@@ -22,7 +22,11 @@ export interface AgentByHand {
   /** Answers when the client has dealt with everything that was sent before. */
   readonly dealtWith: () => Promise<void>;
   /** Begins a turn, and answers with what ends it. */
-  readonly turn: () => Promise<{ readonly ends: Promise<AgentTurn>; readonly answer: (result?: object, ...after: readonly Message[]) => void }>;
+  readonly turn: () => Promise<{ readonly ends: Promise<AgentTurn>; readonly answer: (result?: object, ...after: readonly Message[]) => void; readonly fail: (message: string) => void }>;
+  /** Ends the agent's output, after what was sent before. */
+  readonly end: () => void;
+  /** Answers when the client wants no more of the agent's output. */
+  readonly unheard: Promise<void>;
   /** How many chunks the client has read of the agent's output. */
   readonly reads: () => number;
 }
@@ -63,7 +67,7 @@ const inputMessages = 100;
 /** An agent whose every message the test writes itself, with an open session. */
 export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<AgentByHand> {
   const input = new Channel<Message>();
-  const output = new Channel<Uint8Array>();
+  const output = new Channel<Uint8Array | 'end'>();
   let reads = 0;
   let marks = 0;
 
@@ -74,10 +78,13 @@ export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<Age
     },
   });
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    controller.enqueue(await output.take());
+    const chunk = await output.take();
+    if (chunk === 'end') return controller.close();
+    controller.enqueue(chunk);
     reads += 1;
   };
-  const stdout = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+  const { promise: unheard, resolve: cancel } = Promise.withResolvers<void>();
+  const stdout = new ReadableStream<Uint8Array>({ pull, cancel }, { highWaterMark: 0 });
 
   const send = (...messages: readonly Message[]): void => {
     output.put(new TextEncoder().encode(messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('')));
@@ -105,8 +112,14 @@ export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<Age
     async turn() {
       const ends = soon('the turn ends', session.prompt({ content: [{ type: 'text', text: 'go' }] }));
       const { id = 0 } = await heard();
-      return { ends, answer: (result = { stopReason: 'end_turn' }, ...after) => send({ id, result }, ...after) };
+      return {
+        ends,
+        answer: (result = { stopReason: 'end_turn' }, ...after) => send({ id, result }, ...after),
+        fail: (message) => send({ id, error: { code: -32_000, message } }),
+      };
     },
+    end: () => output.put('end'),
+    unheard,
     reads: () => reads,
   };
 }

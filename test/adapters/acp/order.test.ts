@@ -5,6 +5,11 @@ import { agentByHand } from './by-hand.ts';
 
 const ask = { sessionId: 's', toolCall: { toolCallId: 'call-1', title: 'Run it' }, options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] };
 
+/** The agent says the update. */
+function updating(update: object) {
+  return { method: 'session/update', params: { sessionId: 's', update } };
+}
+
 /** A client that waits for its signal, and the signals that it got. */
 function waiting() {
   const signals: AbortSignal[] = [];
@@ -106,4 +111,103 @@ test('an agent that asks without end and does not listen is read no further, and
   expect(reads() - before).toBeLessThan(500);
   await session.close();
   expect((await ends).stopReason).toBe('interrupted');
+});
+
+test('leave is refused when the turn is cancelled, though whoever was asked does not answer; and the agent is told once to leave off', async () => {
+  const { session, turn, send, heard } = await agentByHand({ permission: () => new Promise(() => {}) });
+  const { ends, answer } = await turn();
+  send({ id: 'ask', method: 'session/request_permission', params: ask }, { id: 'mark', method: '_test/mark' });
+  expect((await heard()).id).toBe('mark');
+  await Promise.all([session.cancel(), session.cancel()]);
+  await session.cancel();
+  const answers = [await heard(), await heard()];
+  expect(answers).toContainEqual(expect.objectContaining({ method: 'session/cancel' }));
+  expect(answers).toContainEqual(expect.objectContaining({ id: 'ask', result: { outcome: { outcome: 'cancelled' } } }));
+  send({ id: 'mark-2', method: '_test/mark' });
+  expect((await heard()).id).toBe('mark-2');
+  answer({ stopReason: 'cancelled' });
+  expect((await ends).stopReason).toBe('cancelled');
+});
+
+test('a call that was told of is not told again with the request for leave, and the calls of a turn are forgotten with it', async () => {
+  const { client, turn, send, heard } = await agentByHand({ permission: async () => 'yes' });
+  const first = await turn();
+  send(updating({ sessionUpdate: 'tool_call', ...ask.toolCall }), { id: 'ask', method: 'session/request_permission', params: ask });
+  expect(await heard()).toMatchObject({ id: 'ask', result: { outcome: { optionId: 'yes' } } });
+  first.answer();
+  await first.ends;
+  const second = await turn();
+  send(updating({ sessionUpdate: 'tool_call_update', toolCallId: 'call-1', status: 'completed' }));
+  second.answer();
+  await second.ends;
+  const calls = client.updates.map((one) => (one.kind === 'tool_call' ? [one.call.title, one.call.status] : []));
+  expect(calls).toEqual([['Run it', 'pending'], ['call-1', 'completed']]);
+});
+
+test('a turn that fails after one that was cancelled has failed', async () => {
+  const { session, turn, heard } = await agentByHand();
+  const first = await turn();
+  await session.cancel();
+  expect((await heard()).method).toBe('session/cancel');
+  first.fail('aborted');
+  expect((await first.ends).stopReason).toBe('cancelled');
+  const second = await turn();
+  second.fail('the model is overloaded');
+  expect(await second.ends).toEqual({ stopReason: 'failed', detail: 'the model is overloaded' });
+});
+
+test('what the agent says last before its output ends is taken, one by one, before the turn is interrupted', async () => {
+  const order: string[] = [];
+  const { session, turn, says, end } = await agentByHand({
+    async update(update) {
+      await tick();
+      order.push(update.kind === 'message_chunk' ? update.text : update.kind);
+    },
+  });
+  const { ends } = await turn();
+  for (const text of ['a', 'b', 'c']) says(text);
+  end();
+  void session.closed.then(() => order.push('closed'));
+  expect(await ends).toEqual({ stopReason: 'interrupted', detail: 'the agent has ended' });
+  expect(order).toEqual(['a', 'b', 'c', 'closed']);
+});
+
+test('a session that is closed while an update is taken takes none of those that were read with it, and the turn waits for the one', async () => {
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  const { session, client, turn, send, saying } = await agentByHand({ update: () => taken });
+  const { ends } = await turn();
+  const begun = client.next();
+  send(...['a', 'b', 'c'].map(saying));
+  await begun;
+  await Promise.all([session.close(), session.close()]);
+  let over = false;
+  void ends.then(() => (over = true));
+  for (let turns = 0; turns < 20; turns += 1) await tick();
+  expect(over).toBe(false);
+  take();
+  expect(await ends).toEqual({ stopReason: 'interrupted', detail: 'the session was closed' });
+  for (let turns = 0; turns < 20; turns += 1) await tick();
+  expect(client.said()).toBe('a');
+});
+
+test('a session that is closed leaves the agent\'s output', async () => {
+  const { session, unheard } = await agentByHand();
+  await session.close();
+  await soon('the output is left', unheard);
+});
+
+test('leave is asked only when the call that it is about was taken', async () => {
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  const { client, turn, send, heard } = await agentByHand({ update: () => taken, permission: async () => 'yes' });
+  const { ends, answer } = await turn();
+  const begun = client.next();
+  send({ id: 'ask', method: 'session/request_permission', params: ask });
+  await begun;
+  for (let turns = 0; turns < 20; turns += 1) await tick();
+  expect(client.requests).toEqual([]);
+  take();
+  expect((await heard()).id).toBe('ask');
+  expect(client.requests).toHaveLength(1);
+  answer();
+  expect((await ends).stopReason).toBe('end_turn');
 });

@@ -213,6 +213,8 @@ describe('each row of the failure table', () => {
     const elsewhere: FailureCode[] = ['rate_limited', 'shutting_down'];
     // No route reaches into a sandbox's files.
     const unreachable: FailureCode[] = ['file_not_found'];
-    expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(Object.keys(failureStatus).toSorted());
+    // What a checkout meets is told in the conversation's status_detail.
+    const told: FailureCode[] = ['repository_forbidden', 'repository_empty', 'branch_not_found'];
+    expect([...proven, ...elsewhere, ...unreachable, ...told].toSorted()).toEqual(Object.keys(failureStatus).toSorted());
   });
 });

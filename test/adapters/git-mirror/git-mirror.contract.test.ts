@@ -24,12 +24,21 @@ async function overHttp(): Promise<RepositoryCheckoutsHarness> {
   const source = async (name: string) => ({ provider: 'github', repository: name, remote: { url: `${host.url}/${name}.git`, authorization } });
   return {
     checkouts,
-    traits: { workTree: 'git', origin: 'named' },
+    traits: { workTree: 'git', origin: 'named', access: 'guarded' },
     async publish(gitDir, name) {
       await place(join(root, 'served'), gitDir, name);
       return await source(name);
     },
     missing: source,
+    async refused(name, what) {
+      const before = host.mischief;
+      host.mischief = async (request, response) => {
+        if (!request.path.startsWith(`/${name}.git/`)) return (await before?.(request, response)) ?? false;
+        response.writeHead(what === 'credential' ? 401 : 403).end(`${request.authorization} may not`);
+        return true;
+      };
+      return await source(name);
+    },
     async close() {
       await checkouts.close();
       await host.close();
@@ -45,12 +54,13 @@ async function overFolders(): Promise<RepositoryCheckoutsHarness> {
   const checkouts = createGitMirror({ root: join(root, 'mirrors') });
   return {
     checkouts,
-    traits: { workTree: 'git', origin: 'none' },
+    traits: { workTree: 'git', origin: 'none', access: 'open' },
     async publish(gitDir, name) {
       await place(served, gitDir, name);
       return { provider: 'local', repository: name, remote: await provider.remote(name) };
     },
     missing: async (name) => ({ provider: 'local', repository: name, remote: { url: join(served, name), authorization: null } }),
+    refused: () => Promise.reject(new Error('nobody refuses a folder')),
     async close() {
       await checkouts.close();
       await provider.close();

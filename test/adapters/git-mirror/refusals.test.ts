@@ -11,7 +11,7 @@ describe('what a host refuses', () => {
   test.each<readonly [string, Answer, string | null, string]>([
     ['the credential', [401, {}], authorization, 'provider_unauthorized'],
     ['who has no credential', [401, {}], null, 'repository_not_found'],
-    ['what the credential may not read', [403, {}], authorization, 'provider_unauthorized'],
+    ['what the credential may not read', [403, {}], authorization, 'repository_forbidden'],
     ['what nobody may read', [403, {}], null, 'repository_not_found'],
     ['what it does not have', [404, {}], authorization, 'repository_not_found'],
     ['too many requests', [429, { 'retry-after': '7' }], authorization, 'provider_rate_limited'],

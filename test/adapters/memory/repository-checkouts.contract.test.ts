@@ -12,7 +12,7 @@ async function createHarness(): Promise<RepositoryCheckoutsHarness> {
   const checkouts = createMemoryCheckouts();
   return {
     checkouts,
-    traits: { workTree: 'files', origin: 'none' },
+    traits: { workTree: 'files', origin: 'none', access: 'guarded' },
     async publish(gitDir, name) {
       const names = (await git(gitDir, ['for-each-ref', '--format=%(refname:strip=2)', 'refs/heads'])).split('\n').filter((line) => line !== '');
       const branches = Object.fromEntries(await Promise.all(names.map(async (branch) => [branch, await filesOf(gitDir, branch)] as const)));
@@ -21,6 +21,10 @@ async function createHarness(): Promise<RepositoryCheckoutsHarness> {
       return await source(name);
     },
     missing: source,
+    async refused(name, refuses) {
+      checkouts.put(name, { defaultBranch: null, branches: {}, refuses });
+      return await source(name);
+    },
     close: () => checkouts.close(),
   };
 }

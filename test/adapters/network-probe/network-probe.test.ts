@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, test } from 'vitest';
 import { createNetworkProbe } from '../../../src/adapters/network-probe/index.ts';
+import type { ProbeMiss } from '../../../src/domain/readiness.ts';
+import { until } from '../../support/until.ts';
 import { createPlace, type Place } from './place.ts';
 
 const { signal } = new AbortController();
@@ -23,15 +27,43 @@ test('asks for the path of the rule, at the place of the URL only', async () => 
   }
 });
 
-test('does not fail for a path or a host that nobody can be asked for', async () => {
+test('does not fail for a path or a host that nobody can be asked for, but tells of it', async () => {
   await place.answer(200);
-  for (const [path, url] of [['/a b\n', place.url], ['/', 'http://no-such-host.invalid:80']] as const) {
+  for (const [path, url, words] of [['/a b\n', place.url, /path/], ['/', 'http://no-such-host.invalid:80', /name of its host|silent/]] as const) {
     const controller = new AbortController();
-    const ready = createNetworkProbe().untilReady(http(path), urls(url), controller.signal);
-    const other = createNetworkProbe().untilReady(http('/'), urls(place.url), signal);
-    await other;
+    const { promise: told, resolve } = Promise.withResolvers<ProbeMiss>();
+    const ready = createNetworkProbe().untilReady(http(path), urls(url), controller.signal, resolve);
+    const miss = await told;
+    // A resolver may take longer than an attempt.
+    assert.match(miss.kind === 'failed' ? miss.reason : miss.kind, words);
     controller.abort(new Error('enough'));
     await assert.rejects(ready, /enough/);
+  }
+});
+
+test('tells a place that lets go of the connection, and one that speaks something else, from one where nobody listens', async () => {
+  let greeting: string | null = null;
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).once('data', () => void (greeting === null ? socket.destroy() : socket.end(greeting)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const controller = new AbortController();
+  try {
+    const { port } = server.address() as AddressInfo;
+    const told: ProbeMiss[] = [];
+    const met = (words: RegExp) => until(() => told.at(-1), (miss) => miss?.kind === 'failed' && words.test(miss.reason));
+    const ready = createNetworkProbe().untilReady(http('/'), urls(`http://127.0.0.1:${port}`), controller.signal, (miss) => told.push(miss));
+    ready.catch(() => {});
+    await met(/closed without an answer/);
+    greeting = 'SSH-2.0-server of secrets\r\n';
+    await met(/not HTTP/);
+    assert.doesNotMatch(JSON.stringify(told), /secrets/);
+    controller.abort(new Error('enough'));
+    await assert.rejects(ready, /enough/);
+  } finally {
+    controller.abort();
+    server.close();
   }
 });
 

@@ -32,3 +32,16 @@ test('what is no secret passes as it is, and at once', () => {
   expect(none.data(data)).toBe(data);
   expect(new Scrubber(['secret']).data({ a: ['my secret', 1, null], b: { c: 'none' } })).toEqual({ a: ['my **********', 1, null], b: { c: 'none' } });
 });
+
+test('of a text that was cut at its beginning, the end of a secret does not stay', () => {
+  const scrubber = new Scrubber(secrets);
+  fc.assert(
+    fc.property(fc.constantFrom(...secrets), fc.nat(6), parts, (secret, cut, texts) => {
+      const text = `${secret}|${texts.join('')}`;
+      const clean = scrubber.rest(text.slice(cut));
+      expect(secrets.some((one) => clean.includes(one))).toBe(false);
+      if (cut > 0 && cut < secret.length) expect(clean.startsWith('|')).toBe(true);
+    }),
+    { numRuns: 2000 },
+  );
+});

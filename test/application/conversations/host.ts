@@ -8,6 +8,10 @@ export interface Executed {
   readonly request: ExecutionRequest;
   /** Writes to its standard error. */
   readonly complain: (text: string) => void;
+  /** Ends its standard output only, as a process does that is about to end. */
+  readonly endOutput: () => void;
+  /** Ends its process only: its streams stay open in another one that it started. */
+  readonly exit: (code: number) => void;
   readonly end: (code: number | null) => void;
 }
 
@@ -80,10 +84,16 @@ export class Host {
     if (state !== 'running') throw new Failure('sandbox_not_running', { id: instanceId, status: state });
     const { promise: exited, resolve } = Promise.withResolvers<number | null>();
     const [out, err] = [pipe(), pipe()];
+    let isEnding = false;
     const executed: Executed = {
       instanceId,
       request,
       complain: (text) => err.write(text),
+      endOutput: () => {
+        isEnding = true;
+        out.end();
+      },
+      exit: resolve,
       end: (code) => {
         this.#running.delete(executed);
         out.end();
@@ -93,7 +103,7 @@ export class Host {
     };
     this.executed.push(executed);
     this.#running.add(executed);
-    const stdin = new WritableStream<Uint8Array>({ close: () => executed.end(0) });
+    const stdin = new WritableStream<Uint8Array>({ close: () => (isEnding ? undefined : executed.end(0)) });
     const kill = async (): Promise<void> => {
       executed.end(137);
       if (this.stuck) await new Promise(() => {});

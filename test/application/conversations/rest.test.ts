@@ -28,9 +28,11 @@ describe('a conversation whose sandbox rests', () => {
     expect(conversation.queue).toHaveLength(1);
     await until(async () => (await w.record()).statusDetail);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: expect.stringMatching(/message waits: The limit running \(1\)/) }, sandboxStatus: 'PAUSED' });
+    const { generation } = await w.record();
     await w.reconciler.sweep();
     await calm();
     expect(w.handed).toEqual([]);
+    expect((await w.record()).generation, 'what is said already is not written again').toBe(generation);
     await w.sandboxes.delete('me', other.id);
     await w.reconciler.sweep();
     await w.rested();
@@ -80,6 +82,43 @@ describe('a conversation whose sandbox rests', () => {
     await w.conversations.send('me', w.id, said('three'));
     await w.rested();
     expect(w.handed).toEqual(['one', 'two', 'three']);
+  });
+
+  test('that its owner stopped in a turn goes on at once with what waits when its owner resumes the sandbox', async () => {
+    const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? turn.say('half a w').then(() => new Promise(() => {})) : Promise.resolve()) });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await until(() => w.handed.length === 1);
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await until(async () => (await w.record()).turn === null);
+    await calm();
+    expect(told(await w.log(), 'message').map(({ text }) => text)).toEqual(['one', 'two', 'half a w']);
+    expect(await w.view()).toMatchObject({ conversation: { queue: [{ message: said('two') }] }, sandboxStatus: 'PAUSED' });
+    await w.sandboxes.resume('me', w.sandboxId);
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+  });
+
+  test('is kept awake from the moment that a turn begins, however long it was idle before, and rests by its rule when its agent was started anew', async () => {
+    const held = gate();
+    const w = await createReady({ spec: { rest: { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } }, script: () => held.opened });
+    const pass = async (seconds: number) => {
+      for (let passed = 0; passed < seconds; passed += 1) {
+        w.clock.advance(1000);
+        await calm();
+      }
+    };
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await w.sandboxes.resume('me', w.sandboxId);
+    await pass(19);
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.handed.length === 1);
+    await pass(15);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' }, sandboxStatus: 'RUNNING' });
+    held.open();
+    await w.rested();
+    await pass(20);
+    expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
   });
 
   test('is not put to rest in a turn, also not while its owner is asked', async () => {
@@ -156,4 +195,20 @@ test('what waits goes on by itself after its sandbox was ended from outside in a
   await w.rested();
   expect(w.handed).toEqual(['one', 'two']);
   expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
+});
+
+test('of several conversations whose messages wait for one sandbox all go on when it is resumed', async () => {
+  const w = await createReady({ limits: { running: 1 } });
+  const { conversation } = await w.conversations.start('me', { ...plain, sandboxId: w.sandboxId });
+  await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'READY');
+  await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+  const other = await w.sandboxes.start('me', { specId: null });
+  for (const id of [w.id, conversation.id]) {
+    await w.conversations.send('me', id, said(id));
+    await until(async () => (await w.store.conversations.find(id))?.statusDetail);
+  }
+  await w.sandboxes.delete('me', other.id);
+  await w.sandboxes.resume('me', w.sandboxId);
+  await until(() => w.handed.length === 2);
+  expect(w.handed.toSorted()).toEqual([w.id, conversation.id].toSorted());
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryGitProvider } from '../../../src/adapters/memory/index.ts';
+import { createMemoryCheckouts, createMemoryGitProvider, type MemoryWorkTrees } from '../../../src/adapters/memory/index.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { AgentRefusal } from '../../../src/ports/agent.ts';
@@ -7,6 +7,13 @@ import { failureOf, gate } from './support.ts';
 import { calm, createOne, plain, said, shop, stepsIn, told, until, type WorldOptions } from './world.ts';
 
 const repository = { ...plain, selectedRepository: 'acme/shop' };
+
+/** Checkouts that have the repository like this; null is none. */
+function checkouts(trees: MemoryWorkTrees | null): WorldOptions {
+  const memory = createMemoryCheckouts();
+  if (trees !== null) memory.put('acme/shop', trees);
+  return { checkouts: memory };
+}
 
 /** Starts a conversation and answers when its start is over. */
 async function started(options: WorldOptions, request: StartConversationRequest = repository) {
@@ -79,9 +86,15 @@ describe('the start of a conversation', () => {
 });
 
 describe('a step that fails is the end of the start, with its name and the reason', () => {
-  const refused = new Failure('provider_failed', { provider: 'memory', reason: 'there is no branch "next"' });
+  const refused = new Failure('provider_failed', { provider: 'memory', reason: 'it is down' });
+  const main = { defaultBranch: 'main', branches: { main: {} } };
   const cases: readonly (readonly [string, WorldOptions, RegExp])[] = [
-    ['the checkout', { checkouts: { checkOut: () => Promise.reject(refused) } }, /^PREPARING_REPOSITORY: .*no branch "next"/],
+    ['the checkout', { checkouts: { checkOut: () => Promise.reject(refused) } }, /^PREPARING_REPOSITORY: The git provider memory failed: it is down/],
+    ['the branch, which there is not', checkouts(main), /^PREPARING_REPOSITORY: The repository "acme\/shop" has no branch "next"\./],
+    ['the branch, of an empty repository', checkouts({ defaultBranch: null, branches: {} }), /^PREPARING_REPOSITORY: The repository "acme\/shop" is empty: it has no commit, and so no branch "next"\./],
+    ['the repository, which is gone', checkouts(null), /^PREPARING_REPOSITORY: The repository "acme\/shop" does not exist, or /],
+    ['the repository, which the credential may not read', checkouts({ ...main, refuses: 'repository' }), /^PREPARING_REPOSITORY: The git provider memory does not let the deployment's credential read the repository "acme\/shop"\./],
+    ['the credential, which its host refuses', checkouts({ ...main, refuses: 'credential' }), /^PREPARING_REPOSITORY: .* refused the deployment's credential/],
     ['the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: () => Promise.reject(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, /^PREPARING_REPOSITORY: .*credential/],
     ['a defect', { checkouts: { checkOut: () => Promise.reject(new TypeError('/home/skep/x.ts:1 boom')) } }, /^PREPARING_REPOSITORY: it failed inside; the log tells more$/],
     ['the listing', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), listFiles: () => Promise.reject(refused) }] }, /^LISTING_MICROAGENTS: /],
@@ -90,7 +103,7 @@ describe('a step that fails is the end of the start, with its name and the reaso
   ];
 
   test.each(cases)('%s', async (_, options, detail) => {
-    const w = await started(options, { ...repository, initialMessage: said('hello') });
+    const w = await started(options, { ...repository, selectedBranch: 'next', initialMessage: said('hello') });
     expect(w.record).toMatchObject({ startStatus: 'ERROR', statusDetail: expect.stringMatching(detail), executionStatus: null });
     expect(stepsIn(w.log).at(-1)).toBe('ERROR');
     expect(w.log.at(-1)).toMatchObject({ kind: 'start_step', reason: w.record.statusDetail });
@@ -128,6 +141,25 @@ describe('a step that fails is the end of the start, with its name and the reaso
     expect(record?.statusDetail).toMatch(/STARTING_AGENT/);
     held.open();
   });
+});
+
+test('a start whose runtime does not answer waits without asking on and on, and goes on as soon as somebody else moves its sandbox', async () => {
+  const w = createOne();
+  const inspect = w.runtime.inspect.bind(w.runtime);
+  let asked = 0;
+  w.runtime.inspect = async (id) => {
+    asked += 1;
+    if (asked <= 50) throw new Failure('runtime_unavailable', { runtime: 'memory', reason: 'it is being renewed', retryAfterSeconds: 1 });
+    return await inspect(id);
+  };
+  const { conversation: { id, sandboxId } } = await w.conversations.start('me', plain);
+  await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'WAITING_FOR_SANDBOX');
+  await calm();
+  expect(asked).toBeLessThan(20);
+  expect(await w.store.conversations.find(id)).toMatchObject({ startStatus: 'WAITING_FOR_SANDBOX' });
+  asked = 50;
+  w.driver.nudge(sandboxId);
+  await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
 });
 
 describe('deleting a conversation on its way', () => {

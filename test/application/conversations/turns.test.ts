@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 
@@ -122,6 +123,24 @@ describe('a turn', () => {
     expect(log.findLast(({ kind }) => kind === 'agent_started')).toMatchObject({ data: { loaded: false }, reason: expect.stringContaining('starts anew') });
   });
 
+  test('whose agent can\'t be run for now waits, says why, and is tried again at the next sweep', async () => {
+    const w = await createReady();
+    w.host.executed.at(-1)?.end(0);
+    await calm();
+    const execute = w.runtime.execute.bind(w.runtime);
+    w.runtime.execute = async () => {
+      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: 'it is being renewed', retryAfterSeconds: 1 });
+    };
+    await w.conversations.send('me', w.id, said('one'));
+    await until(async () => (await w.record()).statusDetail);
+    expect(await w.record()).toMatchObject({ executionStatus: 'idle', statusDetail: expect.stringMatching(/a message waits: .*being renewed/), queue: [{ message: said('one') }] });
+    w.runtime.execute = execute;
+    await w.reconciler.sweep();
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
+  });
+
   test('is not handed to an agent that has ended, though its process is still on its way out', async () => {
     const w = await createReady();
     w.host.stuck = true;
@@ -171,6 +190,44 @@ describe('a turn', () => {
     await next.reconciler.start();
     await w.rested();
     expect(w.handed).toEqual(['one', 'two']);
+    await next.close();
+  });
+
+  test('that a killed process left is ended by the next one, which goes on at once with what waits', async () => {
+    const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await until(() => w.handed.length === 1);
+    w.mortal.kill();
+    const next = w.boot();
+    next.conversationDriver.nudge(w.id);
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+    expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
+    await next.close();
+  });
+
+  test('whose agent comes up while Skep is shut down is not over: the next process hands its message over', async () => {
+    const { promise: coming, resolve: comes } = Promise.withResolvers<void>();
+    let opened = 0;
+    const w = await createReady({
+      beforeOpen: async () => {
+        opened += 1;
+        if (opened !== 2) return;
+        comes();
+        await new Promise(() => {});
+      },
+    });
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await w.conversations.send('me', w.id, said('one'));
+    await coming;
+    await w.close();
+    expect(await w.record()).toMatchObject({ turn: null, executionStatus: 'idle', queue: [{ message: said('one') }] });
+    const next = w.boot();
+    await next.reconciler.start();
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
     await next.close();
   });
 });

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { AgentRefusal, type AgentStreams } from '../../../src/ports/agent.ts';
+import { createReady } from './support.ts';
+import { calm, createOne, plain, said, told, until, type WorldOptions } from './world.ts';
+
+/** An agent's process as it ends: its output first, and a while later its exit code and what it said last. */
+async function endsLate(world: ReturnType<typeof createOne>, code: number, words: string): Promise<void> {
+  const process = world.host.executed.at(-1);
+  process?.endOutput();
+  await calm();
+  process?.complain(words);
+  process?.end(code);
+}
+
+/** Starts a conversation whose agent does so while its session is opened; answers with what became of the start. */
+async function startOf(options: WorldOptions, meanwhile: (world: ReturnType<typeof createOne>) => Promise<void>) {
+  const world = createOne({ beforeOpen: () => new Promise<void>(() => {}), ...options });
+  const { conversation: { id } } = await world.conversations.start('me', plain);
+  await until(() => world.host.running.length === 1);
+  await calm();
+  await meanwhile(world);
+  const record = await until(() => world.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
+  expect(world.host.running).toEqual([]);
+  await world.close();
+  expect(world.clock.pending).toBe(0);
+  return record?.statusDetail;
+}
+
+/** Lets go of the agent, which ends by itself then. */
+async function refuse({ stdin, stdout }: AgentStreams, why: string): Promise<never> {
+  await Promise.all([stdout.cancel(), stdin.close()]);
+  throw new AgentRefusal(why);
+}
+
+const notStarted = 'STARTING_AGENT: its agent could not be started: ';
+
+describe('a start whose agent ends tells its exit code and its last words', () => {
+  test('which come after the end of its output', async () => {
+    const detail = await startOf({}, (world) => endsLate(world, 127, 'sh: agent: not found\n'));
+    expect(detail).toBe(`${notStarted}no session came about: the agent has ended (exit code 127); its last words: sh: agent: not found`);
+  });
+
+  test('though what it started keeps its streams open', async () => {
+    const detail = await startOf({}, async ({ host, clock }) => {
+      host.executed.at(-1)?.complain('no licence\n');
+      host.executed.at(-1)?.exit(3);
+      await calm();
+      clock.advance(2000);
+      await calm();
+      clock.advance(2000);
+    });
+    expect(detail).toBe(`${notStarted}no session came about: the agent has ended (exit code 3); its last words: no licence`);
+  });
+
+  test('as far as they come in a while', async () => {
+    const detail = await startOf({}, async ({ host, clock }) => {
+      host.executed.at(-1)?.complain('stuck');
+      await calm();
+      host.executed.at(-1)?.endOutput();
+      await calm();
+      clock.advance(5000);
+      await calm();
+      clock.advance(2000);
+    });
+    expect(detail).toBe(`${notStarted}no session came about: the agent has ended; its last words: stuck`);
+  });
+
+  test('and no code where it is ended because its session is refused', async () => {
+    const world = createOne({ protocol: { name: 'acp', open: async ({ streams }) => await refuse(streams, 'it speaks version 9') } });
+    const { conversation: { id } } = await world.conversations.start('me', plain);
+    const record = await until(() => world.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
+    expect(record?.statusDetail).toBe(`${notStarted}it speaks version 9`);
+  });
+});
+
+describe('a turn whose agent ends tells its exit code and its last words', () => {
+  test('which come after the end of its output', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        await endsLate(w, 139, 'Segmentation fault\n');
+        await turn.say('never');
+      },
+    });
+    await w.conversations.send('me', w.id, said('go'));
+    await w.rested();
+    const reason = 'the agent has ended (exit code 139); its last words: Segmentation fault';
+    expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted']);
+    expect((await w.record()).statusDetail).toBe(reason);
+    expect(w.logged.join('\n')).toContain(reason);
+  });
+
+  test('though what it started keeps its streams open', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        w.host.executed.at(-1)?.complain('out of memory\n');
+        w.host.executed.at(-1)?.exit(1);
+        await turn.say('still to be read');
+        await new Promise(() => {});
+      },
+    });
+    await w.conversations.send('me', w.id, said('go'));
+    await until(() => w.handed.length === 1);
+    for (let seconds = 0; seconds < 10; seconds += 1) {
+      await calm();
+      w.clock.advance(1000);
+    }
+    await w.rested();
+    expect((await w.record()).statusDetail).toBe('the agent has ended (exit code 1); its last words: out of memory');
+    expect(told(await w.log(), 'message').map(({ text }) => text)).toContain('still to be read');
+  });
+
+  test('without the parts of a secret, also where what was kept of them cuts one, or it has several lines', async () => {
+    const [key, pem] = ['sk-live-0123456789', '-----BEGIN KEY-----\nMIIB\nabcd\n-----END KEY-----'];
+    const w = await createReady({
+      agent: { secrets: ['MODEL_KEY', 'PEM'] },
+      secrets: { MODEL_KEY: key, PEM: pem },
+      script: async (turn) => {
+        // Of this the last 4,096 bytes are kept, and of them only blanks stand between the two keys.
+        const words = `${pem} and `;
+        await endsLate(w, 1, `${key}${' '.repeat(4096 - 10 - words.length)}${words}`);
+        await turn.say('never');
+      },
+    });
+    await w.conversations.send('me', w.id, said('go'));
+    await w.rested();
+    expect((await w.record()).statusDetail).toBe('the agent has ended (exit code 1); its last words: ********** and');
+  });
+});

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { Failure } from '../../src/domain/failure.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld } from './world.ts';
+
+const plain = sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } });
+const probed = sandboxSpec({ id: 'probed', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
+
+/** A process that starts one sandbox at a time. */
+async function alone() {
+  const world = createWorld({ specs: [plain, probed], atOnce: 1 });
+  const skep = world.boot();
+  await skep.reconciler.start();
+  const start = async (specId = 'plain') => {
+    const { id } = await skep.sandboxes.start('me', { specId });
+    await calm();
+    return id;
+  };
+  const statusOf = async (id: string) => (await skep.sandboxes.get('me', id)).status;
+  return { ...world, ...skep, start, statusOf };
+}
+
+test('what is told of while a start is under way is looked at before its readiness is waited for', async () => {
+  const { engine, runtime, start, sandboxes } = await alone();
+  engine.close('ready');
+  const run = runtime.start.bind(runtime);
+  runtime.start = async (launch, ...rest) => {
+    const fact = await run(launch, ...rest);
+    engine.crash(launch.id);
+    await calm();
+    return fact;
+  };
+  const id = await start('probed');
+  await calm();
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+});
+
+test('what has no effect on the runtime is not done on and on, but again with the next sweep', async () => {
+  const { engine, runtime, reconciler, start, sandboxes, statusOf } = await alone();
+  const id = await start();
+  await sandboxes.pause('me', id, 'freeze');
+  const { instanceId, spec, sessionApiKey } = await sandboxes.get('me', id);
+  engine.run({ id: instanceId, spec, sessionApiKey });
+  const freeze = runtime.freeze.bind(runtime);
+  let freezes = 0;
+  runtime.freeze = async (instance) => ((freezes += 1) <= 50 ? engine.inspect(instance) : await freeze(instance));
+  await reconciler.sweep();
+  await calm();
+  expect(freezes).toBeGreaterThan(0);
+  expect(freezes).toBeLessThan(10);
+  freezes = 50;
+  await reconciler.sweep();
+  await calm();
+  expect([await statusOf(id), engine.inspect(id).state]).toEqual(['PAUSED', 'frozen']);
+});
+
+test('a refusal is told to whoever asked, also where the sandbox was looked at once more after it', async () => {
+  const { runtime, driver, start, sandboxes, statusOf } = await alone();
+  const id = await start();
+  runtime.freeze = async () => {
+    driver.nudge(id);
+    throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: 'no', retryAfterSeconds: 1 });
+  };
+  expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');
+  expect(await statusOf(id)).toBe('RUNNING');
+});
+
+test('a turn is given back where the runtime does not answer right after it', async () => {
+  const { faults, start, statusOf } = await alone();
+  faults.plan({ call: 'inspect', what: 'unavailable', when: 'before', skip: 1 });
+  const first = await start();
+  expect(await statusOf(first)).toBe('STARTING');
+  expect(await statusOf(await start())).toBe('RUNNING');
+});
+
+test('a turn is given back where there is nothing to run: what runs already is only waited for', async () => {
+  const { engine, start, sandboxes, statusOf } = await alone();
+  const id = await start('probed');
+  await sandboxes.pause('me', id, 'stop');
+  const { instanceId, spec, sessionApiKey } = await sandboxes.get('me', id);
+  engine.run({ id: instanceId, spec, sessionApiKey });
+  engine.close('ready');
+  const resumed = sandboxes.resume('me', id);
+  await calm();
+  expect(await statusOf(id)).toBe('RESUMING');
+  expect(await statusOf(await start())).toBe('RUNNING');
+  engine.open('ready');
+  expect(await resumed).toMatchObject({ status: 'RUNNING' });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { codeOf } from './code-of.ts';
+import { started } from './started.ts';
+import { calm } from './world.ts';
+
+describe('what the probe of a start has met last', () => {
+  test('is told while it waits, and when it is too late, also what was met at the very end', async () => {
+    const { engine, begin, ids, of, clock, miss, writes } = await started();
+    engine.close('ready');
+    await begin();
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: null });
+    clock.advance(300);
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'the last probe of tcp port 80: connection refused' });
+    for (let times = 0; times < 1000; times += 1) miss({ kind: 'silent', withinMs: 2000 });
+    clock.advance(9699);
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'the last probe of tcp port 80: no answer within 2 s' });
+    miss({ kind: 'answered', status: 503 });
+    clock.advance(1);
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; the last probe of tcp port 80: answered 503' });
+    expect(writes).toHaveLength(6);
+  });
+
+  test('is told once while it is the same, whoever drives the start', async () => {
+    const { engine, begin, clock, miss, writes, reconciler } = await started();
+    await reconciler.start();
+    engine.close('ready');
+    await begin();
+    for (let seconds = 0; seconds < 9; seconds += 1) {
+      for (let times = 0; times < 10; times += 1) miss({ kind: 'refused' });
+      clock.advance(1000);
+      await calm();
+    }
+    expect(writes.map(({ to }) => to.statusDetail)).toEqual([null, null, 'the last probe of tcp port 80: connection refused']);
+  });
+
+  test('is told by the next process too, as far as it was written down', async () => {
+    const { engine, begin, ids, of, clock, miss, boot, shutdown } = await started();
+    engine.close('ready');
+    await begin();
+    miss({ kind: 'answered', status: 404 });
+    clock.advance(300);
+    await calm();
+    await shutdown();
+    clock.advance(60_000);
+    await boot().reconciler.start();
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; the last probe of tcp port 80: answered 404' });
+  });
+
+  test('is told no more once it is ready', async () => {
+    const { engine, begin, ids, of, clock } = await started();
+    engine.close('ready');
+    await begin();
+    clock.advance(300);
+    await calm();
+    engine.open('ready');
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'RUNNING', statusDetail: null });
+  });
+
+  test('tells of it in the same way when it is resumed', async () => {
+    const { engine, begin, ids, sandboxes, of, clock } = await started();
+    await begin();
+    const id = ids[0] ?? '';
+    await sandboxes.pause('me', id, 'stop');
+    engine.close('ready');
+    const resumed = codeOf(sandboxes.resume('me', id));
+    await calm();
+    clock.advance(10_000);
+    await calm();
+    await resumed;
+    expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; the last probe of tcp port 80: connection refused' });
+  });
+});

@@ -1,0 +1,18 @@
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { calm, createWorld } from './world.ts';
+
+const spec = sandboxSpec({ id: 'pulled', image: 'node:26', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
+
+/** A world with one process, which starts so many sandboxes when the test has it begin. */
+export async function started(count = 1, owners: readonly string[] = ['me']) {
+  const world = createWorld({ specs: [spec] });
+  const skep = world.boot();
+  const start = async (owner: string) => (await skep.sandboxes.start(owner, { specId: null })).id;
+  const ids: string[] = [];
+  const begin = async () => {
+    for (let index = 0; index < count; index += 1) ids.push(await start(owners[index % owners.length] ?? 'me'));
+    await calm();
+  };
+  const of = async (id: string | undefined) => await world.store.sandboxes.find(id ?? '');
+  return { ...world, ...skep, start, ids, begin, of };
+}

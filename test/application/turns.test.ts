@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import type { Write } from './observed.ts';
+import { calm, createWorld } from './world.ts';
+
+const spec = sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } });
+const warm = { ...spec, id: 'warm', pool: { size: 2 } };
+
+/** Sandboxes in the order in which their starts came to an end. */
+function inOrder(writes: readonly Write[]): string[] {
+  return writes.flatMap(({ from, to }) => (from?.status === 'STARTING' && to.status === 'RUNNING' ? [to.id] : []));
+}
+
+test('turns go to what somebody asked for before what fills a pool', async () => {
+  const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 1 });
+  const { sandboxes, pool, shutdown } = boot();
+  engine.close('start');
+  pool.nudge();
+  await calm();
+  const members = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
+  const { id } = await sandboxes.start('me', { specId: 'plain' });
+  await calm();
+  engine.open('start');
+  await calm();
+  const order = inOrder(writes);
+  expect(order[1]).toBe(id);
+  expect(order.toSorted()).toEqual([...members, id].toSorted());
+  await shutdown();
+});
+
+test('turns go to what an earlier process left under way before what is asked for, and to its members of a pool after that', async () => {
+  const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 2 });
+  const earlier = boot([spec, { ...warm, pool: { size: 1 } }]);
+  engine.close('start');
+  earlier.pool.nudge();
+  const left = await earlier.sandboxes.start('me', { specId: 'plain' });
+  await calm();
+  const [member] = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
+  await earlier.shutdown();
+  const { sandboxes, queue, driver, shutdown } = boot([spec]);
+  const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'asked', new AbortController().signal)));
+  const asked = await sandboxes.start('me', { specId: 'plain' });
+  await calm();
+  for (const id of [member, left.id]) driver.nudge(id ?? '');
+  await calm();
+  engine.open('start');
+  one?.release();
+  await calm();
+  expect(inOrder(writes)).toEqual([left.id, asked.id, member]);
+  two?.release();
+  await shutdown();
+});

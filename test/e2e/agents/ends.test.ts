@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createAcpProtocol } from '../../../src/adapters/acp/index.ts';
+import { createSystemClock } from '../../../src/adapters/system/index.ts';
+import { Agents } from '../../../src/application/agents/agents.ts';
+import type { LiveAgent } from '../../../src/application/agents/live-agent.ts';
+import { newSandbox } from '../../../src/domain/sandbox.ts';
+import { never } from '../../contracts/sandbox-runtime-harness.ts';
+import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
+import { acpScript, type AcpStep } from '../../doubles/acp-agent/steps.ts';
+import { shell } from '../../support/sandbox-programs.ts';
+import { createHost, type Host } from '../../adapters/process/host.ts';
+import { launchOf, programs } from '../../adapters/process/programs.ts';
+
+const secret = 'sk-live-0123456789';
+const base = { protocol: 'acp', env: {}, secrets: ['MODEL_KEY'], authMethod: null, permissions: 'ask', startWithinMs: 60_000 } as const;
+
+let host: Host;
+let agents: Agents;
+let open: (command: readonly string[]) => Promise<LiveAgent>;
+
+beforeEach(async () => {
+  host = await createHost();
+  const [runtime, launch] = [host.open(), launchOf(programs.counts)];
+  await runtime.start(launch, () => {}, never);
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
+  agents = new Agents({ runtime, protocols: [createAcpProtocol()], secrets: { get: () => secret }, clock: createSystemClock(), logger });
+  open = async (command) => {
+    const sandbox = newSandbox({ id: launch.id, ownerId: 'me', spec: { ...launch.spec, agent: { ...base, command } }, sessionApiKey: 'key', now: 0 });
+    return await agents.open({ conversationId: 'conv-1', sandbox, workingDir: launch.spec.workingDir, sessionId: null }, never);
+  };
+});
+
+afterEach(async () => {
+  await agents?.close();
+  await host?.close();
+});
+
+describe('an agent that is a process tells how it has ended', () => {
+  test.each<[string, readonly string[], RegExp]>([
+    ['a program that is not there', ['no-such-agent', 'acp'], /has ended \(exit code 127\); its last words: .*no-such-agent/],
+    ['one that fails at once', shell('echo "no licence for $MODEL_KEY" >&2; exit 3'), /has ended \(exit code 3\); its last words: no licence for \*{10}$/],
+    ['one that fails when it is asked', shell('read line; echo "bad request" >&2; exit 4'), /has ended \(exit code 4\); its last words: bad request$/],
+    ['one that closes its output first', shell('read line; exec 1>&-; echo "so long" >&2; exit 5'), /has ended \(exit code 5\); its last words: so long$/],
+    ['one whose child keeps its output open', shell('sleep 1000 & read line; exit 6'), /has ended \(exit code 6\)$/],
+  ])('%s, where its session is opened', async (_, command, words) => {
+    await expect(open(command)).rejects.toThrow(words);
+  });
+
+  test('in the midst of a turn, every time', async () => {
+    const steps: readonly AcpStep[] = [{ say: 'working' }, { stderr: `panic: no room for ${secret}\n` }, { crash: true }];
+    for (let times = 0; times < 5; times += 1) {
+      const agent = await open(acpAgentCommand());
+      const turn = await agent.prompt({ content: [{ type: 'text', text: acpScript(...steps) }] }, { update: async () => {}, permission: async () => null });
+      expect(turn).toEqual({ stopReason: 'interrupted', detail: 'the agent has ended (exit code 137); its last words: panic: no room for **********' });
+      expect(await agent.ended).toBe(turn.detail);
+    }
+  });
+});
