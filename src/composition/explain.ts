@@ -7,8 +7,9 @@ import { isFailure } from '../domain/failure.ts';
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (isFailure(error) || foreseen.has(error.name)) return error.message;
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen there: ${listenProblem(code ?? error.message)}.`;
+  const { code, syscall, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+  const where = port === undefined ? 'there' : `on ${address === undefined ? 'port ' : `${address}:`}${port}`;
+  if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen ${where}: ${listenProblem(code ?? error.message)}.`;
   return error.stack ?? error.message;
 }
 

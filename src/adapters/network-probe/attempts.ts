@@ -2,7 +2,8 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
 import type { ProbeMiss } from '../../domain/readiness.ts';
-import { missOf } from './misses.ts';
+import { realTimers } from '../toolkit/time-limit.ts';
+import { closedUnanswered, missOf } from './misses.ts';
 
 /** One attempt, given up after so many milliseconds or when the signal fires. Answers with what it has met, null where it succeeded; never fails. */
 export type Attempt = (url: URL, withinMs: number, signal: AbortSignal) => Promise<ProbeMiss | null>;
@@ -30,17 +31,28 @@ export function askHttp(path: string): Attempt {
   };
 }
 
-/** Does it take a connection? */
-export const askTcp: Attempt = (url, withinMs, unwanted) => {
+/**
+ * How long a connection is held by whoever really listens. A proxy in front of the sandbox takes one in any case, Docker's own for
+ * one, and lets go of it at once where nobody listens behind.
+ */
+const heldMs = 100;
+
+/** Does it take a connection, and keep it or say something? */
+export const askTcp: Attempt = async (url, withinMs, unwanted) => {
   const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
   const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
+  let forget: (() => void) | undefined;
   const socket = connect({ host: hostOf(url), port: portOf(url), signal })
-    .on('connect', () => {
-      resolve(null);
-      socket.destroy();
-    })
+    .on('connect', () => (forget = realTimers.after(Math.min(heldMs, withinMs / 2), () => resolve(null))))
+    .on('data', () => resolve(null))
+    .on('end', () => resolve(closedUnanswered))
     .on('error', (error) => resolve(missOf(error, withinMs)));
-  return promise;
+  try {
+    return await promise;
+  } finally {
+    forget?.();
+    socket.destroy();
+  }
 };
 
 function hostOf({ hostname }: URL): string {

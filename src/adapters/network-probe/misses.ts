@@ -2,9 +2,13 @@ import type { ProbeMiss } from '../../domain/readiness.ts';
 
 type Reading = readonly [codes: RegExp, reason: string];
 
+const closed = 'the connection was closed without an answer';
+
+/** A proxy in front of the sandbox takes the connection and lets go of it where nobody listens behind. */
+export const closedUnanswered: ProbeMiss = { kind: 'failed', reason: closed };
+
 const readings: readonly Reading[] = [
-  // A proxy in front of the sandbox takes the connection and lets go of it where nobody listens behind.
-  [/^(?:ECONNRESET|EPIPE)$/u, 'the connection was closed without an answer'],
+  [/^(?:ECONNRESET|EPIPE)$/u, closed],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/u, 'the name of its host can not be resolved'],
   [/^(?:EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/u, 'its host can not be reached'],
   [/^HPE_/u, 'what it answered is not HTTP'],

@@ -74,3 +74,26 @@ test('gives up an attempt that hangs, and makes another', async () => {
   await place.answer(200);
   await ready;
 });
+
+test('does not take a proxy that lets go of the connection for the program behind it', async () => {
+  let listens = false;
+  const proxy = createServer((socket) => {
+    socket.on('error', () => {});
+    if (!listens) socket.end();
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const told: ProbeMiss[] = [];
+  const controller = new AbortController();
+  try {
+    const rule = { probe: { kind: 'tcp', port: 80 }, withinMs: 1 } as const;
+    const ready = createNetworkProbe().untilReady(rule, urls(url), controller.signal, (miss) => told.push(miss));
+    await until(() => told.length, (count) => count >= 3);
+    assert.deepEqual(told[0], { kind: 'failed', reason: 'the connection was closed without an answer' });
+    listens = true;
+    await ready;
+  } finally {
+    controller.abort();
+    proxy.close();
+  }
+});

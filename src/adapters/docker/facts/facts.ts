@@ -64,7 +64,8 @@ async function ended(id: string, found: Docker.ContainerInspectInfo, endedFromOu
   const { Status, Error: error, ExitCode, OOMKilled } = found.State;
   const stopped = (detail: string, outside: boolean): SandboxFact => ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside: outside });
   if (Status === 'created') return stopped(describeRefusal(error), false);
-  if (Status === 'removing' || Status === 'dead') return stopped('the engine is removing it, or failed to', false);
+  // Skep does not ask for that before the sandbox is deleted, so somebody else has.
+  if (Status === 'removing' || Status === 'dead') return stopped('the engine is removing it, or failed to', true);
   if (OOMKilled) return stopped(`ran out of its memory and ${describeExit(ExitCode, found.Path)}`, false);
   const outside = await endedFromOutside(found);
   return stopped(outside ? `was ended from outside and ${describeExit(ExitCode, found.Path)}` : describeExit(ExitCode, found.Path), outside);
