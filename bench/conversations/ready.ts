@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createSqliteStore } from '../../src/adapters/sqlite/index.ts';
 import { createSkep, type Skep } from '../../src/composition/index.ts';
+import { readDeploymentFile } from '../../src/composition/deployment-file.ts';
 import { formatFigures, inMs, median, timed, type Figure } from '../figure.ts';
-import { removeLeftovers } from '../sandboxes/leftovers.ts';
+import { clearUp } from '../sandboxes/clear-up.ts';
 
 const run = promisify(execFile);
 const rounds = 10;
@@ -82,7 +83,7 @@ export async function benchReady(): Promise<Figure[]> {
       return [total, ...byStep];
     } finally {
       await skep.close();
-      await removeLeftovers(join(folder, 'data'));
+      await clearUp(readDeploymentFile(join(folder, 'data'))?.id ?? 'none');
     }
   } finally {
     await store.close();

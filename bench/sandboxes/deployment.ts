@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createSqliteStore } from '../../src/adapters/sqlite/index.ts';
 import { createSkep, type Sandbox, type Skep, type SkepOptions } from '../../src/composition/index.ts';
-import { removeLeftovers } from './leftovers.ts';
+import { readDeploymentFile } from '../../src/composition/deployment-file.ts';
+import { clearUp } from './clear-up.ts';
 import { command, image, port, ready } from './raw.ts';
 
 const owner = 'bench';
@@ -60,7 +61,7 @@ export async function openDeployment(poolSize = 0, options: SkepOptions = {}): P
       await skep.close();
       await arrivals.over;
       await store.close();
-      await removeLeftovers(dataDir);
+      await clearUp(readDeploymentFile(dataDir)?.id ?? 'none');
       await rm(dataDir, { recursive: true, force: true });
     },
   };

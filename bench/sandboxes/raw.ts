@@ -1,10 +1,12 @@
 import Docker from 'dockerode';
 import { connect } from '../../src/adapters/docker/connect.ts';
+import { labels } from '../../src/adapters/docker/identity.ts';
 import { containerConfig } from '../../src/adapters/docker/sandbox/container-config.ts';
 import { createNetworks } from '../../src/adapters/docker/sandbox/networks.ts';
 import { createNetworkProbe } from '../../src/adapters/network-probe/index.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
 import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
+import { clearUp } from './clear-up.ts';
 
 export const image = 'skep-test/tiny';
 export const port = 8000;
@@ -13,7 +15,6 @@ export const ready: ReadinessRule = { probe: { kind: 'http', port, path: '/passw
 
 const publishAddress = '127.0.0.1';
 const deployment = 'bench-raw';
-const plainLabel = 'skep-bench';
 const spec = sandboxSpec({ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready });
 
 /**
@@ -50,18 +51,12 @@ export function createRawEngine() {
       run({
         Image: image,
         Cmd: command,
-        Labels: { [plainLabel]: '' },
+        Labels: { [labels.deployment]: deployment },
         ExposedPorts: { [`${port}/tcp`]: {} },
         HostConfig: { Init: true, PortBindings: { [`${port}/tcp`]: [{ HostIp: publishAddress, HostPort: '' }] } },
       }),
     /** Removes all that was started here. */
-    async clear(): Promise<void> {
-      for (const label of [plainLabel, `skep.deployment=${deployment}`]) {
-        const found = await docker.listContainers({ all: true, filters: { label: [label] } });
-        for (const { Id } of found) await docker.getContainer(Id).remove({ force: true, v: true });
-      }
-      await networks.tidy();
-    },
+    clear: () => clearUp(deployment),
   };
 }
 

@@ -8,7 +8,7 @@ export type ProbeListener = (miss: ProbeMiss) => void;
 /** Finds out whether the program in a sandbox serves. */
 export interface ReadinessProbe {
   /**
-   * Answers when the rule's probe has succeeded once (HTTP: any 2xx or 3xx; TCP: connected; none: at once). Asks again
+   * Answers when the rule's probe has succeeded once (HTTP: any 2xx or 3xx; TCP: a connection that is held, or said something on; none: at once). Asks again
    * until then, and tells the listener of each attempt that came to nothing; it has been told of the last one when this
    * ends. Rejects with the signal's reason when it fires, and an attempt that this cuts short is not told of; knows no
    * limit of its own.

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileSchema } from '../../src/composition/config/file.ts';
+import { fileSchema } from '../../src/composition/config/file-schema.ts';
 import { allFields } from '../../src/composition/config/form.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
 import { unsetSecrets } from '../../src/composition/config/variables.ts';

@@ -46,9 +46,10 @@ export const sessionCases: readonly AgentCase[] = [
     'rejects with the reason of the signal while the agent is silent, and closes the streams',
     async ({ protocol, start }) => {
       const reason = new Error('too late');
-      for (const signal of [AbortSignal.abort(reason), fires(reason)]) {
+      for (const signalOf of [(why: Error) => AbortSignal.abort(why), fires]) {
         const { streams, gone } = await start('silent');
-        const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, signal);
+        const request = { streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() };
+        const opening = protocol.open(request, signalOf(reason));
         await assert.rejects(soon('the rejection', opening), (error) => error === reason);
         await soon('the agent ends', gone);
       }
@@ -78,8 +79,9 @@ export const sessionCases: readonly AgentCase[] = [
   ],
 ];
 
+/** A signal that fires when what is begun now is under way. */
 function fires(reason: Error): AbortSignal {
   const controller = new AbortController();
-  setTimeout(() => controller.abort(reason), 100);
+  setImmediate(() => controller.abort(reason));
   return controller.signal;
 }

@@ -66,7 +66,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
   };
 
   /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
-  const act = (id: string, action: (move: Move) => Promise<SandboxFact | null | void>, signal?: AbortSignal): Promise<SandboxFact> => {
+  const act = (id: string, action: (move: Move) => Promise<SandboxFact | null>, signal?: AbortSignal): Promise<SandboxFact> => {
     if (!isDnsLabel(id)) return Promise.resolve(absent(id, 'its id is not a DNS label'));
     const done = inTurn(id, () =>
       withFailures(async () => {
@@ -90,9 +90,9 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     start: (launch, progress, signal) => act(launch.id, (move) => actions.start(launch, progress, signal, move), signal),
     freeze: (id) => act(id, (move) => actions.freeze(id, move)),
     stop: (id) =>
-      act(id, async (move) => {
+      act(id, (move) => {
         stopping.add(id);
-        await actions.stop(id, move).finally(() => stopping.delete(id));
+        return actions.stop(id, move).finally(() => stopping.delete(id));
       }),
     resume: (launch, signal) => act(launch.id, (move) => actions.resume(launch, signal, move), signal),
     async remove(id) {
@@ -140,11 +140,11 @@ function known(id: string): string {
 }
 
 /** Where the engine, or we, refuse what the sandbox is to do, that is its fact's detail. */
-async function withRefusals(action: () => Promise<SandboxFact | null | void>, read: () => Promise<SandboxFact>): Promise<SandboxFact> {
+async function withRefusals(action: () => Promise<SandboxFact | null>, read: () => Promise<SandboxFact>): Promise<SandboxFact> {
   let refused: string | null = null;
   try {
     const known = await action();
-    if (known) return known;
+    if (known !== null) return known;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refused = error.detail;

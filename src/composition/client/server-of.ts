@@ -1,7 +1,6 @@
 import { createApi, type Api } from './api.ts';
 import { ClientError } from './client-error.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../environment.ts';
 
 /** The server that a command of the client talks with. Throws a {@link ClientError} where no key is set. */
 export function serverOf(env: Environment, url: string | undefined): Api {

@@ -5,8 +5,7 @@ import { ClientError } from '../client/client-error.ts';
 import { notice } from '../client/notice.ts';
 import { conversation, type Conversation } from '../client/schema.ts';
 import { serverOf } from '../client/server-of.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../environment.ts';
 
 export interface ChatOptions {
   readonly url?: string;

@@ -5,8 +5,7 @@ import { serverOf } from '../client/server-of.ts';
 import { table } from '../client/table.ts';
 import { Transcript } from '../client/transcript.ts';
 import { signalled } from '../until-signal.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../environment.ts';
 
 const path = '/api/v1/app-conversations';
 

@@ -8,8 +8,7 @@ import { addressLine, gitLines, secretLines, storeLines } from '../doctor/other-
 import { runtimeLines } from '../doctor/runtime-lines.ts';
 import { explain } from '../explain.ts';
 import { packageVersion } from '../package-info.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../environment.ts';
 
 /** Says what is configured and what answers; 1 when something does not. Changes nothing. */
 export async function doctor(env: Environment): Promise<number> {

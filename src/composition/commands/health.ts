@@ -1,7 +1,8 @@
 import { loadConfig } from '../config/load.ts';
+import type { Environment } from '../environment.ts';
 
 /** Asks the server of these settings whether it answers: 0 or 1. For whoever watches over it, a container's health check for one. */
-export async function health(env: Readonly<Record<string, string | undefined>>): Promise<number> {
+export async function health(env: Environment): Promise<number> {
   const { host, port } = loadConfig(env);
   const url = `http://${addressOf(host)}:${port}/health`;
   try {

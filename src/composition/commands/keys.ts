@@ -2,8 +2,7 @@ import type { ApiKeyRecord, KeyAccess } from '../../domain/principal.ts';
 import { isKeyValid } from '../../domain/principal.ts';
 import type { ApiKeys } from '../../adapters/api-keys/index.ts';
 import { loadConfig } from '../config/load.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../environment.ts';
 
 export interface CreateKeyOptions {
   readonly name: string;

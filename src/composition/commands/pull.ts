@@ -4,8 +4,7 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { loadConfig } from '../config/load.ts';
 import { defaultSpecs } from '../default-specs.ts';
 import { dockerOptions } from '../runtime-choice.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../environment.ts';
 
 /** Pulls the images that specs (none named: all) need and the engine lacks. Answers 0 when every one is there. */
 export async function pull(env: Environment, ids: readonly string[]): Promise<number> {

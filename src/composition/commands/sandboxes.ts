@@ -5,8 +5,7 @@ import { pageOf, sandbox, type Sandbox } from '../client/schema.ts';
 import { serverOf } from '../client/server-of.ts';
 import { table } from '../client/table.ts';
 import { signalled } from '../until-signal.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from '../environment.ts';
 
 const path = '/api/v1/sandboxes';
 const head = ['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL'];

@@ -13,9 +13,10 @@ import { keyState } from '../key-state.ts';
 import { choiceFacts } from '../choice-facts.ts';
 import { chooseRuntime } from '../runtime-choice.ts';
 import { untilSignal } from '../until-signal.ts';
+import type { Environment } from '../environment.ts';
 
 /** Runs the server until it is told to end. */
-export async function serve(env: Readonly<Record<string, string | undefined>>): Promise<number> {
+export async function serve(env: Environment): Promise<number> {
   const stop = untilSignal();
   const config = loadConfig(env);
   const destination = pino.destination({ fd: 2, sync: false });

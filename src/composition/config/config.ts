@@ -1,6 +1,6 @@
 import type { SandboxLimits } from '../../domain/limits.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { FileConfig } from './file.ts';
+import type { FileConfig } from './file-schema.ts';
 import type { Settings } from './settings.ts';
 import { toSandboxSpec } from './spec.ts';
 

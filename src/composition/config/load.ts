@@ -3,19 +3,20 @@ import { conflictsIn } from './conflicts.ts';
 import { readConfigFile, type ConfigFile } from './config-file.ts';
 import { toFileConfig, type SkepConfig } from './config.ts';
 import { fieldName } from './field-name.ts';
-import { fileSchema } from './file.ts';
+import { fileSchema } from './file-schema.ts';
 import { formAt } from './form.ts';
 import { mistakesIn, unknownField, type Mistake } from './mistake.ts';
 import { ConfigError, type ConfigProblem } from './problem.ts';
 import { readSettings } from './read-settings.ts';
 import { settings, type Settings } from './settings.ts';
 import { unknownVariables } from './variables.ts';
+import type { Environment } from '../environment.ts';
 
 /**
  * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
  * {@link ConfigError} with every mistake at once.
  */
-export function loadConfig(env: Readonly<Record<string, string | undefined>>): SkepConfig {
+export function loadConfig(env: Environment): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   const { read, problems, mistakes } = readSettings(env, file);
   const inFile = [...file.mistakes, ...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' })];

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
-import { duration, durationForm } from './forms.ts';
+import { duration, durationForm } from './field-schemas.ts';
 
 /** One setting: a variable of the environment, or a key of the file (where it is no secret). */
 interface Setting<S extends z.ZodType = z.ZodType> {

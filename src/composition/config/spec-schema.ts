@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { permissionPolicies } from '../../domain/agent.ts';
 import { takes } from './form.ts';
-import { command, duration, orUnlimited, portNumber, positiveInteger, secretVariable, size, sizeForm, text, truth, variable, variables } from './forms.ts';
+import { command, duration, orUnlimited, portNumber, positiveInteger, secretVariable, size, sizeForm, text, truth, variable, variables } from './field-schemas.ts';
 
 const port = takes(
   z.strictObject({
@@ -14,7 +14,7 @@ const port = takes(
 const ready = takes(
   z.strictObject({
     http: takes(z.string().regex(/^\//, 'does not begin with a slash'), 'the path of a URL that answers when the sandbox is ready, for example /health').optional(),
-    tcp: takes(z.literal(true), 'true, for a sandbox that is ready when its port takes a connection').optional(),
+    tcp: takes(z.literal(true), 'true, for a sandbox that is ready when its port takes a connection and holds it').optional(),
     port: takes(portNumber(), "one of the spec's ports, which http or tcp asks, for example 8000").optional(),
     within: duration('60s').optional(),
   }),

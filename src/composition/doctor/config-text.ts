@@ -1,9 +1,10 @@
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config.ts';
 import { settings } from '../config/settings.ts';
+import type { Environment } from '../environment.ts';
 
 /** What is configured, and what of it comes from the environment; no secret. */
-export function configText(config: SkepConfig, env: Readonly<Record<string, string | undefined>>): string {
+export function configText(config: SkepConfig, env: Environment): string {
   const values: Readonly<Record<string, unknown>> = { ...config };
   const width = 2 + Math.max(...Object.values(settings).map(({ variable }) => variable.length));
   const line = (name: string, text: string): string => `  ${name.padEnd(width)}${text}\n`;

@@ -10,6 +10,7 @@ import type { SkepOptions } from '../options.ts';
 import { unsetSecrets } from '../config/variables.ts';
 import { keyLine, keyState } from '../key-state.ts';
 import { note, notOk, ok, type Line } from './line.ts';
+import type { Environment } from '../environment.ts';
 
 /** Whether each git provider answers. What they learn is kept nowhere. */
 export async function gitLines(options: SkepOptions): Promise<Line[]> {
@@ -38,7 +39,7 @@ export async function storeLines({ dataDir, apiKey }: SkepConfig, look: SqliteLo
 }
 
 /** Whether each secret that an agent is to have is set; never what it is. */
-export function secretLines({ specs }: SkepConfig, env: Readonly<Record<string, string | undefined>>): Line[] {
+export function secretLines({ specs }: SkepConfig, env: Environment): Line[] {
   const set = (specs ?? []).flatMap(({ id, agent }) => (agent?.secrets ?? []).filter((name) => (env[name] ?? '') !== '').map((name) => ok(`spec ${id}: the secret ${name} is set`)));
   return [...set, ...unsetSecrets(specs, env).map(notOk)];
 }

@@ -2,6 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, plain, said, told, until } from './world.ts';
 
+/** Its owner stops the sandbox in the midst of a turn, while another message waits. */
+async function stoppedInTurn(w: Awaited<ReturnType<typeof createReady>>): Promise<void> {
+  await w.conversations.send('me', w.id, said('one'));
+  await w.conversations.send('me', w.id, said('two'));
+  await until(() => w.handed.length === 1);
+  await w.sandboxes.pause('me', w.sandboxId, 'stop');
+  await until(async () => (await w.record()).turn === null);
+  await calm();
+}
+
 describe('a conversation whose sandbox rests', () => {
   test('is woken by a message; a frozen agent goes on, a stopped one is started again with its session', async () => {
     const w = await createReady();
@@ -69,12 +79,7 @@ describe('a conversation whose sandbox rests', () => {
 
   test('that its owner stops in a turn stays stopped, though messages wait, until the next message', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
-    await w.conversations.send('me', w.id, said('one'));
-    await w.conversations.send('me', w.id, said('two'));
-    await until(() => w.handed.length === 1);
-    await w.sandboxes.pause('me', w.sandboxId, 'stop');
-    await until(async () => (await w.record()).turn === null);
-    await calm();
+    await stoppedInTurn(w);
     await w.reconciler.sweep();
     await calm();
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', queue: [{ message: said('two') }] }, sandboxStatus: 'PAUSED' });
@@ -86,12 +91,7 @@ describe('a conversation whose sandbox rests', () => {
 
   test('that its owner stopped in a turn goes on at once with what waits when its owner resumes the sandbox', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? turn.say('half a w').then(() => new Promise(() => {})) : Promise.resolve()) });
-    await w.conversations.send('me', w.id, said('one'));
-    await w.conversations.send('me', w.id, said('two'));
-    await until(() => w.handed.length === 1);
-    await w.sandboxes.pause('me', w.sandboxId, 'stop');
-    await until(async () => (await w.record()).turn === null);
-    await calm();
+    await stoppedInTurn(w);
     expect(told(await w.log(), 'message').map(({ text }) => text)).toEqual(['one', 'two', 'half a w']);
     expect(await w.view()).toMatchObject({ conversation: { queue: [{ message: said('two') }] }, sandboxStatus: 'PAUSED' });
     await w.sandboxes.resume('me', w.sandboxId);

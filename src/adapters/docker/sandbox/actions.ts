@@ -27,15 +27,15 @@ export interface ActionOptions {
 
 /**
  * The moves of one sandbox, one at a time. Each looks at what is, and asks the engine for what is left to do; what holds then
- * decides, not what the engine answered. Each can be made again after it was interrupted anywhere. They answer with the fact where
- * that is known without another look: where the engine did what only one that was as it was found can have done to it.
+ * decides, not what the engine answered. Each can be made again after it was interrupted anywhere. They answer with the fact
+ * where that is known without another look: where the engine did what only one that was as it was found can have done to it. Null otherwise.
  */
 export interface Actions {
-  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, move: Move): Promise<void>;
+  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, move: Move): Promise<SandboxFact | null>;
   freeze(id: string, move: Move): Promise<SandboxFact | null>;
-  stop(id: string, move: Move): Promise<void>;
+  stop(id: string, move: Move): Promise<SandboxFact | null>;
   resume(launch: SandboxLaunch, signal: AbortSignal, move: Move): Promise<SandboxFact | null>;
-  remove(id: string, move: Move): Promise<void>;
+  remove(id: string, move: Move): Promise<SandboxFact | null>;
   /** It was found so, which saves the next move a look. */
   note(found: Found | 'foreign' | null, fact: SandboxFact): void;
   /** Something happened to it. */
@@ -82,74 +82,82 @@ export function createActions(options: ActionOptions): Actions {
       await request();
     } catch (error) {
       if (statusOf(error) === null) throw error;
-      const now = await find(id);
-      if (now !== null && now !== 'foreign' && now.Id === before.Id && statusNow(now) === statusNow(before)) throw error;
+      const now = own(await find(id));
+      if (now !== null && now.Id === before.Id && statusNow(now) === statusNow(before)) throw error;
     }
   }
 
   return {
     async start(launch, progress, signal, move) {
       const found = (await find(launch.id)) ?? (await create(launch, progress, signal));
-      if (found === 'foreign' || statusNow(found) !== 'created') return;
+      if (found === 'foreign' || statusNow(found) !== 'created') return null;
       signal.throwIfAborted();
       const runnable = await preparation.prepare(found, launch.id);
       signal.throwIfAborted();
       progress('starting its container');
       await run(found, launch, move);
       if (!runnable) await ended(connection, found.Id);
+      return null;
     },
     async freeze(id, move) {
       move.aim('frozen');
       const fact = await straight(id, 'running', 'frozen', pause);
       if (fact !== null) return fact;
-      const found = await find(id);
-      if (found === null || found === 'foreign' || statusNow(found) !== 'running') move.aim();
+      const found = own(await find(id));
+      if (found === null || statusNow(found) !== 'running') move.aim();
       else await ask(id, found, () => pause(docker.getContainer(found.Id)));
       return null;
     },
     async stop(id, move) {
-      const found = await find(id);
-      if (found === null || found === 'foreign') return;
-      if (statusNow(found) !== 'running' && statusNow(found) !== 'frozen') return;
+      const found = own(await find(id));
+      if (found === null || (statusNow(found) !== 'running' && statusNow(found) !== 'frozen')) return null;
       move.aim('running', 'stopped');
       const t = Math.ceil(options.stopGraceMs / 1000);
       const limitMs = options.callTimeoutMs + t * 1000;
       await ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).stop({ t, abortSignal }), { limitMs }));
+      return null;
     },
     async resume(launch, signal, move) {
       move.aim('running');
       const fact = await straight(launch.id, 'frozen', 'running', unpause);
       if (fact !== null) return fact;
-      const found = await find(launch.id);
+      const found = own(await find(launch.id));
       signal.throwIfAborted();
-      const state = found === null || found === 'foreign' ? 'absent' : statusNow(found);
-      if (found === null || found === 'foreign' || (state !== 'stopped' && state !== 'frozen')) move.aim();
-      else if (state === 'stopped') await run(found, launch, move);
-      else await ask(launch.id, found, () => unpause(docker.getContainer(found.Id)));
+      const state = found === null ? 'absent' : statusNow(found);
+      if (found !== null && state === 'stopped') await run(found, launch, move);
+      else if (found !== null && state === 'frozen') await ask(launch.id, found, () => unpause(docker.getContainer(found.Id)));
+      else move.aim();
       return null;
     },
     async remove(id, move) {
       const found = await find(id);
-      if (found === 'foreign') return;
+      if (found === 'foreign') return null;
       if (found !== null) {
         move.aim('running', 'stopped', 'absent');
         await removeContainer(connection, found.Id);
-        if (found.HostConfig.ReadonlyRootfs !== true) return;
+        if (found.HostConfig.ReadonlyRootfs !== true) return null;
       }
       await removeHelpers(connection, id);
       await removeVolumes(connection, id);
+      return null;
     },
     note(found, fact) {
-      if (found === null || found === 'foreign') last.delete(fact.id);
-      else last.set(fact.id, { container: found.Id, fact });
+      const container = own(found)?.Id;
+      if (container === undefined) last.delete(fact.id);
+      else last.set(fact.id, { container, fact });
     },
     forget: (id) => void last.delete(id),
     async hurry(id) {
-      const found = await find(id);
-      if (found === null || found === 'foreign') return;
+      const found = own(await find(id));
+      if (found === null) return;
       await ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).kill({ signal: 'SIGKILL', abortSignal })));
     },
   };
+}
+
+/** What is not the deployment's is as if it were not there. */
+function own(found: Found | 'foreign' | null): Found | null {
+  return found === 'foreign' ? null : found;
 }
 
 function statusNow({ State }: Found): SandboxFact['state'] {

@@ -1,13 +1,13 @@
 import Docker from 'dockerode';
-import { readDeploymentFile } from '../../src/composition/deployment-file.ts';
+import { labels } from '../../src/adapters/docker/identity.ts';
 
 /**
  * Removes what a deployment that is closed has left on the engine: the members of its pools, which a next process would find
- * again, and its network.
+ * again, and its networks.
  */
-export async function removeLeftovers(dataDir: string): Promise<void> {
+export async function clearUp(deployment: string): Promise<void> {
   const docker = new Docker();
-  const filters = { label: [`skep.deployment=${readDeploymentFile(dataDir)?.id ?? 'none'}`] };
+  const filters = { label: [`${labels.deployment}=${deployment}`] };
   for (const { Id } of await docker.listContainers({ all: true, filters })) await docker.getContainer(Id).remove({ force: true, v: true });
   for (const { Id } of await docker.listNetworks({ filters })) await docker.getNetwork(Id).remove();
 }

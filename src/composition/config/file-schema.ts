@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { takes } from './form.ts';
-import { duration, positiveInteger } from './forms.ts';
+import { duration, positiveInteger } from './field-schemas.ts';
 import { specSchema } from './spec-schema.ts';
 
 const limits = z.strictObject({
