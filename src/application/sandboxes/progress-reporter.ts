@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { tell } from '../../domain/sandbox-lifecycle.ts';
+import { reportProgress } from '../../domain/sandbox-lifecycle.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 
@@ -8,7 +8,7 @@ const quietMs = 250;
 const everyMs = 1000;
 
 /** Writes what goes on with a sandbox into its `statusDetail` while a step is taken: the newest only, and now and then. */
-export class Telling {
+export class ProgressReporter {
   readonly #store: SandboxStore;
   readonly #clock: Clock;
   readonly #moved = new AbortController();
@@ -36,7 +36,7 @@ export class Telling {
     return this.#moved.signal;
   }
 
-  tell(detail: string): void {
+  report(detail: string): void {
     this.#newest = detail;
     if (this.#cancel === null && this.#writing === null) this.#after(quietMs);
   }
@@ -68,7 +68,7 @@ export class Telling {
   async #write(): Promise<void> {
     const detail = this.#newest;
     if (detail === null || detail === this.#told) return;
-    const next = tell(this.#sandbox, detail, this.#clock.now());
+    const next = reportProgress(this.#sandbox, detail, this.#clock.now());
     try {
       const { kind } = await this.#store.replace(next);
       if (kind === 'stale') return await this.#lookAgain();
@@ -84,8 +84,8 @@ export class Telling {
   async #lookAgain(): Promise<void> {
     this.#ended = true;
     const now = await this.#store.find(this.#sandbox.id);
-    const { status, turnAt } = this.#sandbox;
-    const same = now !== null && now.deletedAt === null && now.status === status && now.turnAt === turnAt;
+    const { status, startingSince: turnAt } = this.#sandbox;
+    const same = now !== null && now.deletedAt === null && now.status === status && now.startingSince === turnAt;
     if (same) {
       this.#sandbox = now;
       this.#told = now.statusDetail;

@@ -1,16 +1,16 @@
 import { type AnyFailure, isFailure } from '../../domain/failure.ts';
-import { nextDue } from '../../domain/idle-policy.ts';
-import { decide, decideBlind, decideUnseen, type Step } from '../../domain/sandbox-next-step.ts';
-import type { Sandbox, SandboxFact } from '../../domain/sandbox.ts';
-import { KeyedRuns, type Run } from '../keyed-worker.ts';
-import { Alarms } from '../timers.ts';
-import { type DrivenStep, endTurn, type SandboxDriverParts, type StepContext } from './step-context.ts';
-import { acts, needsTurn, takeStep } from './steps.ts';
+import { nextDueAt } from '../../domain/idle-policy.ts';
+import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
+import type { Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
+import { KeyedWorker, type Run } from '../keyed-worker.ts';
+import { KeyedTimers } from '../timers.ts';
+import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './step-context.ts';
+import { acts, needsStartSlot, takeStep } from './sandbox-steps.ts';
 
-export type { SandboxDriverParts } from './step-context.ts';
+export type { SandboxReconcilerDeps } from './step-context.ts';
 
 /** Where a sandbox came to rest, and what kept it from where it was to go. */
-export interface Settled {
+export interface Reconciled {
   readonly sandbox: Sandbox | null;
   readonly failure: AnyFailure | null;
 }
@@ -21,51 +21,51 @@ export interface Settled {
  * reconciler lets it drive whatever an earlier process left half-done. Level-triggered: each step is decided anew from
  * the record and the fact, and every write is a compare-and-set, so that several processes may drive one sandbox.
  */
-export class SandboxDriver {
-  readonly #parts: SandboxDriverParts;
-  readonly #runs: KeyedRuns<Settled>;
-  readonly #alarms: Alarms;
-  readonly #listeners = new Set<{ readonly call: (settled: Settled) => void }>();
+export class SandboxReconciler {
+  readonly #deps: SandboxReconcilerDeps;
+  readonly #runs: KeyedWorker<Reconciled>;
+  readonly #alarms: KeyedTimers;
+  readonly #listeners = new Set<{ readonly call: (settled: Reconciled) => void }>();
   readonly #closing = new AbortController();
 
-  constructor(parts: SandboxDriverParts) {
-    this.#parts = parts;
-    this.#alarms = new Alarms(parts.clock, (id) => this.nudge(id));
-    this.#runs = new KeyedRuns((id, run, earlier) => this.#drive(id, run, earlier?.failure ?? null));
+  constructor(deps: SandboxReconcilerDeps) {
+    this.#deps = deps;
+    this.#alarms = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
+    this.#runs = new KeyedWorker((id, run, earlier) => this.#drive(id, run, earlier?.failure ?? null));
   }
 
   /** Drives the sandbox until it rests. Rejects only where the store fails. */
-  settle(id: string): Promise<Settled> {
+  reconcile(id: string): Promise<Reconciled> {
     return this.#runs.run(id);
   }
 
   /** Drives the sandbox until it rests, leaving off what is no longer wanted. */
-  redirect(id: string): Promise<Settled> {
+  interrupt(id: string): Promise<Reconciled> {
     this.#runs.interrupt(id);
-    return this.settle(id);
+    return this.reconcile(id);
   }
 
   /** Something may have happened to the sandbox: drives it without anyone waiting. */
-  nudge(id: string): void {
+  enqueue(id: string): void {
     this.#runs.wake(id);
-    void this.#logged({ sandbox: id }, () => this.settle(id));
+    void this.#logged({ sandbox: id }, () => this.reconcile(id));
   }
 
   /** The runtime tells that something may have happened to what it knows by this id. */
-  nudgeInstance(instanceId: string): void {
+  enqueueInstance(instanceId: string): void {
     void this.#logged({ instance: instanceId }, async () => {
-      const sandbox = await this.#parts.store.findByInstance(instanceId);
-      if (sandbox !== null) this.nudge(sandbox.id);
+      const sandbox = await this.#deps.store.findByInstance(instanceId);
+      if (sandbox !== null) this.enqueue(sandbox.id);
     });
   }
 
   /** Drives the sandbox when something becomes due for it by itself. */
   watch(sandbox: Sandbox): void {
-    this.#alarms.set(sandbox.id, nextDue(sandbox));
+    this.#alarms.set(sandbox.id, nextDueAt(sandbox));
   }
 
   /** Calls the listener with where each sandbox that was driven came to rest. Answers with the function that ends it. */
-  onSettled(call: (settled: Settled) => void): () => void {
+  onReconciled(call: (settled: Reconciled) => void): () => void {
     const listener = { call };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -78,8 +78,8 @@ export class SandboxDriver {
     await this.#runs.drain();
   }
 
-  async #logged(fields: Readonly<Record<string, string>>, work: () => Promise<Settled | void>): Promise<void> {
-    const { logger } = this.#parts;
+  async #logged(fields: Readonly<Record<string, string>>, work: () => Promise<Reconciled | void>): Promise<void> {
+    const { logger } = this.#deps;
     try {
       const failure = (await work())?.failure ?? null;
       if (failure !== null) logger.warn({ ...fields, code: failure.code, reason: failure.message }, 'sandbox not settled');
@@ -88,22 +88,22 @@ export class SandboxDriver {
     }
   }
 
-  async #drive(id: string, run: Run, earlier: AnyFailure | null): Promise<Settled> {
-    const context: StepContext = { parts: this.#parts, run, closing: this.#closing.signal, turn: null };
+  async #drive(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
+    const context: StepContext = { deps: this.#deps, run, closing: this.#closing.signal, startSlot: null };
     try {
       const settled = await this.#untilRest(id, context, earlier);
-      this.#alarms.set(id, settled.sandbox === null ? null : nextDue(settled.sandbox));
+      this.#alarms.set(id, settled.sandbox === null ? null : nextDueAt(settled.sandbox));
       for (const { call } of this.#listeners) call(settled);
       return settled;
     } finally {
-      endTurn(context);
+      releaseStartSlot(context);
     }
   }
 
-  async #untilRest(id: string, context: StepContext, earlier: AnyFailure | null): Promise<Settled> {
-    const { store } = this.#parts;
-    let known: SandboxFact | null = null;
-    const attempted = new Set<Step['kind']>();
+  async #untilRest(id: string, context: StepContext, earlier: AnyFailure | null): Promise<Reconciled> {
+    const { store } = this.#deps;
+    let known: ObservedSandbox | null = null;
+    const attempted = new Set<SandboxStep['kind']>();
     for (;;) {
       // Whoever woke the run knows of something that came after what is known here.
       if (context.run.woken.aborted) known = null;
@@ -114,7 +114,7 @@ export class SandboxDriver {
       if (isFailure(step)) return { sandbox, failure: step };
       if (step.kind === 'none' || attempted.has(step.kind)) return { sandbox, failure: earlier };
       if (acts.has(step.kind)) attempted.add(step.kind);
-      if (!needsTurn.has(step.kind)) endTurn(context);
+      if (!needsStartSlot.has(step.kind)) releaseStartSlot(context);
       try {
         known = await takeStep(context, step, sandbox);
       } catch (error) {
@@ -128,16 +128,16 @@ export class SandboxDriver {
     }
   }
 
-  async #next(sandbox: Sandbox, known: SandboxFact | null, attempted: ReadonlySet<Step['kind']>): Promise<DrivenStep | AnyFailure> {
-    const { runtime, clock } = this.#parts;
-    const unseen = known === null ? decideUnseen(sandbox) : null;
+  async #next(sandbox: Sandbox, known: ObservedSandbox | null, attempted: ReadonlySet<SandboxStep['kind']>): Promise<DecidedStep | AnyFailure> {
+    const { runtime, clock } = this.#deps;
+    const unseen = known === null ? stepWithoutInspect(sandbox) : null;
     if (unseen !== null && !attempted.has(unseen.kind)) return { ...unseen, fact: null };
     try {
       const fact = known ?? (await runtime.inspect(sandbox.instanceId));
-      return { ...decide(sandbox, fact, clock.now(), attempted.has('resume')), fact };
+      return { ...nextSandboxStep(sandbox, fact, clock.now(), attempted.has('resume')), fact };
     } catch (error) {
       if (!isFailure(error)) throw error;
-      const blind = decideBlind(sandbox, clock.now());
+      const blind = stepWithoutRuntime(sandbox, clock.now());
       return blind.kind === 'none' ? error : { ...blind, fact: null };
     }
   }

@@ -1,16 +1,16 @@
 import { type EventActor, movedEvents } from '../../domain/event.ts';
-import { type Change, move, type SandboxEvent } from '../../domain/sandbox-lifecycle.ts';
+import { type TransitionChange, move, type SandboxTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 
-export interface WriteParts {
+export interface WriteDeps {
   readonly store: SandboxStore;
   readonly logger: Logger;
 }
 
 /** Writes what became of the sandbox, with its event; answers whether nobody else had written before. */
-export async function writeMove({ store, logger }: WriteParts, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
+export async function writeMove({ store, logger }: WriteDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
   const { kind } = await store.replace(to, movedEvents(from, to, actor));
   if (kind === 'stale') return false;
   logMove(logger, from, to, actor);
@@ -18,9 +18,9 @@ export async function writeMove({ store, logger }: WriteParts, from: Sandbox, to
 }
 
 /** Writes the move where the lifecycle has it. */
-export async function recordMove(parts: WriteParts, sandbox: Sandbox, event: SandboxEvent, change: Change, actor: EventActor): Promise<void> {
+export async function recordMove(deps: WriteDeps, sandbox: Sandbox, event: SandboxTransition, change: TransitionChange, actor: EventActor): Promise<void> {
   const next = move(sandbox, event, change);
-  if (next !== null) await writeMove(parts, sandbox, next, actor);
+  if (next !== null) await writeMove(deps, sandbox, next, actor);
 }
 
 export function logMove(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {

@@ -4,7 +4,7 @@ const mask = '**********';
 const shortest = 4;
 
 /** Takes the values of secrets out of what an agent says. */
-export class Scrubber {
+export class SecretRedactor {
   readonly #secrets: readonly string[];
   readonly #pattern: RegExp | null;
 

@@ -1,5 +1,5 @@
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../ports/agent-protocol.ts';
-import type { Scrubber } from './scrub.ts';
+import type { SecretRedactor } from './secret-redactor.ts';
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
 
@@ -7,12 +7,12 @@ type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
  * Hands on what an agent says without the secrets that it knows, also where the parts of a message cut one in two. It
  * listens only while somebody has a turn with the agent.
  */
-export class CleanClient implements AgentClient {
-  readonly #scrubber: Scrubber;
+export class RedactingAgentClient implements AgentClient {
+  readonly #scrubber: SecretRedactor;
   #listener: AgentClient | null = null;
   #held: Chunk | null = null;
 
-  constructor(scrubber: Scrubber) {
+  constructor(scrubber: SecretRedactor) {
     this.#scrubber = scrubber;
   }
 

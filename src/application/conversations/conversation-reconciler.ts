@@ -9,10 +9,10 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Agents } from '../agents/agents.ts';
-import { KeyedRuns, type Run } from '../keyed-worker.ts';
+import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/list-microagents.ts';
 import type { Repositories } from '../repositories/locate-repository.ts';
-import type { SandboxDriver } from '../sandboxes/driver.ts';
+import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import { ownedOrNull, type Sandboxes } from '../sandboxes/sandboxes.ts';
 import { ConversationRecords } from './records.ts';
 import { SandboxAccess } from './sandbox-access.ts';
@@ -21,12 +21,12 @@ import { defaultTiming, type ConversationTiming } from './timing.ts';
 import { Turns } from './turns/turns.ts';
 import { ConversationWork } from './work.ts';
 
-export interface ConversationDriverParts {
+export interface ConversationDriverDeps {
   readonly store: ConversationStore;
   readonly events: EventStore;
   readonly sandboxStore: SandboxStore;
   readonly sandboxes: Sandboxes;
-  readonly sandboxDriver: SandboxDriver;
+  readonly sandboxDriver: SandboxReconciler;
   readonly runtime: SandboxRuntime;
   readonly repositories: Repositories;
   readonly microagents: Microagents;
@@ -43,27 +43,27 @@ export interface ConversationDriverParts {
  * anew from what is written, so that a conversation goes on wherever an earlier process left it. A turn is run within the
  * drive of its conversation: one that is found written down at the beginning of a step runs nowhere.
  */
-export class ConversationDriver {
+export class ConversationReconciler {
   readonly records: ConversationRecords;
-  readonly #parts: ConversationDriverParts;
+  readonly #deps: ConversationDriverDeps;
   readonly #start: ConversationStart;
   readonly #turns: Turns;
   readonly #work: ConversationWork;
-  readonly #runs: KeyedRuns<Conversation | null>;
+  readonly #runs: KeyedWorker<Conversation | null>;
   readonly #unsubscribe: () => void;
   #closed = false;
 
-  constructor(parts: ConversationDriverParts) {
-    const timing = { ...defaultTiming, ...parts.timing };
-    const records = new ConversationRecords(parts.store, parts.clock, parts.logger);
-    const access = new SandboxAccess(parts);
-    this.#parts = parts;
+  constructor(deps: ConversationDriverDeps) {
+    const timing = { ...defaultTiming, ...deps.timing };
+    const records = new ConversationRecords(deps.store, deps.clock, deps.logger);
+    const access = new SandboxAccess(deps);
+    this.#deps = deps;
     this.records = records;
-    this.#start = new ConversationStart({ ...parts, records, access, timing });
-    this.#turns = new Turns({ ...parts, records, access, timing });
-    this.#work = new ConversationWork({ ...parts, records, access, turns: this.#turns });
-    this.#runs = new KeyedRuns((id, run) => this.#drive(id, run));
-    this.#unsubscribe = parts.events.subscribe(({ sandboxIds }) => {
+    this.#start = new ConversationStart({ ...deps, records, access, timing });
+    this.#turns = new Turns({ ...deps, records, access, timing });
+    this.#work = new ConversationWork({ ...deps, records, access, turns: this.#turns });
+    this.#runs = new KeyedWorker((id, run) => this.#drive(id, run));
+    this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.nudge(id);
     });
   }
@@ -83,7 +83,7 @@ export class ConversationDriver {
   nudge(id: string): void {
     if (this.#closed) return;
     this.settle(id).catch((error: unknown) => {
-      this.#parts.logger.error({ conversation: id, error }, 'conversation not settled');
+      this.#deps.logger.error({ conversation: id, error }, 'conversation not settled');
     });
   }
 
@@ -103,16 +103,16 @@ export class ConversationDriver {
     this.#closed = true;
     this.#unsubscribe();
     await this.#runs.drain();
-    await this.#parts.agents.close();
+    await this.#deps.agents.close();
   }
 
   async #drive(id: string, run: Run): Promise<Conversation | null> {
     for (;;) {
       run.rearm();
-      const conversation = await this.#parts.store.find(id);
+      const conversation = await this.#deps.store.find(id);
       if (conversation === null || conversation.removedAt !== null || this.#closed) return conversation;
       const goesOn = await this.#step(conversation, run.interrupted);
-      if (!goesOn) return await this.#parts.store.find(id);
+      if (!goesOn) return await this.#deps.store.find(id);
     }
   }
 
@@ -124,7 +124,7 @@ export class ConversationDriver {
 
   /** Ends a deleted conversation: its agent, and its sandbox too if no other conversation uses it. */
   async #end({ id, ownerId, sandboxId }: Conversation): Promise<boolean> {
-    const { store, sandboxes, agents, clock } = this.#parts;
+    const { store, sandboxes, agents, clock } = this.#deps;
     await agents.end(id);
     if ((await store.findUsing(sandboxId)).length === 0 && (await ownedOrNull(sandboxes, ownerId, sandboxId)) !== null) {
       await sandboxes.delete(ownerId, sandboxId);
