@@ -1,20 +1,19 @@
-import type { Conversation, ConversationStartStatus } from '../../../domain/conversation.ts';
-import { nextStartStep, startSteps, statusAfter, type StartStep } from '../../../domain/conversation-start.ts';
-import type { Sandbox } from '../../../domain/sandbox.ts';
-import type { Clock } from '../../../ports/clock.ts';
-import type { Logger } from '../../../ports/logger.ts';
-import type { Agents } from '../../agents/agents.ts';
-import { timeout } from '../../timers.ts';
-import type { Microagents } from '../../microagents/list-microagents.ts';
-import { openAgent } from '../agent-opening.ts';
-import type { Changed, ConversationRecords } from '../records.ts';
-import type { SandboxAccess } from '../sandbox-access.ts';
-import type { ConversationTiming } from '../timing.ts';
-import { isStoreFailure, StepTooLate, wordsOf } from '../words.ts';
+import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-start.ts';
+import type { Conversation, ConversationStartStatus } from '../../domain/conversation.ts';
+import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { AgentRefusal } from '../../ports/agent-protocol.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { Agents } from '../agents/agents.ts';
+import type { Microagents } from '../microagents/list-microagents.ts';
+import { timeout } from '../timers.ts';
+import type { Changed, ConversationRecords } from './conversation-records.ts';
+import { openAgent } from './open-agent.ts';
 import { prepareRepository, type PrepareRepositoryDeps } from './prepare-repository.ts';
-import { StepProgress } from './progress.ts';
+import type { SandboxAccess } from './sandbox-access.ts';
 
-export interface ConversationStartDeps extends PrepareRepositoryDeps {
+interface ConversationStartDeps extends PrepareRepositoryDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;
   readonly agents: Agents;
@@ -135,3 +134,87 @@ export class ConversationStart {
 }
 
 type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;
+
+/**
+ * Writes what a long step tells into `status_detail`, the newest word only, and not too often. A word that can't be
+ * written is left out: the step matters, not the word.
+ */
+class StepProgress {
+  readonly #write: (detail: string) => Promise<unknown>;
+  readonly #clock: Clock;
+  readonly #everyMs: number;
+  #next: string | null = null;
+  #writing: Promise<unknown> = Promise.resolve();
+  #cancel: (() => void) | null = null;
+  #ended = false;
+
+  constructor(records: ConversationRecords, id: string, step: ConversationStartStatus, clock: Clock, everyMs: number) {
+    this.#write = (detail) =>
+      records.change(id, (conversation) =>
+        conversation.startStatus === step && conversation.deletedAt === null && conversation.statusDetail !== detail
+          ? { to: { statusDetail: detail }, actor: 'skep', reason: null }
+          : null,
+      );
+    this.#clock = clock;
+    this.#everyMs = everyMs;
+  }
+
+  tell(detail: string): void {
+    if (this.#ended) return;
+    this.#next = detail;
+    if (this.#cancel === null) this.#flush();
+  }
+
+  /** Answers when nothing is on its way any more. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    this.#cancel?.();
+    await this.#writing;
+  }
+
+  #flush(): void {
+    const detail = this.#next;
+    this.#next = null;
+    this.#cancel = null;
+    if (detail === null) return;
+    this.#cancel = this.#clock.after(this.#everyMs, () => this.#flush());
+    this.#writing = this.#writing.then(() => this.#write(detail)).catch(() => {});
+  }
+}
+
+/** A step of a start took longer than it may. */
+class StepTooLate extends Error {
+  constructor(limitMs: number, cause: unknown) {
+    super(`it was not done within ${limitMs / 1000} s`, { cause });
+  }
+}
+
+/** Why something did not come about, in words for its owner; null where only the log may tell. */
+export function wordsOf(error: unknown): string | null {
+  if (error instanceof AgentRefusal) return `its agent could not be started: ${error.message}`;
+  return isFailure(error) || error instanceof StepTooLate ? error.message : null;
+}
+
+/** Is it the store that failed? Nothing can be written down then; it is tried again at the next sweep. */
+export function isStoreFailure(error: unknown): boolean {
+  return isFailureOf(error, 'store_unavailable');
+}
+
+/** How long conversations wait for what, in milliseconds. */
+export interface ConversationTiming {
+  /** For a repository to be fetched and put into the sandbox. */
+  readonly prepareWithinMs: number;
+  /** For the microagents of a repository. */
+  readonly listWithinMs: number;
+  /** From a request to cancel a turn until the agent that does not heed it is ended. */
+  readonly cancelWithinMs: number;
+  /** Between two notes of progress in `status_detail`. */
+  readonly progressEveryMs: number;
+}
+
+export const defaultTiming: ConversationTiming = {
+  prepareWithinMs: 30 * 60_000,
+  listWithinMs: 2 * 60_000,
+  cancelWithinMs: 10_000,
+  progressEveryMs: 1000,
+};

@@ -1,8 +1,8 @@
-import { type Conversation, workingDirOf } from '../../../domain/conversation.ts';
-import type { Sandbox } from '../../../domain/sandbox.ts';
-import type { CheckoutProgress, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
-import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import type { Repositories } from '../../repositories/locate-repository.ts';
+import { type Conversation, workingDirOf } from '../../domain/conversation.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { CheckoutProgress, RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Repositories } from '../repositories/locate-repository.ts';
 
 export interface PrepareRepositoryDeps {
   readonly repositories: Repositories;

@@ -2,8 +2,8 @@ import { optionOf, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
 import { interval } from '../../timers.ts';
-import type { ConversationRecords } from '../records.ts';
-import type { RecorderDeps, TurnRecorder } from './recorder.ts';
+import type { ConversationRecords } from '../conversation-records.ts';
+import type { RecorderDeps, TurnRecorder } from './turn-recorder.ts';
 
 /** The answer is looked for so often; it is told at once where it is given in this process. */
 const lookEveryMs = 5000;

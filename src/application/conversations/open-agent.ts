@@ -1,7 +1,7 @@
 import { type Conversation, workingDirOf } from '../../domain/conversation.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Agents } from '../agents/agents.ts';
-import type { Changed, ConversationRecords } from './records.ts';
+import type { Changed, ConversationRecords } from './conversation-records.ts';
 
 /**
  * Starts the conversation's agent with the session that it had, if it had one, and writes down which session it has now,

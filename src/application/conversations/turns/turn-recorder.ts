@@ -1,10 +1,10 @@
+import type { ToolCallContent } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import { type EventActor, type EventBody, eventOf } from '../../../domain/event.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
 import type { Random } from '../../../ports/random.ts';
-import { bounded } from './bounded.ts';
 import { EventWriter } from './event-writer.ts';
 
 export interface RecorderDeps {
@@ -20,7 +20,7 @@ interface OpenMessage {
   /** The agent's own name for it; null where it has none. */
   readonly named: string | null;
   readonly channel: Chunk['channel'];
-  readonly deps: string[];
+  readonly parts: string[];
   length: number;
 }
 
@@ -74,9 +74,9 @@ export class TurnRecorder {
     if (text === '') return;
     const other = this.#open !== null && (this.#open.named !== named || this.#open.channel !== channel);
     if (other || (this.#open?.length ?? 0) >= maxMessage) this.#endMessage();
-    this.#open ??= { messageId: this.#deps.random.id('msg'), named, channel, deps: [], length: 0 };
-    const { messageId, deps } = this.#open;
-    deps.push(text);
+    this.#open ??= { messageId: this.#deps.random.id('msg'), named, channel, parts: [], length: 0 };
+    const { messageId, parts } = this.#open;
+    parts.push(text);
     this.#open.length += text.length;
     this.note({ kind: 'message_chunk', data: { messageId, channel, text } }, 'agent');
   }
@@ -108,7 +108,47 @@ export class TurnRecorder {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    const { messageId, channel, deps } = open;
-    this.note({ kind: 'message', data: { messageId, role: 'agent', channel, text: deps.join('') } }, 'agent');
+    const { messageId, channel, parts } = open;
+    this.note({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } }, 'agent');
   }
+}
+
+/** What one text of an event holds at most, and all of them together; what an agent says beyond is cut off, visibly. */
+const maxText = 65_536;
+const maxTexts = 262_144;
+const maxItems = 200;
+
+type Told = Exclude<AgentUpdate, { kind: 'message_chunk' }>;
+type Cut = (text: string) => string;
+
+/** The update, small enough for the log. */
+export function bounded(update: Told): Told {
+  const cut = cutter();
+  switch (update.kind) {
+    case 'usage':
+      return update;
+    case 'plan':
+      return { ...update, entries: update.entries.slice(0, maxItems).map((entry) => ({ ...entry, content: cut(entry.content) })) };
+    case 'tool_call': {
+      const { call } = update;
+      const title = cut(call.title);
+      const paths = call.paths.slice(0, maxItems).map(cut);
+      return { ...update, call: { ...call, title, paths, content: call.content.slice(0, maxItems).map((part) => smaller(part, cut)) } };
+    }
+  }
+}
+
+function smaller(content: ToolCallContent, cut: Cut): ToolCallContent {
+  if (content.type === 'text') return { ...content, text: cut(content.text) };
+  return { ...content, oldText: content.oldText === null ? null : cut(content.oldText), newText: cut(content.newText) };
+}
+
+/** Cuts texts so that they have room together. */
+function cutter(): Cut {
+  let left = maxTexts;
+  return (text) => {
+    const room = Math.min(maxText, left);
+    left -= Math.min(text.length, room);
+    return text.length <= room ? text : `${text.slice(0, room).toWellFormed()} [... ${text.length - room} more]`;
+  };
 }

@@ -5,13 +5,13 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Agents } from '../agents/agents.ts';
-import { openAgent } from './agent-opening.ts';
-import { pausedByOwner } from './owner-pause.ts';
-import type { ConversationRecords } from './records.ts';
+import { openAgent } from './open-agent.ts';
+import { pausedByOwner } from './paused-by-owner.ts';
+import type { ConversationRecords } from './conversation-records.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
-import { endOfTurn, turnEnded } from './turns/end-of-turn.ts';
+import { endOfTurn, turnEnded } from './turns/turn.ts';
 import type { Turns } from './turns/turns.ts';
-import { isStoreFailure, wordsOf } from './words.ts';
+import { isStoreFailure, wordsOf } from './start-steps.ts';
 
 export interface ConversationWorkDeps {
   readonly records: ConversationRecords;

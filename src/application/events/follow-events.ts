@@ -1,7 +1,7 @@
 import type { Event, EventKind } from '../../domain/event.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventFilter, EventStore } from '../../ports/event-store.ts';
-import type { Readers } from './readers.ts';
+import type { Readers } from './event-readers.ts';
 
 export interface FollowDeps {
   readonly store: EventStore;
