@@ -8,8 +8,7 @@ import type { Secrets } from '../../ports/secrets.ts';
 import { timeout } from '../timers.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent, whileItRuns } from './live-agent.ts';
-import { RedactingAgentClient } from './redacting-agent-client.ts';
-import { SecretRedactor } from './secret-redactor.ts';
+import { RedactingAgentClient, SecretRedactor } from './secret-redactor.ts';
 
 interface AgentsDeps {
   readonly runtime: SandboxRuntime;

@@ -3,8 +3,7 @@ import { type AgentClient, AgentRefusal, type AgentSession, type AgentTurn } fro
 import type { Clock } from '../../ports/clock.ts';
 import { waitAtMost } from '../timers.ts';
 import type { AgentProcess } from './agent-process.ts';
-import type { RedactingAgentClient } from './redacting-agent-client.ts';
-import type { SecretRedactor } from './secret-redactor.ts';
+import type { RedactingAgentClient, SecretRedactor } from './secret-redactor.ts';
 
 interface LiveAgentDeps {
   readonly session: AgentSession;

@@ -1,4 +1,4 @@
-import { startSteps } from '../../domain/conversation-start.ts';
+import { startSteps } from '../../domain/conversation-next-step.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
@@ -13,7 +13,7 @@ import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/list-microagents.ts';
 import type { Repositories } from '../repositories/locate-repository.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
-import { findSandbox } from '../sandboxes/find-sandbox.ts';
+import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { SandboxAccess } from './sandbox-access.ts';

@@ -3,7 +3,7 @@ import type { ConversationStore } from '../../ports/conversation-store.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { conversationNotFound } from './get-conversation.ts';
-import { turnEnded } from './turns/turn.ts';
+import { turnEnded } from './turns/turns.ts';
 
 export interface DeleteConversationDeps {
   readonly store: ConversationStore;

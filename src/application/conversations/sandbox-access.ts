@@ -6,7 +6,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { interval } from '../timers.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
-import { findSandbox } from '../sandboxes/find-sandbox.ts';
+import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 
 export interface SandboxAccessDeps {

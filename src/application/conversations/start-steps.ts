@@ -1,16 +1,17 @@
-import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-start.ts';
-import type { Conversation, ConversationStartStatus } from '../../domain/conversation.ts';
+import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
+import { type Conversation, type ConversationStartStatus, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
+import type { CheckoutProgress, RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Microagents } from '../microagents/list-microagents.ts';
+import type { Repositories } from '../repositories/locate-repository.ts';
 import { timeout } from '../timers.ts';
 import type { Changed, ConversationRecords } from './conversation-records.ts';
-import { openAgent } from './open-agent.ts';
-import { prepareRepository, type PrepareRepositoryDeps } from './prepare-repository.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
 
 interface ConversationStartDeps extends PrepareRepositoryDeps {
@@ -218,3 +219,69 @@ export const defaultTiming: ConversationTiming = {
   cancelWithinMs: 10_000,
   progressEveryMs: 1000,
 };
+
+interface PrepareRepositoryDeps {
+  readonly repositories: Repositories;
+  readonly checkouts: RepositoryCheckouts;
+  readonly runtime: SandboxRuntime;
+}
+
+/**
+ * Puts a work tree of the repository into the sandbox. The provider's credential goes no further than the checkout on
+ * this host. Doing it again puts the same files over those that are there.
+ */
+async function prepareRepository(
+  { repositories, checkouts, runtime }: PrepareRepositoryDeps,
+  conversation: Conversation,
+  repository: string,
+  sandbox: Sandbox,
+  progress: CheckoutProgress,
+  signal: AbortSignal,
+): Promise<void> {
+  const { provider, path: named } = repositories.locate(repository);
+  const { path } = await provider.find(named, signal);
+  const remote = await provider.remote(path, signal);
+  const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
+  const { archive } = await checkouts.checkOut(request, progress, signal);
+  progress('putting the files into the sandbox');
+  try {
+    await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
+  } catch (error) {
+    // A stream that is locked or over is its reader's; one that nobody took is let go of here.
+    await archive.cancel(error).catch(() => {});
+    throw error;
+  }
+}
+
+/**
+ * Starts the conversation's agent with the session that it had, if it had one, and writes down which session it has now,
+ * together with what else that changes. Where it can't be written down, the agent does not go on. Failures: those of
+ * {@link Agents.open}, `store_unavailable`.
+ */
+export async function openAgent(
+  agents: Agents,
+  records: ConversationRecords,
+  conversation: Conversation,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+  change: (conversation: Conversation) => Changed['to'] | null,
+): Promise<void> {
+  const { id, agentSessionId: before } = conversation;
+  const workingDir = workingDirOf(conversation, sandbox.spec);
+  const { sessionId, loaded } = await agents.open({ conversationId: id, sandbox, workingDir, sessionId: before }, signal);
+  const lost = before !== null && !loaded;
+  let written: Conversation | null = null;
+  try {
+    written = await records.change(id, (conversation) => {
+      const to = conversation.deletedAt === null ? change(conversation) : null;
+      return to === null ? null : {
+        to: { ...to, agentSessionId: sessionId },
+        actor: 'skep',
+        reason: lost ? 'its earlier session could not be loaded: it starts anew, and knows nothing of what was said before' : null,
+        events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
+      };
+    });
+  } finally {
+    if (written === null) await agents.end(id);
+  }
+}

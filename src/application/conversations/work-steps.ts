@@ -1,19 +1,17 @@
-import type { Conversation, QueuedMessage } from '../../domain/conversation.ts';
 import { nextWorkStep } from '../../domain/conversation-next-step.ts';
+import type { Conversation, QueuedMessage } from '../../domain/conversation.ts';
+import type { EventKind } from '../../domain/event.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Agents } from '../agents/agents.ts';
-import { openAgent } from './open-agent.ts';
-import { pausedByOwner } from './paused-by-owner.ts';
 import type { ConversationRecords } from './conversation-records.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
-import { endOfTurn, turnEnded } from './turns/turn.ts';
-import type { Turns } from './turns/turns.ts';
-import { isStoreFailure, wordsOf } from './start-steps.ts';
+import { isStoreFailure, openAgent, wordsOf } from './start-steps.ts';
+import { endOfTurn, turnEnded, type Turns } from './turns/turns.ts';
 
-export interface ConversationWorkDeps {
+interface ConversationWorkDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;
   readonly agents: Agents;
@@ -128,5 +126,26 @@ export class ConversationWork {
     await this.#deps.records.change(id, (conversation) =>
       conversation.statusDetail === detail || conversation.deletedAt !== null ? null : { to: { statusDetail: detail }, actor: 'skep', reason: null },
     );
+  }
+}
+
+const kinds: readonly EventKind[] = ['message', 'sandbox_moved'];
+const pageSize = 1000;
+
+/**
+ * Did the owner pause the sandbox after the last message to the conversation came? Then what waits does not wake it; the
+ * next message does. Any other rest, an end from outside included, keeps nothing waiting. The log knows.
+ */
+export async function pausedByOwner(store: EventStore, { id, ownerId, sandboxId }: Conversation): Promise<boolean> {
+  let paused = false;
+  for (let after = 0; ; ) {
+    const events = await store.read({ ownerId, conversationId: id, sandboxId, kinds }, after, pageSize);
+    for (const { kind, data, actor } of events) {
+      if (kind === 'message' && data.role === 'user') paused = false;
+      if (kind === 'sandbox_moved' && data.to === 'PAUSING') paused = actor === 'user';
+    }
+    const last = events.at(-1);
+    if (events.length < pageSize || last === undefined) return paused;
+    after = last.sequence;
   }
 }

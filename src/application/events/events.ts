@@ -3,8 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore } from '../../ports/event-store.ts';
-import { follow } from './follow-events.ts';
-import { Readers } from './event-readers.ts';
+import { follow, Readers } from './follow-events.ts';
 
 export interface EventsDeps {
   readonly store: EventStore;

@@ -1,8 +1,8 @@
 import { Failure } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { waitAtMost } from '../timers.ts';
-import type { AwaitStatusDeps } from './await-status.ts';
-import { writeMove, type WriteDeps } from './sandbox-writes.ts';
+import type { AwaitStatusDeps } from './sandbox-reconciler.ts';
+import { writeMove, type WriteDeps } from './sandbox-records.ts';
 
 export type DeleteSandboxDeps = AwaitStatusDeps & WriteDeps;
 

@@ -1,9 +1,8 @@
 import { Failure } from '../../domain/failure.ts';
-import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
-import { awaitStatus, type AwaitStatusDeps } from './await-status.ts';
-import { getSandbox } from './find-sandbox.ts';
-import { writeMove, type WriteDeps } from './sandbox-writes.ts';
+import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
+import { awaitStatus, type AwaitStatusDeps } from './sandbox-reconciler.ts';
+import { getSandbox, type WriteDeps, writeMove } from './sandbox-records.ts';
 
 export type PauseSandboxDeps = AwaitStatusDeps & WriteDeps;
 

@@ -1,12 +1,11 @@
-import { Failure } from '../../domain/failure.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
 import { movedEvents } from '../../domain/event.ts';
+import { Failure } from '../../domain/failure.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
-import { awaitStatus, type AwaitStatusDeps } from './await-status.ts';
-import { getSandbox } from './find-sandbox.ts';
-import { admit, limitFailure, type AdmissionDeps, type Limited } from './sandbox-admission.ts';
-import { logMove } from './sandbox-writes.ts';
+import { type AdmissionDeps, admit, type Limited, limitFailure } from './sandbox-admission.ts';
+import { awaitStatus, type AwaitStatusDeps } from './sandbox-reconciler.ts';
+import { getSandbox, logMove } from './sandbox-records.ts';
 
 export type ResumeSandboxDeps = AwaitStatusDeps & AdmissionDeps;
 

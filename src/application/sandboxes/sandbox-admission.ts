@@ -3,8 +3,8 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached, SandboxLimits } from '../../domain/sandbox-limits.ts';
 import { waitAtMost } from '../timers.ts';
-import type { AwaitStatusDeps } from './await-status.ts';
-import { writeMove, type WriteDeps } from './sandbox-writes.ts';
+import type { AwaitStatusDeps } from './sandbox-reconciler.ts';
+import { writeMove, type WriteDeps } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is frozen for it. */
 export type WhenFull = 'refuse' | 'pause_idle';

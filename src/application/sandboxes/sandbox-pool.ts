@@ -7,7 +7,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { PooledSandbox, SandboxStore } from '../../ports/sandbox-store.ts';
-import { BackOff } from '../back-off.ts';
+import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';

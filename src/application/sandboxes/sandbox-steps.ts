@@ -2,7 +2,7 @@ import { type AnyFailure, Failure } from '../../domain/failure.ts';
 import { stopFrozen, markDeleted, markRemoved, relocate, requeue, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
-import { recordMove, writeMove } from './sandbox-writes.ts';
+import { recordMove, writeMove } from './sandbox-records.ts';
 import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './start-steps.ts';
 import { type DecidedStep, type StepContext, revertOnFailure } from './step-context.ts';
 

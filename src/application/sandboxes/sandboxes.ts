@@ -2,7 +2,7 @@ import type { Page, PageRequest } from '../../domain/page.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxFilter } from '../../ports/sandbox-store.ts';
 import { deleteSandbox, type DeleteSandboxDeps } from './delete-sandbox.ts';
-import { getSandbox } from './find-sandbox.ts';
+import { getSandbox } from './sandbox-records.ts';
 import { pauseSandbox, type PauseSandboxDeps } from './pause-sandbox.ts';
 import { resumeSandbox, type ResumeSandboxDeps } from './resume-sandbox.ts';
 import { startSandbox, startSandboxAs, type StartSandboxDeps, type StartSandboxRequest } from './start-sandbox.ts';

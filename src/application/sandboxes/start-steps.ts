@@ -3,8 +3,8 @@ import { lastProbe } from '../../domain/readiness.ts';
 import { takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import { type ExposedUrl, isPooled, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
-import { ProgressReporter } from './progress-reporter.ts';
-import { recordMove } from './sandbox-writes.ts';
+import { ProgressReporter } from '../progress-reporter.ts';
+import { recordMove } from './sandbox-records.ts';
 import type { StartSlot, Urgency } from './start-queue.ts';
 import { releaseStartSlot, type StepContext, revertOnFailure, untilTooLate, unwanted } from './step-context.ts';
 

@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Run } from '../keyed-worker.ts';
-import { recordMove, type WriteDeps } from './sandbox-writes.ts';
+import { recordMove, type WriteDeps } from './sandbox-records.ts';
 import type { StartQueue, StartSlot } from './start-queue.ts';
 
 export interface SandboxReconcilerDeps extends WriteDeps {

@@ -1,8 +1,8 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../doubles/memory/index.ts';
-import { EventWriter } from '../../../src/application/conversations/turns/event-writer.ts';
-import { Readers } from '../../../src/application/events/event-readers.ts';
+import { EventWriter } from '../../../src/application/conversations/turns/turn-recorder.ts';
+import { Readers } from '../../../src/application/events/follow-events.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
 
 function call(title: string): EventDraft {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../doubles/memory/index.ts';
-import { pausedByOwner } from '../../../src/application/conversations/paused-by-owner.ts';
+import { pausedByOwner } from '../../../src/application/conversations/work-steps.ts';
 import { newConversation } from '../../../src/domain/conversation.ts';
 import type { EventActor, EventDraft } from '../../../src/domain/event.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';

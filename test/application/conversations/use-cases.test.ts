@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { conversationStartStatuses } from '../../../src/domain/conversation.ts';
-import { advanceStart, startSteps } from '../../../src/domain/conversation-start.ts';
+import { advanceStart, startSteps } from '../../../src/domain/conversation-next-step.ts';
 import { isFailure, type FailureCode } from '../../../src/domain/failure.ts';
 import { calm, createOne, plain, type WorldOptions } from './world.ts';
 

@@ -1,2 +1,2 @@
-export type { AcpOptions } from './options.ts';
+export type { AcpOptions } from './protocol.ts';
 export { createAcpProtocol } from './protocol.ts';

@@ -1,8 +1,6 @@
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
-import { plain } from './text.ts';
-import { ToolCalls } from './tool-calls.ts';
-import { updateOf } from './updates.ts';
+import { plain, ToolCalls, updateOf } from './updates.ts';
 
 /** The client has failed to take an update. */
 export class NotTaken extends Error {}

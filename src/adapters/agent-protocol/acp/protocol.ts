@@ -1,10 +1,15 @@
-import { AgentRefusal, type AgentProtocol } from '../../../ports/agent-protocol.ts';
+import { type AgentProtocol, AgentRefusal } from '../../../ports/agent-protocol.ts';
 import { connect } from './connection.ts';
-import { wordsOf } from './failure.ts';
 import { shakeHands } from './handshake.ts';
 import { Listener } from './listener.ts';
-import type { AcpOptions } from './options.ts';
-import { createSession } from './session.ts';
+import { createSession, wordsOf } from './session.ts';
+
+export interface AcpOptions {
+  /** A line of the agent's that is longer ends the connection; 16 MiB unless it is said. */
+  readonly maxLineBytes?: number;
+  /** How many lines in a row may be no message of the protocol before the connection ends; 1,000 unless it is said. */
+  readonly maxRubbishLines?: number;
+}
 
 /** The Agent Client Protocol, version 1: JSON-RPC, a message a line. */
 export function createAcpProtocol({ maxLineBytes = 16 * 1024 * 1024, maxRubbishLines = 1000 }: AcpOptions = {}): AgentProtocol {

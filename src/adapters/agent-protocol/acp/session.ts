@@ -1,10 +1,11 @@
-import { methods } from '@agentclientprotocol/sdk';
+import { methods, RequestError } from '@agentclientprotocol/sdk';
+import { ZodError } from 'zod';
 import type { TurnStopReason } from '../../../domain/agent.ts';
 import type { AgentSession, AgentTurn } from '../../../ports/agent-protocol.ts';
-import { promptAnswer } from './answers.ts';
 import type { Connection } from './connection.ts';
-import { wordsOf } from './failure.ts';
 import type { Listener } from './listener.ts';
+import { failureData, promptAnswer } from './schema.ts';
+import { words } from './updates.ts';
 
 const stopReasons: ReadonlySet<string> = new Set<TurnStopReason>(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled']);
 
@@ -53,4 +54,20 @@ function turnOf(reason: string): AgentTurn {
 
 function isStopReason(reason: string): reason is TurnStopReason {
   return stopReasons.has(reason);
+}
+
+const authRequired = -32_000;
+
+export function asksForAuthentication(error: unknown): boolean {
+  return error instanceof RequestError && error.code === authRequired;
+}
+
+/** What the agent said of a failure, for a person. */
+export function wordsOf(error: unknown): string {
+  if (error instanceof ZodError) return "its answer is not of the protocol's form";
+  if (!(error instanceof RequestError)) return error instanceof Error ? words(error.message) : 'it failed';
+  const { data } = failureData.safeParse(error.data);
+  const message = words(error.message);
+  if (data === undefined || data === '' || message.includes(words(data))) return message === '' ? `error ${error.code}` : message;
+  return message === '' ? words(data) : `${message}: ${words(data)}`;
 }

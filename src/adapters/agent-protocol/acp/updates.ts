@@ -1,8 +1,7 @@
+import { stripVTControlCharacters } from 'node:util';
+import type { ToolCall, ToolCallContent } from '../../../domain/agent.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
-import { textOf } from './content.ts';
-import type { WireUpdate } from './schema.ts';
-import { plain } from './text.ts';
-import type { ToolCalls } from './tool-calls.ts';
+import type { Block, WireToolCall, WireToolCallContent, WireUpdate } from './schema.ts';
 
 /** The update as the port knows it; null where nothing is left of it to show. */
 export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | null {
@@ -21,4 +20,99 @@ export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | nu
     case 'usage_update':
       return { kind: 'usage', usedTokens: update.used, contextTokens: update.size, cost: update.cost ?? null };
   }
+}
+
+const maxHeld = 32 * 1024 * 1024;
+
+/**
+ * The tool calls of a turn as they stand: an update says only what changed. What is held for them is bounded; a call that
+ * was forgotten begins anew with its next update.
+ */
+export class ToolCalls {
+  readonly #calls = new Map<string, { readonly call: ToolCall; readonly size: number }>();
+  #held = 0;
+
+  get(toolCallId: string): ToolCall | null {
+    return this.#calls.get(toolCallId)?.call ?? null;
+  }
+
+  merge({ toolCallId, title, kind, status, content, locations }: WireToolCall): ToolCall {
+    const known = this.get(toolCallId);
+    const call: ToolCall = {
+      toolCallId,
+      title: title === null || title === undefined || title === '' ? (known?.title ?? toolCallId) : plain(title),
+      toolKind: kind ?? known?.toolKind ?? 'other',
+      status: status ?? known?.status ?? 'pending',
+      paths: locations?.map(({ path }) => path) ?? known?.paths ?? [],
+      content: content?.map(contentOf) ?? known?.content ?? [],
+    };
+    this.#forget(toolCallId);
+    this.#hold(call);
+    return call;
+  }
+
+  clear(): void {
+    this.#calls.clear();
+    this.#held = 0;
+  }
+
+  #hold(call: ToolCall): void {
+    const size = sizeOf(call);
+    for (const oldest of this.#calls.keys()) {
+      if (this.#held + size <= maxHeld) break;
+      this.#forget(oldest);
+    }
+    this.#calls.set(call.toolCallId, { call, size });
+    this.#held += size;
+  }
+
+  #forget(toolCallId: string): void {
+    this.#held -= this.#calls.get(toolCallId)?.size ?? 0;
+    this.#calls.delete(toolCallId);
+  }
+}
+
+/** About how much memory it takes: characters, and something for each part. */
+function sizeOf({ toolCallId, title, paths, content }: ToolCall): number {
+  let size = 500 + toolCallId.length + title.length;
+  for (const path of paths) size += 100 + path.length;
+  for (const part of content) size += 100 + (part.type === 'text' ? part.text.length : part.path.length + part.newText.length + (part.oldText?.length ?? 0));
+  return size;
+}
+
+/** What is not text is named, not shown. */
+function textOf({ type, text, mimeType, name, uri, resource }: Block): string {
+  if (type === 'text') return plain(text ?? '');
+  const what = name ?? resource?.uri ?? uri ?? mimeType;
+  const kind = type === 'resource_link' ? 'resource' : type;
+  return plain(what === null || what === undefined ? `[${kind}]` : `[${kind}: ${what}]`);
+}
+
+/** A change of a file is shown as it is, to the byte. */
+function contentOf(content: WireToolCallContent): ToolCallContent {
+  switch (content.type) {
+    case 'content':
+      return { type: 'text', text: textOf(content.content) };
+    case 'diff':
+      return { type: 'diff', path: content.path, oldText: content.oldText ?? null, newText: content.newText };
+    case 'other':
+      return { type: 'text', text: `[${plain(content.name)}]` };
+  }
+}
+
+// What is left of an escape sequence that two chunks shared, and what no reader can see.
+// oxlint-disable-next-line no-control-regex -- they are what has to go
+const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
+
+/** What an agent says, without what would move the cursor or colour the terminal of whoever reads it. */
+export function plain(text: string): string {
+  return stripVTControlCharacters(text).replace(unseen, '');
+}
+
+const maxWords = 2000;
+
+/** The same for words that go into one line for a person. */
+export function words(text: string): string {
+  const line = plain(text).replace(/\s+/gu, ' ').trim();
+  return line.length > maxWords ? `${line.slice(0, maxWords)}...` : line;
 }

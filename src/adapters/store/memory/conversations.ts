@@ -1,4 +1,4 @@
-import { isUnsettled } from '../../../domain/conversation-start.ts';
+import { isUnsettled } from '../../../domain/conversation-next-step.ts';
 import { foldTitle, type Conversation, type ConversationSortOrder } from '../../../domain/conversation.ts';
 import type { EventDraft } from '../../../domain/event.ts';
 import type { PageKey } from '../../../domain/page.ts';

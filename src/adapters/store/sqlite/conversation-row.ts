@@ -1,5 +1,5 @@
 import { permissionPolicies } from '../../../domain/agent.ts';
-import { isUnsettled } from '../../../domain/conversation-start.ts';
+import { isUnsettled } from '../../../domain/conversation-next-step.ts';
 import { type Conversation, conversationStartStatuses, executionStatuses, foldTitle } from '../../../domain/conversation.ts';
 import { jsonOrNull, parseColumn, parseOrNull, wordOf, wordOrNull } from './columns.ts';
 import { PathsColumn, PermissionColumn, QueueColumn, QueuedMessageColumn } from './schema.ts';

@@ -1,7 +1,7 @@
-import type { Sandbox } from '../../domain/sandbox.ts';
-import { reportProgress } from '../../domain/sandbox-lifecycle.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Sandbox } from '../domain/sandbox.ts';
+import { reportProgress } from '../domain/sandbox-lifecycle.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { SandboxStore } from '../ports/sandbox-store.ts';
 
 /** What is over sooner is not told. */
 const quietMs = 250;
