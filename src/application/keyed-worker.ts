@@ -1,10 +1,10 @@
 /** A run of work on one key. */
 export interface Run {
-  /** Fires when whoever waits in this run should look again. */
+  /** Fires when the run should look again instead of waiting. */
   readonly woken: AbortSignal;
-  /** Fires when what this run does is no longer wanted. */
+  /** Fires when what the run does is not wanted any more. */
   readonly interrupted: AbortSignal;
-  /** Makes ready for the next look: what fired so far has been seen. */
+  /** Resets the two signals before the next look. */
   rearm(): void;
 }
 
@@ -38,20 +38,20 @@ class Entry<T> implements Run {
 }
 
 /**
- * Runs at most one piece of work a key at a time within this process. Those who ask meanwhile share its result, and the
- * work is done once more before it ends, so that nothing written before the question is missed. It only saves work:
- * what must happen once is decided in the store.
+ * Runs at most one piece of work for a key at a time in this process. Callers that come meanwhile share its result; the work is
+ * done once more before it ends, so that it sees everything written before they called. This only saves work: what must happen
+ * once is decided in the store.
  */
 export class KeyedWorker<T> {
   readonly #entries = new Map<string, Entry<T>>();
   readonly #work: (key: string, run: Run, earlier: T | null) => Promise<T>;
 
-  /** `earlier` is the result of the pass before in the same run. */
+  /** `earlier` is the result of the previous pass in the same run. */
   constructor(work: (key: string, run: Run, earlier: T | null) => Promise<T>) {
     this.#work = work;
   }
 
-  /** Runs the work for the key, or joins the run that is under way. */
+  /** Runs the work for the key, or joins its run. */
   run(key: string): Promise<T> {
     const running = this.#entries.get(key);
     if (running?.promise != null) {
@@ -64,17 +64,17 @@ export class KeyedWorker<T> {
     return entry.promise;
   }
 
-  /** Makes the run of the key, if there is one, look again at once rather than wait on. */
+  /** Makes the key's run, if there is one, look again at once. */
   wake(key: string): void {
     this.#entries.get(key)?.wake();
   }
 
-  /** Makes the run of the key, if there is one, leave off what it does, and look again. */
+  /** Makes the key's run, if there is one, stop what it does and look again. */
   interrupt(key: string): void {
     this.#entries.get(key)?.interrupt();
   }
 
-  /** Interrupts every run, and answers when all have ended. */
+  /** Interrupts every run. Resolves when all have ended. */
   async drain(): Promise<void> {
     const entries = [...this.#entries.values()];
     for (const entry of entries) entry.interrupt();

@@ -1,96 +1,82 @@
-import type { Sandbox } from '../domain/sandbox.ts';
-import { reportProgress } from '../domain/sandbox-lifecycle.ts';
+import { isSameReason, type Reason } from '../domain/reason.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { SandboxStore } from '../ports/sandbox-store.ts';
 
-/** What is over sooner is not told. */
-const quietMs = 250;
-const everyMs = 1000;
+export interface ProgressReporterDeps {
+  readonly clock: Clock;
+  /** Returns false if nothing more is to be written. */
+  readonly write: (reason: Reason) => Promise<boolean>;
+  /** What is written already. */
+  readonly written: Reason | null;
+  /** Default: 250. What is over sooner is not written. */
+  readonly quietMs?: number;
+  /** Between two writes. Default: 1,000. */
+  readonly everyMs?: number;
+}
 
-/** Writes what goes on with a sandbox into its `statusDetail` while a step is taken: the newest only, and now and then. */
+/** Writes what happens during a step into the record: only the newest, and not too often. A write that fails ends the reports, not the step. */
 export class ProgressReporter {
-  readonly #store: SandboxStore;
   readonly #clock: Clock;
-  readonly #moved = new AbortController();
-  #sandbox: Sandbox;
-  #newest: string | null = null;
-  #told: string | null;
+  readonly #write: ProgressReporterDeps['write'];
+  readonly #quietMs: number;
+  readonly #everyMs: number;
+  #newest: Reason | null = null;
+  #written: Reason | null;
+  #nextAt = 0;
   #cancel: (() => void) | null = null;
   #writing: Promise<void> | null = null;
   #ended = false;
 
-  constructor(store: SandboxStore, clock: Clock, sandbox: Sandbox) {
-    this.#store = store;
+  constructor({ clock, write, written, quietMs = 250, everyMs = 1000 }: ProgressReporterDeps) {
     this.#clock = clock;
-    this.#sandbox = sandbox;
-    this.#told = sandbox.statusDetail;
+    this.#write = write;
+    this.#written = written;
+    this.#quietMs = quietMs;
+    this.#everyMs = everyMs;
   }
 
-  /** The record as it was written last. */
-  get sandbox(): Sandbox {
-    return this.#sandbox;
+  report(reason: Reason): void {
+    this.#newest = reason;
+    if (this.#cancel === null && this.#writing === null) this.#schedule();
   }
 
-  /** Fires when somebody else has moved the sandbox on, so that the step may not be wanted any more. */
-  get moved(): AbortSignal {
-    return this.#moved.signal;
-  }
-
-  report(detail: string): void {
-    this.#newest = detail;
-    if (this.#cancel === null && this.#writing === null) this.#after(quietMs);
-  }
-
-  /** Nothing is written any more when this has answered. Idempotent. */
+  /** Resolves when nothing is written any more. Idempotent. */
   async end(): Promise<void> {
     this.#ended = true;
     this.#cancel?.();
     await this.#writing;
   }
 
-  /** The same, with the newest written by then, so that whoever decides next knows of it. */
+  /** Ends the reports and writes the newest, so that the next decision sees it. */
   async finish(): Promise<void> {
     await this.end();
-    await this.#write();
+    await this.#writeNewest();
   }
 
-  #after(ms: number): void {
-    if (this.#ended || this.#newest === this.#told) return;
-    this.#cancel = this.#clock.after(ms, () => {
-      this.#cancel = null;
-      this.#writing = this.#write().finally(() => {
-        this.#writing = null;
-        this.#after(everyMs);
-      });
+  #schedule(): void {
+    if (this.#ended || isSameReason(this.#newest, this.#written)) return;
+    const delayMs = Math.max(this.#quietMs, this.#nextAt - this.#clock.now());
+    if (delayMs <= 0) this.#start();
+    else this.#cancel = this.#clock.after(delayMs, () => this.#start());
+  }
+
+  #start(): void {
+    this.#cancel = null;
+    this.#nextAt = this.#clock.now() + this.#everyMs;
+    this.#writing = this.#writeNewest().finally(() => {
+      this.#writing = null;
+      this.#schedule();
     });
   }
 
-  async #write(): Promise<void> {
-    const detail = this.#newest;
-    if (detail === null || detail === this.#told) return;
-    const next = reportProgress(this.#sandbox, detail, this.#clock.now());
+  async #writeNewest(): Promise<void> {
+    const reason = this.#newest;
+    if (reason === null || isSameReason(reason, this.#written)) return;
     try {
-      const { kind } = await this.#store.replace(next);
-      if (kind === 'stale') return await this.#lookAgain();
-      this.#sandbox = next;
-      this.#told = detail;
+      if (await this.#write(reason)) this.#written = reason;
+      else this.#ended = true;
     } catch {
-      // The step goes on without being told of; whatever it writes itself shows whether the store answers.
+      // What the step itself writes later shows whether the store answers.
       this.#ended = true;
-    }
-  }
-
-  /** Somebody else has written: one who drives it too tells of it now, and any other has moved it on. */
-  async #lookAgain(): Promise<void> {
-    this.#ended = true;
-    const now = await this.#store.find(this.#sandbox.id);
-    const { status, startingSince: turnAt } = this.#sandbox;
-    const same = now !== null && now.deletedAt === null && now.status === status && now.startingSince === turnAt;
-    if (same) {
-      this.#sandbox = now;
-      this.#told = now.statusDetail;
-    } else {
-      this.#moved.abort();
     }
   }
 }

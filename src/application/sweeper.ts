@@ -16,19 +16,19 @@ export interface SweeperDeps {
   readonly pool: SandboxPool;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** From the end of one sweep to the beginning of the next. */
+  /** From the end of one sweep to the start of the next. */
   readonly sweepEveryMs: number;
-  /** How long what no record owns is left alone. */
+  /** How long a sandbox of the runtime may have no record before it is removed. */
   readonly orphanGraceMs: number;
-  /** How long a deleted record is remembered, so that deleting it again is still a success. */
+  /** How long deleted records are kept, so that a repeated deletion succeeds. */
   readonly rememberDeletedMs: number;
 }
 
-const scanSize = 500;
+const pageSize = 500;
 
 /**
- * Brings records and facts together, for all sandboxes and conversations: at start, now and then, and at once where the
- * runtime tells of an event. Level-triggered: it looks at what is, never at what it was told.
+ * Compares all sandboxes and conversations with their desired state: at the start, from time to time, and at once when the runtime
+ * reports an event. It looks at the present state only, so a missed event does no harm.
  */
 export class Sweeper {
   readonly #deps: SweeperDeps;
@@ -42,10 +42,10 @@ export class Sweeper {
     this.#deps = deps;
   }
 
-  /** Begins with a sweep; answers when that is done. A runtime that does not answer does not keep it from going on. */
+  /** Begins with a sweep and resolves when it is done. A runtime that does not answer does not stop it. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#deps.runtime.subscribe((id) => this.#deps.sandboxReconciler.enqueueInstance(id));
-    await this.#sweepAndGoOn();
+    await this.#sweepRegularly();
   }
 
   async close(): Promise<void> {
@@ -55,12 +55,12 @@ export class Sweeper {
     await this.#sweeping;
   }
 
-  /** Goes once through everything, and sets in motion what is due; does not wait for that. */
+  /** Goes through everything once and enqueues what is due. Does not wait for that work. */
   async sweep(): Promise<void> {
     const { store, clock, rememberDeletedMs } = this.#deps;
-    // The facts first: whatever runs was written down before it was started, so that a fact without a record is an orphan.
-    const facts = await this.#facts();
-    const orphans = await this.#sweepSandboxes(facts);
+    // The runtime comes first: a record is written before its sandbox starts, so what has no record now is an orphan.
+    const observed = await this.#observe();
+    const orphans = await this.#sweepSandboxes(observed);
     this.#deps.pool.enqueue();
     await this.#sweepConversations();
     await this.#sweepOrphans(orphans);
@@ -69,45 +69,48 @@ export class Sweeper {
     await store.sandboxes.purge(removedBefore);
   }
 
-  async #sweepAndGoOn(): Promise<void> {
+  async #sweepRegularly(): Promise<void> {
     this.#sweeping = this.sweep().catch((error: unknown) => {
-      const fields = isFailure(error) ? { code: error.code, reason: error.message } : { error };
-      this.#deps.logger.warn(fields, 'sweep failed; the next one tries again');
+      const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
+      this.#deps.logger.warn(fields, 'a sweep failed; the next one tries again');
     });
     await this.#sweeping;
     if (this.#closed) return;
-    this.#cancelTimer = this.#deps.clock.after(this.#deps.sweepEveryMs, () => void this.#sweepAndGoOn());
+    this.#cancelTimer = this.#deps.clock.after(this.#deps.sweepEveryMs, () => void this.#sweepRegularly());
   }
 
-  /** What the runtime has, by instance; null where it does not answer. */
-  async #facts(): Promise<ReadonlyMap<string, ObservedSandbox> | null> {
+  /** Returns what the runtime has, by instance; null if it does not answer. */
+  async #observe(): Promise<ReadonlyMap<string, ObservedSandbox> | null> {
     try {
-      return new Map((await this.#deps.runtime.list()).map((fact) => [fact.id, fact]));
+      return new Map((await this.#deps.runtime.list()).map((observed) => [observed.id, observed]));
     } catch (error) {
       if (!isFailure(error)) throw error;
-      this.#deps.logger.warn({ code: error.code, reason: error.message }, 'the runtime does not tell what it has');
+      this.#deps.logger.warn({ code: error.code, context: error.context }, 'the runtime does not list its sandboxes');
       return null;
     }
   }
 
-  /** Answers with the facts that no record was found for. */
-  async #sweepSandboxes(facts: ReadonlyMap<string, ObservedSandbox> | null): Promise<readonly ObservedSandbox[]> {
+  /** Returns the sandboxes of the runtime that have no record. */
+  async #sweepSandboxes(observed: ReadonlyMap<string, ObservedSandbox> | null): Promise<readonly ObservedSandbox[]> {
     const { store, sandboxReconciler, clock } = this.#deps;
-    const ownerless = new Map(facts ?? []);
+    const orphans = new Map(observed ?? []);
     let after: string | null = null;
     do {
-      const records = await store.sandboxes.scan(after, scanSize);
+      const records = await store.sandboxes.scan(after, pageSize);
       for (const record of records) {
         const { id, instanceId } = record;
-        ownerless.delete(instanceId);
+        orphans.delete(instanceId);
         const now = clock.now();
-        const step = facts === null ? stepWithoutRuntime(record, now) : nextSandboxStep(record, facts.get(instanceId) ?? absentSandbox(instanceId), now);
+        const step =
+          observed === null
+            ? stepWithoutRuntime(record, now)
+            : nextSandboxStep(record, observed.get(instanceId) ?? absentSandbox(instanceId), now);
         if (step.kind === 'none') sandboxReconciler.watch(record);
         else sandboxReconciler.enqueue(id);
       }
-      after = records.length === scanSize ? (records.at(-1)?.id ?? null) : null;
+      after = records.length === pageSize ? (records.at(-1)?.id ?? null) : null;
     } while (after !== null && !this.#closed);
-    return [...ownerless.values()];
+    return [...orphans.values()];
   }
 
   async #sweepOrphans(orphans: readonly ObservedSandbox[]): Promise<void> {
@@ -123,10 +126,10 @@ export class Sweeper {
       try {
         await runtime.remove(id);
         this.#orphansSince.delete(id);
-        logger.warn({ instance: id }, 'removed a sandbox that no record owns');
+        logger.warn({ instance: id }, 'removed a sandbox without a record');
       } catch (error) {
         if (!isFailure(error)) throw error;
-        logger.warn({ instance: id, code: error.code, reason: error.message }, 'a sandbox that no record owns is there still');
+        logger.warn({ instance: id, code: error.code, context: error.context }, 'a sandbox without a record could not be removed');
       }
     }
   }
@@ -135,9 +138,9 @@ export class Sweeper {
     const { store, conversationReconciler } = this.#deps;
     let after: string | null = null;
     do {
-      const records = await store.conversations.scanUnsettled(after, scanSize);
+      const records = await store.conversations.scanUnsettled(after, pageSize);
       for (const { id } of records) conversationReconciler.enqueue(id);
-      after = records.length === scanSize ? (records.at(-1)?.id ?? null) : null;
+      after = records.length === pageSize ? (records.at(-1)?.id ?? null) : null;
     } while (after !== null && !this.#closed);
   }
 }

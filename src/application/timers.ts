@@ -3,18 +3,18 @@ import type { Clock } from '../ports/clock.ts';
 interface Timeout {
   /** Fires when the time is over. */
   readonly signal: AbortSignal;
-  /** Takes it back. Idempotent. */
+  /** Idempotent. */
   cancel(): void;
 }
 
-/** A limit on a wait, by the clock. */
+/** Returns a signal that fires after so many milliseconds. */
 export function timeout(clock: Clock, ms: number): Timeout {
   const controller = new AbortController();
   const cancel = clock.after(ms, () => controller.abort(new Error(`not within ${ms / 1000} s`)));
   return { signal: controller.signal, cancel };
 }
 
-/** Calls back again and again, with at least so many milliseconds between; answers with the function that ends it. */
+/** Calls back regularly, with at least so many milliseconds between. Returns the function that ends it. */
 export function interval(clock: Clock, ms: number, callback: () => void): () => void {
   let cancel = clock.after(ms, tick);
   function tick(): void {
@@ -24,7 +24,7 @@ export function interval(clock: Clock, ms: number, callback: () => void): () => 
   return () => cancel();
 }
 
-/** Waits for the promise, but not longer than that: null then, while the work goes on. */
+/** Waits for the promise, but not longer than so many milliseconds. Then it resolves to null while the work goes on. */
 export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | null> {
   const late = Promise.withResolvers<null>();
   const cancel = clock.after(ms, () => late.resolve(null));
@@ -35,33 +35,33 @@ export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T
   }
 }
 
-/** What is due later than this is left to the sweeps to find again. */
+/** Timers are not set further ahead than this: a later sweep sets them. */
 const horizonMs = 120_000;
 
-/** Rings for each key at its time. They only save waiting for the next sweep, and are gone with the process. */
+/** One timer for each key. They only save waiting for the next sweep, and end with the process. */
 export class KeyedTimers {
   readonly #clock: Clock;
-  readonly #ring: (key: string) => void;
+  readonly #callback: (key: string) => void;
   readonly #set = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   #closed = false;
 
-  constructor(clock: Clock, ring: (key: string) => void) {
+  constructor(clock: Clock, callback: (key: string) => void) {
     this.#clock = clock;
-    this.#ring = ring;
+    this.#callback = callback;
   }
 
-  /** Rings at the time, in milliseconds since the epoch, instead of when it was to before; null is never. */
+  /** Sets the key's timer to the time, in milliseconds since the epoch, in place of an earlier one; null is never. */
   set(key: string, at: number | null): void {
     const before = this.#set.get(key);
     if (before !== undefined && before.at === at) return;
     before?.cancel();
     this.#set.delete(key);
     const inMs = at === null ? Infinity : at - this.#clock.now();
-    // What is due already and was not done could not be done: ringing again at once would not help.
+    // What is due already was tried and could not be done. Trying again at once would not help.
     if (at === null || inMs <= 0 || inMs > horizonMs || this.#closed) return;
     const cancel = this.#clock.after(inMs, () => {
       this.#set.delete(key);
-      this.#ring(key);
+      this.#callback(key);
     });
     this.#set.set(key, { at, cancel });
   }
@@ -73,10 +73,10 @@ export class KeyedTimers {
   }
 }
 
-const firstMs = 1000;
-const mostMs = 300_000;
+const firstBackOffMs = 1000;
+const maxBackOffMs = 300_000;
 
-/** Holds back what failed: a second after the first failure in a row, twice as long after each further one, five minutes at most. */
+/** Delays what failed: one second after the first failure in a row, twice as long after each further one, at most five minutes. */
 export class BackOff {
   readonly #clock: Clock;
   readonly #failures = new Map<string, { readonly inARow: number; readonly at: number; readonly until: number }>();
@@ -88,16 +88,16 @@ export class BackOff {
   failed(key: string): void {
     const at = this.#clock.now();
     const inARow = (this.#failures.get(key)?.inARow ?? 0) + 1;
-    this.#failures.set(key, { inARow, at, until: at + Math.min(mostMs, firstMs * 2 ** (inARow - 1)) });
+    this.#failures.set(key, { inARow, at, until: at + Math.min(maxBackOffMs, firstBackOffMs * 2 ** (inARow - 1)) });
   }
 
-  /** It went well at the time, in milliseconds since the epoch: failures before that are over. */
+  /** Forgets the failures before the time, in milliseconds since the epoch. */
   succeeded(key: string, at: number): void {
     const failed = this.#failures.get(key);
     if (failed !== undefined && failed.at < at) this.#failures.delete(key);
   }
 
-  /** How long the key is held back still, in milliseconds; 0 for not at all. */
+  /** Returns how long to wait still, in milliseconds. */
   waitMs(key: string): number {
     return Math.max(0, (this.#failures.get(key)?.until ?? 0) - this.#clock.now());
   }

@@ -1,4 +1,4 @@
-/** What becomes of an agent's requests for permission: granted, put to the owner, or refused. */
+/** How an agent's requests for permission are answered: granted, left to the owner, or refused. */
 export const permissionPolicies = ['allow', 'ask', 'deny'] as const;
 
 export type PermissionPolicy = (typeof permissionPolicies)[number];
@@ -12,15 +12,15 @@ export interface AgentSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Names of variables of the deployment's environment whose values its process gets under the same names. */
   readonly secrets: readonly string[];
-  /** The method of the agent's own list by which it is told to authenticate before a session is opened; null is none. */
+  /** The agent's method to authenticate before a session is opened, by its own name; null is none. */
   readonly authMethod: string | null;
-  /** The policy of a conversation that names none. */
+  /** The policy of a conversation that chooses none. */
   readonly permissions: PermissionPolicy;
   /** How long it may take from its start until it has a session. */
   readonly startWithinMs: number;
 }
 
-/** A message as its reader knows it. */
+/** Who wrote a message. */
 export type MessageRole = 'user' | 'agent';
 
 /** `answer` is meant for the reader, `thought` shows how the agent came to it. */
@@ -30,16 +30,16 @@ export const toolCallStatuses = ['pending', 'in_progress', 'completed', 'failed'
 
 export type ToolCallStatus = (typeof toolCallStatuses)[number];
 
-/** A tool call as it stands now. */
+/** A tool call in its present state. */
 export interface ToolCall {
   readonly toolCallId: string;
   readonly title: string;
-  /** `read`, `edit`, `execute`...: what the agent says that it is. */
+  /** `read`, `edit`, `execute`...: the agent's own word. */
   readonly toolKind: string;
   readonly status: ToolCallStatus;
   /** Files that it touches, as paths inside the sandbox. */
   readonly paths: readonly string[];
-  /** What it shows: text, or a change of a file. */
+  /** What it shows: texts and changes of files. */
   readonly content: readonly ToolCallContent[];
 }
 
@@ -60,7 +60,7 @@ export interface PermissionOption {
   readonly kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 }
 
-/** What an agent asks leave for. */
+/** A request for permission to make a tool call. */
 export interface PermissionRequest {
   readonly permissionId: string;
   readonly toolCallId: string;
@@ -68,7 +68,7 @@ export interface PermissionRequest {
   readonly options: readonly PermissionOption[];
 }
 
-/** How a turn ended. `failed`: the agent answered with an error; `interrupted`: the agent or its connection ended. */
+/** How a turn ended. `failed`: the agent reported an error. `interrupted`: the agent or its connection ended. */
 export type TurnStopReason =
   | 'end_turn'
   | 'max_tokens'
@@ -81,10 +81,7 @@ export type TurnStopReason =
 const granting = ['allow_once', 'allow_always'] as const;
 const refusing = ['reject_once', 'reject_always'] as const;
 
-/**
- * The option that a policy chooses by itself, the narrowest of its kind first; null where the agent offers none. `ask`
- * chooses nothing.
- */
+/** Returns the option that the policy chooses, `once` before `always`; null if the agent offers none of its kind. */
 export function optionOf(policy: Exclude<PermissionPolicy, 'ask'>, options: readonly PermissionOption[]): PermissionOption | null {
   const wanted = policy === 'allow' ? granting : refusing;
   for (const kind of wanted) {

@@ -1,8 +1,9 @@
 import type { TurnStopReason } from './agent.ts';
 import type { Conversation, ConversationStartStatus, ExecutionStatus, QueuedMessage } from './conversation.ts';
+import type { Reason } from './reason.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
 
-/** From each start status, those that may follow; what does not apply to a conversation is skipped. */
+/** From each start status, those that may follow. What does not apply to a conversation is skipped. */
 export const startSteps: Readonly<Record<ConversationStartStatus, readonly ConversationStartStatus[]>> = {
   WORKING: ['WAITING_FOR_SANDBOX', 'ERROR'],
   WAITING_FOR_SANDBOX: ['PREPARING_REPOSITORY', 'STARTING_AGENT', 'READY', 'ERROR'],
@@ -13,7 +14,7 @@ export const startSteps: Readonly<Record<ConversationStartStatus, readonly Conve
   ERROR: [],
 };
 
-/** Is its start, its work or its end under way? What waits in a queue is work only where there is an agent for it. */
+/** Returns true while its start, its work or its deletion has to go on. A queue is work only if there is an agent for it. */
 export function isUnsettled(conversation: Conversation): boolean {
   const { startStatus, turn, queue, executionStatus, deletedAt, removedAt } = conversation;
   if (deletedAt !== null) return removedAt === null;
@@ -21,7 +22,7 @@ export function isUnsettled(conversation: Conversation): boolean {
   return startStatus === 'READY' && executionStatus !== null && queue.length > 0;
 }
 
-/** What to do next for the start of a conversation. `sandbox` is null where there is none, or a deleted one. */
+/** What to do next for the start of a conversation. */
 export type StartStep =
   | { readonly kind: 'none' }
   | { readonly kind: 'start-sandbox' }
@@ -30,8 +31,9 @@ export type StartStep =
   | { readonly kind: 'prepare-repository'; readonly sandbox: Sandbox; readonly repository: string }
   | { readonly kind: 'list-microagents'; readonly sandbox: Sandbox; readonly repository: string }
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
-  | { readonly kind: 'record'; readonly status: ConversationStartStatus; readonly detail: string | null };
+  | { readonly kind: 'record'; readonly status: ConversationStartStatus; readonly reason: Reason | null };
 
+/** Decides the next step of the start. `sandbox` is null if there is none, or a deleted one. */
 export function nextStartStep(conversation: Conversation, sandbox: Sandbox | null): StartStep {
   const { startStatus, startsSandbox } = conversation;
   switch (startStatus) {
@@ -39,17 +41,17 @@ export function nextStartStep(conversation: Conversation, sandbox: Sandbox | nul
     case 'ERROR':
       return { kind: 'none' };
     case 'WORKING':
-      if (sandbox !== null) return { kind: 'record', status: 'WAITING_FOR_SANDBOX', detail: null };
-      return startsSandbox ? { kind: 'start-sandbox' } : failed('its sandbox was deleted');
+      if (sandbox !== null) return { kind: 'record', status: 'WAITING_FOR_SANDBOX', reason: null };
+      return startsSandbox ? { kind: 'start-sandbox' } : failed(startStatus, sandboxLoss(null));
     case 'WAITING_FOR_SANDBOX':
     case 'PREPARING_REPOSITORY':
     case 'LISTING_MICROAGENTS':
     case 'STARTING_AGENT':
-      return sandbox === null ? failed(`${startStatus}: its sandbox was deleted`) : inSandbox(conversation, startStatus, sandbox);
+      return sandbox === null ? failed(startStatus, sandboxLoss(null)) : stepInSandbox(conversation, startStatus, sandbox);
   }
 }
 
-/** The status that follows once what the present one stands for is done. */
+/** Returns the status that follows when the work of the present one is done. */
 export function statusAfter(
   { startStatus, selectedRepository }: Pick<Conversation, 'startStatus' | 'selectedRepository'>,
   { spec }: Pick<Sandbox, 'spec'>,
@@ -59,24 +61,13 @@ export function statusAfter(
   return spec.agent !== null && startStatus !== 'STARTING_AGENT' ? 'STARTING_AGENT' : 'READY';
 }
 
-/** The conversation with its new start status, with a version one higher; null where the steps lack that move. */
-export function advanceStart(
-  conversation: Conversation,
-  status: ConversationStartStatus,
-  detail: string | null,
-  now: number,
-): Conversation | null {
-  if (conversation.deletedAt !== null || !startSteps[conversation.startStatus].includes(status)) return null;
-  return { ...conversation, startStatus: status, statusDetail: detail, version: conversation.version + 1, updatedAt: now };
-}
+type StatusInSandbox = 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'LISTING_MICROAGENTS' | 'STARTING_AGENT';
 
-type InSandbox = 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'LISTING_MICROAGENTS' | 'STARTING_AGENT';
-
-/** Every step from WAITING_FOR_SANDBOX on needs the sandbox to run: one that was paused meanwhile is resumed. */
-function inSandbox(conversation: Conversation, status: InSandbox, sandbox: Sandbox): StartStep {
+/** From WAITING_FOR_SANDBOX on every step needs a running sandbox. One that was paused meanwhile is resumed. */
+function stepInSandbox(conversation: Conversation, status: StatusInSandbox, sandbox: Sandbox): StartStep {
   switch (sandbox.status) {
     case 'RUNNING':
-      return inRunning(conversation, status, sandbox);
+      return stepInRunningSandbox(conversation, status, sandbox);
     case 'PAUSED':
       return { kind: 'resume-sandbox' };
     case 'STARTING':
@@ -85,37 +76,38 @@ function inSandbox(conversation: Conversation, status: InSandbox, sandbox: Sandb
       return { kind: 'await-sandbox' };
     case 'ERROR':
     case 'MISSING':
-      return failed(`${status}: its sandbox is ${sandbox.status}: ${sandbox.statusDetail ?? 'no reason is known'}`);
+      return failed(status, sandboxLoss(sandbox));
   }
 }
 
-function inRunning(conversation: Conversation, status: InSandbox, sandbox: Sandbox): StartStep {
+function stepInRunningSandbox(conversation: Conversation, status: StatusInSandbox, sandbox: Sandbox): StartStep {
   const { selectedRepository: repository } = conversation;
   if (status === 'PREPARING_REPOSITORY' && repository !== null) return { kind: 'prepare-repository', sandbox, repository };
   if (status === 'LISTING_MICROAGENTS' && repository !== null) return { kind: 'list-microagents', sandbox, repository };
   if (status === 'STARTING_AGENT' && sandbox.spec.agent !== null) return { kind: 'start-agent', sandbox };
-  return { kind: 'record', status: statusAfter(conversation, sandbox), detail: null };
+  return { kind: 'record', status: statusAfter(conversation, sandbox), reason: null };
 }
 
-function failed(detail: string): StartStep {
-  return { kind: 'record', status: 'ERROR', detail };
+function failed(step: ConversationStartStatus, cause: Reason | null): StartStep {
+  return { kind: 'record', status: 'ERROR', reason: { code: 'step_failed', step, cause } };
 }
 
 /** What to do next for the work of a conversation that is READY. */
-type WorkStep =
+export type WorkStep =
   | { readonly kind: 'none' }
-  /** A turn is written down that nobody here runs. */
+  /** The record has a turn that does not run here. */
   | { readonly kind: 'interrupt' }
   /** Its sandbox will never run again. */
-  | { readonly kind: 'give-up'; readonly detail: string }
+  | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
-  | { readonly kind: 'take-turn'; readonly sandbox: Sandbox; readonly message: QueuedMessage };
+  | { readonly kind: 'run-turn'; readonly sandbox: Sandbox; readonly message: QueuedMessage };
 
 /**
- * Asked while no turn of the conversation runs here, so that one which is written down is an earlier process's: a store
- * serves one process for now. `held`: the owner paused the sandbox after the last message came, and it is left so.
+ * Decides the next step of the work. It is asked only while no turn of the conversation runs here, so a turn in the record
+ * is an earlier process's: one process serves a store. `held`: the owner paused the sandbox after the last message, and it
+ * stays paused.
  */
 export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, held: boolean): WorkStep {
   const { turn, queue, executionStatus } = conversation;
@@ -123,11 +115,11 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
   const [message] = queue;
   if (executionStatus === null) return { kind: 'none' };
   const loss = sandboxLoss(sandbox);
-  if (loss !== null) return message === undefined && executionStatus === 'error' ? { kind: 'none' } : { kind: 'give-up', detail: loss };
+  if (loss !== null) return message === undefined && executionStatus === 'error' ? { kind: 'none' } : { kind: 'fail', reason: loss };
   if (message === undefined || sandbox === null) return { kind: 'none' };
   switch (sandbox.status) {
     case 'RUNNING':
-      return agentRuns ? { kind: 'take-turn', sandbox, message } : { kind: 'start-agent', sandbox };
+      return agentRuns ? { kind: 'run-turn', sandbox, message } : { kind: 'start-agent', sandbox };
     case 'PAUSED':
       return held ? { kind: 'none' } : { kind: 'resume-sandbox' };
     case 'STARTING':
@@ -139,25 +131,25 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
   }
 }
 
-/** Why the sandbox will never run again, in words; null where it may. */
-export function sandboxLoss(sandbox: Sandbox | null): string | null {
-  if (sandbox === null) return 'its sandbox was deleted';
-  const { status, statusDetail } = sandbox;
-  return status === 'ERROR' || status === 'MISSING' ? `its sandbox is ${status}: ${statusDetail ?? 'no reason is known'}` : null;
+/** Returns why the sandbox will never run again; null if it may. */
+export function sandboxLoss(sandbox: Sandbox | null): Reason | null {
+  if (sandbox === null) return { code: 'sandbox_deleted' };
+  const { status, statusReason } = sandbox;
+  return status === 'ERROR' || status === 'MISSING' ? { code: 'sandbox_lost', status, cause: statusReason } : null;
 }
 
-/** What the conversation does after a turn: a turn that did not come to its end is an error until the next one begins. */
+/** Returns the status after a turn. A turn that failed or was interrupted is an error until the next turn begins. */
 export function statusAfterTurn(stopReason: TurnStopReason): ExecutionStatus {
   return stopReason === 'failed' || stopReason === 'interrupted' ? 'error' : 'idle';
 }
 
 /**
- * What the conversation does, given how its sandbox is. In one that rests nothing runs: a turn is held there, and is
- * `idle` until the sandbox goes on. One that is lost is an error.
+ * Returns what the conversation does, given the status of its sandbox. In a paused sandbox nothing runs: a turn is frozen
+ * there, and the conversation is `idle` until the sandbox continues. With a lost sandbox it is `error`.
  */
 export function shownExecution({ executionStatus }: Conversation, sandboxStatus: SandboxStatus): ExecutionStatus | null {
   if (executionStatus === null) return null;
   if (sandboxStatus === 'ERROR' || sandboxStatus === 'MISSING') return 'error';
-  const rests = sandboxStatus === 'PAUSED' || sandboxStatus === 'RESUMING';
-  return rests && executionStatus !== 'error' ? 'idle' : executionStatus;
+  const isPaused = sandboxStatus === 'PAUSED' || sandboxStatus === 'RESUMING';
+  return isPaused && executionStatus !== 'error' ? 'idle' : executionStatus;
 }

@@ -1,4 +1,5 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
+import type { Reason, ReasonOf } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
@@ -29,40 +30,41 @@ export interface Message {
   readonly content: readonly TextContent[];
 }
 
-/** A message that was taken in. */
+/** A message that was accepted. */
 export interface QueuedMessage {
   readonly messageId: string;
   readonly message: Message;
 }
 
-/** What is written down of a conversation. Times are in milliseconds since the epoch. */
+/** The record of a conversation. Times are in milliseconds since the epoch. */
 export interface Conversation {
   readonly id: string;
   readonly ownerId: string;
   readonly title: string | null;
-  /** Chosen when the conversation is made, so that a start which is interrupted goes on with the same sandbox. */
+  /** Chosen with the conversation, so that an interrupted start continues with the same sandbox. */
   readonly sandboxId: string;
   readonly sandboxSpecId: string;
-  /** Whether the conversation starts its sandbox itself, rather than taking one that exists. */
+  /** True if the conversation starts its sandbox; false if it uses one that exists. */
   readonly startsSandbox: boolean;
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly gitProvider: string | null;
-  /** Taken in and not yet handed to the agent, oldest first. */
+  /** Messages that the agent did not get yet, oldest first. */
   readonly queue: readonly QueuedMessage[];
   /** The message that the agent works on; null between turns. */
   readonly turn: QueuedMessage | null;
   /** What the agent waits for; null otherwise. */
   readonly permission: PermissionRequest | null;
   readonly permissionPolicy: PermissionPolicy;
-  /** The agent's own name for its session, with which it may be found again; null before the first. */
+  /** The agent's own id of its session, to load it again; null before the first. */
   readonly agentSessionId: string | null;
-  /** Paths of the repository's microagents, relative to its root; null before they were listed. */
+  /** Paths of the repository's microagents, relative to its root; null before they are listed. */
   readonly microagents: readonly string[] | null;
   readonly startStatus: ConversationStartStatus;
   /** What the agent does; null while there is none. */
   readonly executionStatus: ExecutionStatus | null;
-  readonly statusDetail: string | null;
+  /** Why it has its statuses, or what happens right now. */
+  readonly statusReason: Reason | null;
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -75,37 +77,37 @@ export const conversationSortOrders = ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED
 export type ConversationSortOrder = (typeof conversationSortOrders)[number];
 
 /**
- * A text as titles are compared: two that differ only in case, or in how an accent is encoded, become one. Upper case,
- * because lower case depends on a letter's place in its word (a Greek sigma at the end).
+ * Returns the title in the form that titles are compared in: without differences of case and of how accents are encoded. It
+ * is upper case, because the lower case of a letter depends on its place in the word (a Greek sigma at the end).
  */
 export function foldTitle(text: string): string {
   return text.normalize('NFC').toUpperCase();
 }
 
-/** What may wait for an agent at once. */
+/** How many messages, and how many bytes of them, may wait for an agent. */
 export const queueLimits = { messages: 100, bytes: 1_048_576 };
 
-/** The message as one text. */
+/** Returns the message as one text. */
 export function textOf({ content }: Message): string {
   return content.map(({ text }) => text).join('\n');
 }
 
-/** Why the conversation's queue does not take the message, in words; null where it does. */
-export function queueRefusal({ queue }: Conversation, message: Message): string | null {
-  if (queue.length >= queueLimits.messages) return `${queueLimits.messages} messages wait already; wait until the agent has taken some`;
+/** Returns why the queue does not accept the message; null if it does. */
+export function queueRefusal({ queue }: Conversation, message: Message): ReasonOf<'queue_full'> | null {
+  if (queue.length >= queueLimits.messages) return { code: 'queue_full', limit: 'messages', max: queueLimits.messages };
   const bytes = [...queue.map((waiting) => waiting.message), message].reduce((sum, one) => sum + sizeOf(one), 0);
-  return bytes > queueLimits.bytes ? `the messages that wait would exceed ${queueLimits.bytes} bytes; wait until the agent has taken some` : null;
+  return bytes > queueLimits.bytes ? { code: 'queue_full', limit: 'bytes', max: queueLimits.bytes } : null;
 }
 
-/** UTF-8 takes at most three bytes for each of JavaScript's units: an upper bound that needs no encoder. */
+/** Returns an upper bound without encoding: UTF-8 takes at most three bytes for each unit of a JavaScript string. */
 function sizeOf({ content }: Message): number {
   return content.reduce((sum, { text }) => sum + 3 * text.length, 0);
 }
 
 /**
- * Where in its sandbox a conversation works: the spec's working directory. One that brings a repository into a sandbox that
- * it was given has a folder of its own below, so that it overwrites nothing of whoever else works there. It follows
- * from what never changes, so that it is the same after every restart.
+ * Returns the conversation's working directory in its sandbox: the spec's. A conversation that brings a repository into a
+ * sandbox which existed before gets its own folder below it, so that it overwrites nothing there. The result depends only on
+ * what never changes, so it is the same after a restart.
  */
 export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversation, { workingDir }: SandboxSpec): string {
   const shared = !startsSandbox && selectedRepository !== null;
@@ -117,21 +119,21 @@ export interface NewConversation {
   readonly id: string;
   readonly ownerId: string;
   readonly title: string | null;
-  /** The sandbox that it takes; null where it starts one under `sandboxId`. */
+  /** The existing sandbox that it uses; null if it starts one with the id `sandboxId`. */
   readonly taken: Sandbox | null;
   readonly sandboxId: string;
   readonly spec: SandboxSpec;
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly gitProvider: string | null;
-  /** Waits in the queue until the agent is there; without an agent it stays there. */
+  /** Waits in the queue until the agent runs; without an agent it stays there. */
   readonly initialMessage: { readonly messageId: string; readonly message: Message } | null;
   /** Null is the spec's. */
   readonly permissionPolicy: PermissionPolicy | null;
   readonly now: number;
 }
 
-/** The record of a conversation that is about to be started. */
+/** Returns the record of a conversation that is to be started. */
 export function newConversation(from: NewConversation): Conversation {
   return {
     id: from.id,
@@ -146,13 +148,12 @@ export function newConversation(from: NewConversation): Conversation {
     queue: from.initialMessage === null ? [] : [from.initialMessage],
     turn: null,
     permission: null,
-    // Without an agent nothing asks; whoever gives it one later is asked.
     permissionPolicy: from.permissionPolicy ?? from.spec.agent?.permissions ?? 'ask',
     agentSessionId: null,
     microagents: null,
     startStatus: 'WORKING',
     executionStatus: null,
-    statusDetail: null,
+    statusReason: null,
     version: 1,
     createdAt: from.now,
     updatedAt: from.now,

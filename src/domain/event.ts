@@ -2,29 +2,34 @@ import type { MessageChannel, MessageRole, PermissionRequest, PlanEntry, ToolCal
 import {
   type Conversation, type ConversationStartStatus, type ExecutionStatus, type QueuedMessage, textOf,
 } from './conversation.ts';
+import type { Reason } from './reason.ts';
 import { isPooled, type PauseKind, type Sandbox, type SandboxStatus } from './sandbox.ts';
 
-/** What each kind of event tells. */
+/** The data of each kind of event. */
 export interface EventData {
-  /** A whole message: the user's when it is taken in, the agent's when it is complete. */
+  /** A whole message: the user's when it is accepted, the agent's when it is complete. */
   message: { readonly messageId: string; readonly role: MessageRole; readonly channel: MessageChannel; readonly text: string };
-  /** A part of an agent's message, as it comes. The parts of one `messageId` make up the text of its `message`. */
+  /** A part of an agent's message, as it arrives. The parts of one `messageId` make up the text of its `message`. */
   message_chunk: { readonly messageId: string; readonly channel: MessageChannel; readonly text: string };
-  /** A tool call, as it stands after each change. */
+  /** A tool call after each change. */
   tool_call: ToolCall;
   plan: { readonly entries: readonly PlanEntry[] };
-  /** Tokens that the session's context holds, and how many it can; the cost so far where the agent tells it. */
-  usage: { readonly usedTokens: number; readonly contextTokens: number; readonly cost: { readonly amount: number; readonly currency: string } | null };
+  /** Tokens that the session's context holds, and how many it can hold; the cost so far, if the agent reports it. */
+  usage: {
+    readonly usedTokens: number;
+    readonly contextTokens: number;
+    readonly cost: { readonly amount: number; readonly currency: string } | null;
+  };
   permission_requested: PermissionRequest;
-  /** `optionId` is null where the request was withdrawn. */
+  /** `optionId` is null if the request was withdrawn. */
   permission_answered: { readonly permissionId: string; readonly optionId: string | null };
   turn_started: { readonly messageId: string };
   turn_ended: { readonly messageId: string; readonly stopReason: TurnStopReason };
   start_step: { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus };
   execution_changed: { readonly from: ExecutionStatus | null; readonly to: ExecutionStatus | null };
-  /** The agent was started; `loaded`: with the session that it had before. */
+  /** The agent was started. `loaded`: with the session that it had before. */
   agent_started: { readonly sessionId: string; readonly loaded: boolean };
-  /** `from` is null for a new sandbox, `to` for one that is gone. */
+  /** `from` is null for a new sandbox, `to` for a deleted one. */
   sandbox_moved: { readonly from: SandboxStatus | null; readonly to: SandboxStatus | null; readonly pauseKind: PauseKind | null };
   conversation_deleted: Readonly<Record<string, never>>;
 }
@@ -36,7 +41,7 @@ export const eventKinds = [
   'turn_ended', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 
-/** Who caused it: a caller, the agent, a rule or repair of Skep's own, or what the runtime found. */
+/** Who caused it: a caller, the agent, a rule or repair of Skep's own, or what the runtime reports. */
 export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
 
 interface EventOf<K extends EventKind> {
@@ -47,33 +52,32 @@ interface EventOf<K extends EventKind> {
   readonly conversationId: string | null;
   readonly sandboxId: string | null;
   readonly actor: EventActor;
-  /** Why, in words. */
-  readonly reason: string | null;
+  readonly reason: Reason | null;
   readonly data: EventData[K];
 }
 
-/** An event before it has its place in the log. */
+/** An event that is not in the log yet. */
 export type EventDraft = { [K in EventKind]: EventOf<K> }[EventKind];
 
-/** An event of the log. `sequence` grows over the whole deployment, and never takes a value twice. */
+/** An event of the log. `sequence` grows over the whole deployment and is never used twice. */
 export type Event = EventDraft & { readonly sequence: number };
 
-/** What an event tells, without where and when. */
+/** The kind of an event and its data. */
 export type EventBody = { [K in EventKind]: Pick<EventOf<K>, 'kind' | 'data'> }[EventKind];
 
-/** When something was caused, by whom and why. */
+/** When something happened, who caused it, and why. */
 export interface EventOrigin {
   readonly at: number;
   readonly actor: EventActor;
-  readonly reason: string | null;
+  readonly reason: Reason | null;
 }
 
-/** The event, as one of the conversation. */
+/** Returns the event as one of the conversation. */
 export function eventOf({ id, ownerId, sandboxId }: Conversation, body: EventBody, { at, actor, reason }: EventOrigin): EventDraft {
   return { ...body, at, ownerId, conversationId: id, sandboxId, actor, reason };
 }
 
-/** What a change of the record's two statuses tells; `from` is null for a new conversation. */
+/** Returns the events of a change of the record's two statuses. `from` is null for a new conversation. */
 export function statusEvents(from: Conversation | null, to: Conversation, origin: EventOrigin): EventDraft[] {
   const bodies: EventBody[] = [];
   if (from?.startStatus !== to.startStatus) {
@@ -84,12 +88,12 @@ export function statusEvents(from: Conversation | null, to: Conversation, origin
   return bodies.map((body) => eventOf(to, body, origin));
 }
 
-/** A message of the user that was taken in. */
+/** Returns the event of a message that was accepted from the user. */
 export function messageBody({ messageId, message }: QueuedMessage): EventBody {
   return { kind: 'message', data: { messageId, role: 'user', channel: 'answer', text: textOf(message) } };
 }
 
-/** What the log says of a write of a sandbox: the move, who caused it, and why. Of one in a pool nobody is told. */
+/** Returns the events of a write of a sandbox. Pool members have no owner, so no event is written for them. */
 export function movedEvents(from: Sandbox | null, to: Sandbox, actor: EventActor): readonly EventDraft[] {
   if (isPooled(to)) return [];
   return [
@@ -100,7 +104,7 @@ export function movedEvents(from: Sandbox | null, to: Sandbox, actor: EventActor
       conversationId: null,
       sandboxId: to.id,
       actor,
-      reason: to.statusDetail,
+      reason: to.statusReason,
       data: { from: from?.status ?? null, to: to.deletedAt === null ? to.status : null, pauseKind: to.pauseKind },
     },
   ];

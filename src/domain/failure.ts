@@ -1,6 +1,8 @@
+import type { Reason } from './reason.ts';
+
 /**
- * Every way in which Skep refuses or fails, with what is known about it. The list is closed: an adapter that maps
- * failures to another form (HTTP, an exit code) does so with a table that does not compile until it is complete.
+ * Every way in which Skep refuses or fails, with its data. The list is closed: an adapter that maps failures to another
+ * form (HTTP, sentences) does so with a table that does not compile until it is complete.
  *
  * `retryAfterSeconds` is a whole number of seconds, at least 1.
  */
@@ -11,7 +13,7 @@ export interface FailureContexts {
   repository_not_found: { readonly repository: string };
   /** The credential is good, but may not read this repository. */
   repository_forbidden: { readonly provider: string; readonly repository: string };
-  /** There is no commit, and so not the branch that was asked for. */
+  /** The repository has no commit, and so not the branch that was asked for. */
   repository_empty: { readonly repository: string; readonly branch: string };
   branch_not_found: { readonly repository: string; readonly branch: string };
   sandbox_not_found: { readonly id: string };
@@ -24,7 +26,7 @@ export interface FailureContexts {
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
   /** It has no agent, its start failed, or too much is queued. */
-  conversation_not_ready: { readonly id: string; readonly reason: string };
+  conversation_not_ready: { readonly id: string; readonly reason: Reason };
   idempotency_conflict: { readonly key: string };
   payload_too_large: { readonly limitBytes: number };
   invalid_request: { readonly problems: readonly RequestProblem[] };
@@ -32,16 +34,19 @@ export interface FailureContexts {
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
   internal: { readonly incident: string };
   provider_unauthorized: { readonly provider: string };
-  provider_failed: { readonly provider: string; readonly reason: string };
+  provider_failed: { readonly provider: string; readonly reason: Reason };
   provider_rate_limited: { readonly provider: string; readonly retryAfterSeconds: number };
   provider_timeout: { readonly provider: string; readonly limitMs: number };
-  runtime_unavailable: { readonly runtime: string; readonly reason: string; readonly retryAfterSeconds: number };
+  runtime_unavailable: { readonly runtime: string; readonly reason: Reason; readonly retryAfterSeconds: number };
   runtime_timeout: { readonly runtime: string; readonly limitMs: number };
-  store_unavailable: { readonly reason: string; readonly retryAfterSeconds: number };
+  store_unavailable: { readonly reason: Reason; readonly retryAfterSeconds: number };
   shutting_down: { readonly retryAfterSeconds: number };
 }
 
 export type FailureCode = keyof FailureContexts;
+
+/** A failure as plain data. */
+export type FailureData = { [C in FailureCode]: { readonly failure: C; readonly context: FailureContexts[C] } }[FailureCode];
 
 /** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
 export interface RequestProblem {
@@ -52,14 +57,17 @@ export interface RequestProblem {
 
 const marker = Symbol.for('skep.failure');
 
-/** A failure of the closed list. Its message is written for the caller: it holds no secret, path or upstream body. */
+/**
+ * A failure of the closed list. Its data holds no secret, path or answer of another server. Its message is the code and
+ * the data; whoever shows it to a person writes a sentence instead.
+ */
 export class Failure<C extends FailureCode = FailureCode> extends Error {
   readonly [marker] = true;
   readonly code: C;
   readonly context: FailureContexts[C];
 
   constructor(code: C, context: FailureContexts[C], options?: { cause?: unknown }) {
-    super(describe(code, context), options);
+    super(`${code} ${JSON.stringify(context)}`, options);
     this.name = 'Failure';
     this.code = code;
     this.context = context;
@@ -69,58 +77,18 @@ export class Failure<C extends FailureCode = FailureCode> extends Error {
 /** A failure whose context is typed by its code: `if (failure.code === 'sandbox_busy') failure.context.status`. */
 export type AnyFailure = { [C in FailureCode]: Failure<C> }[FailureCode];
 
-/** Recognises a failure by its marker, so that two copies of the package understand each other's. */
+/** Returns true for a failure. It is recognised by its marker, so that two copies of the package understand each other's. */
 export function isFailure(error: unknown): error is AnyFailure {
   return typeof error === 'object' && error !== null && marker in error;
 }
 
-/** Is it a failure with this code? */
+/** Returns true for a failure with this code. */
 export function isFailureOf<C extends FailureCode>(error: unknown, code: C): error is Failure<C> {
   return isFailure(error) && error.code === code;
 }
 
-type Descriptions = { readonly [C in FailureCode]: (context: FailureContexts[C]) => string };
-
-const descriptions: Descriptions = {
-  unauthorized: () => 'The API key is missing, unknown, expired or revoked. Send a valid one.',
-  forbidden: ({ action }) => `This API key may not ${action}. Use a key with full access.`,
-  not_found: () => 'There is no such route. The OpenAPI document lists those that exist.',
-  repository_not_found: ({ repository }) =>
-    `The repository ${JSON.stringify(repository)} does not exist, or the deployment's credential can't see it.`,
-  repository_forbidden: ({ provider, repository }) =>
-    `The git provider ${provider} does not let the deployment's credential read the repository ${JSON.stringify(repository)}. Its administrator has to allow it.`,
-  repository_empty: ({ repository, branch }) =>
-    `The repository ${JSON.stringify(repository)} is empty: it has no commit, and so no branch ${JSON.stringify(branch)}. Push one, or select no branch.`,
-  branch_not_found: ({ repository, branch }) =>
-    `The repository ${JSON.stringify(repository)} has no branch ${JSON.stringify(branch)}. Select one that it has, or none for its default branch.`,
-  sandbox_not_found: ({ id }) => `There is no sandbox ${JSON.stringify(id)}.`,
-  conversation_not_found: ({ id }) => `There is no conversation ${JSON.stringify(id)}.`,
-  permission_not_found: ({ id }) => `The conversation does not wait for the permission ${JSON.stringify(id)}; its events tell which.`,
-  file_not_found: ({ path }) => `There is no ${JSON.stringify(path)} in the sandbox.`,
-  method_not_allowed: ({ allow }) => `The route does not take this method; it takes ${allow.join(', ')}.`,
-  sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}, and this needs a RUNNING one.`,
-  sandbox_not_paused: ({ id, status }) => `The sandbox ${id} is ${status}; only a PAUSED one can be resumed.`,
-  sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}; wait until that is over, then try again.`,
-  conversation_not_ready: ({ id, reason }) => `The conversation ${id} takes no message: ${reason}.`,
-  idempotency_conflict: ({ key }) =>
-    `The idempotency key ${JSON.stringify(key)} was used with another request; use a new key for a new request.`,
-  payload_too_large: ({ limitBytes }) => `The request's body is larger than ${limitBytes} bytes.`,
-  invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
-  sandbox_limit_reached: ({ limit, max }) =>
-    `The limit ${limit} (${max}) is reached; pause or delete a sandbox, or try again later.`,
-  rate_limited: ({ limit }) => `Too many requests: the limit is ${limit}. Try again later.`,
-  internal: ({ incident }) => `Something went wrong inside; the log tells more under ${incident}.`,
-  provider_unauthorized: ({ provider }) =>
-    `The git provider ${provider} refused the deployment's credential. Its administrator has to renew it.`,
-  provider_failed: ({ provider, reason }) => `The git provider ${provider} failed: ${reason}.`,
-  provider_rate_limited: ({ provider }) => `The git provider ${provider} limits the rate of requests. Try again later.`,
-  provider_timeout: ({ provider, limitMs }) => `The git provider ${provider} did not answer within ${limitMs} ms.`,
-  runtime_unavailable: ({ runtime, reason }) => `The sandbox runtime ${runtime} is not available: ${reason}.`,
-  runtime_timeout: ({ runtime, limitMs }) => `The sandbox runtime ${runtime} did not answer within ${limitMs} ms.`,
-  store_unavailable: ({ reason }) => `The store is not available: ${reason}.`,
-  shutting_down: () => 'The server is shutting down and takes no new work. Try again later.',
-};
-
-function describe<C extends FailureCode>(code: C, context: FailureContexts[C]): string {
-  return descriptions[code](context);
+/** Returns the failure as a reason. */
+export function reasonOfFailure({ code, context }: AnyFailure): Reason {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
+  return { code: 'failure', failure: code, context } as Reason;
 }

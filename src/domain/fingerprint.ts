@@ -1,4 +1,4 @@
-/** JSON in which the order of keys does not matter, and what is undefined is left out. */
+/** Returns JSON with sorted keys and without undefined members. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
@@ -8,7 +8,7 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
 }
 
-/** A digest of 64 bits (FNV-1a) of the value's content: tells one's own values apart, and withstands no adversary. */
+/** Returns a digest of 64 bits (FNV-1a) of the value's content. It is good for our own values, not against an attacker. */
 export function fingerprintOf(value: unknown): string {
   let hash = 0xcbf29ce484222325n;
   for (const char of canonicalJson(value)) {

@@ -1,67 +1,54 @@
+import type { ReasonOf } from './reason.ts';
 import { isPooled, type Sandbox } from './sandbox.ts';
 import { readyDeadline } from './sandbox-lifecycle.ts';
 
-/** The tier of rest that a sandbox has become due for, and why in words. */
+/** What the idle policy does with a sandbox, and why. */
 export interface IdleAction {
   readonly tier: 'freeze' | 'stop' | 'delete';
-  readonly detail: string;
+  readonly reason: ReasonOf<'idle' | 'life_over'>;
 }
 
-type Rest = IdleAction & { readonly at: number };
+type DatedAction = IdleAction & { readonly at: number };
 
-/** The next tier of rest and when it is due, in milliseconds since the epoch; null when no rule applies. */
-export function nextIdleAction(sandbox: Sandbox): Rest | null {
-  // What waits in a pool is replaced, and never rests.
+/** Returns the next action and when it is due, in milliseconds since the epoch; null if no rule applies. */
+export function nextIdleAction(sandbox: Sandbox): DatedAction | null {
+  // Members of a pool are replaced and never rest.
   if (isPooled(sandbox) || sandbox.deletedAt !== null) return null;
-  return earliest([tierOfStatus(sandbox), endOfLife(sandbox)]);
+  const actions = [actionOfStatus(sandbox), endOfLife(sandbox)].filter((action) => action !== null);
+  return actions.toSorted((a, b) => a.at - b.at)[0] ?? null;
 }
 
-/** The tier that is due now; null when none is. */
+/** Returns the action that is due now; null if there is none. */
 export function dueIdleAction(sandbox: Sandbox, now: number): IdleAction | null {
-  const rest = nextIdleAction(sandbox);
-  return rest === null || now < rest.at ? null : rest;
+  const action = nextIdleAction(sandbox);
+  return action === null || now < action.at ? null : action;
 }
 
-/** Has the sandbox lived as long as its spec allows? Whatever its status, it is deleted then. */
+/** Returns the deletion of a sandbox that has lived as long as its spec allows, whatever its status; null if it may live on. */
 export function dueEndOfLife(sandbox: Sandbox, now: number): IdleAction | null {
   const end = isPooled(sandbox) ? null : endOfLife(sandbox);
   return end === null || now < end.at ? null : end;
 }
 
-/** When something becomes due for the sandbox by itself, in milliseconds since the epoch; null for never. */
+/** Returns when something becomes due for the sandbox without a request, in milliseconds since the epoch; null for never. */
 export function nextDueAt(sandbox: Sandbox): number | null {
   if (sandbox.deletedAt !== null) return null;
-  const onItsWay = sandbox.status === 'STARTING' || sandbox.status === 'RESUMING';
-  const times = [nextIdleAction(sandbox)?.at ?? null, onItsWay ? readyDeadline(sandbox) : null].filter((at) => at !== null);
+  const isStarting = sandbox.status === 'STARTING' || sandbox.status === 'RESUMING';
+  const times = [nextIdleAction(sandbox)?.at ?? null, isStarting ? readyDeadline(sandbox) : null].filter((at) => at !== null);
   return times.length === 0 ? null : Math.min(...times);
 }
 
-function tierOfStatus({ status, pauseKind, lastActiveAt, statusSince, spec: { rest } }: Sandbox): Rest | null {
-  if (status === 'RUNNING') {
-    return at(rest.freezeAfterMs, lastActiveAt, 'freeze', (span) => `frozen: no activity for ${span}, as its spec says`);
-  }
+function actionOfStatus({ status, pauseKind, lastActiveAt, statusSince, spec: { rest } }: Sandbox): DatedAction | null {
+  if (status === 'RUNNING') return idle('freeze', rest.freezeAfterMs, lastActiveAt);
   if (status !== 'PAUSED') return null;
-  return pauseKind === 'freeze'
-    ? at(rest.stopAfterMs, statusSince, 'stop', (span) => `stopped: frozen for ${span}, as its spec says; the files are kept`)
-    : at(rest.deleteAfterMs, statusSince, 'delete', (span) => `deleted: stopped for ${span}, as its spec says`);
+  return pauseKind === 'freeze' ? idle('stop', rest.stopAfterMs, statusSince) : idle('delete', rest.deleteAfterMs, statusSince);
 }
 
-function endOfLife({ createdAt, spec: { rest } }: Sandbox): Rest | null {
-  return at(rest.maxLifeMs, createdAt, 'delete', (span) => `deleted: ${span} old, the longest life that its spec allows`);
+function idle(tier: IdleAction['tier'], afterMs: number | null, since: number): DatedAction | null {
+  return afterMs === null ? null : { tier, at: since + afterMs, reason: { code: 'idle', tier, afterMs } };
 }
 
-function at(afterMs: number | null, since: number, tier: IdleAction['tier'], detail: (span: string) => string): Rest | null {
-  return afterMs === null ? null : { tier, at: since + afterMs, detail: detail(spanOf(afterMs)) };
-}
-
-function earliest(rests: readonly (Rest | null)[]): Rest | null {
-  return rests.filter((rest) => rest !== null).toSorted((a, b) => a.at - b.at)[0] ?? null;
-}
-
-const units = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000]] as const;
-
-/** The span in the largest unit that divides it: `15 min`. */
-function spanOf(ms: number): string {
-  const [name, size] = units.find(([, size]) => ms >= size && ms % size === 0) ?? ['s', 1000];
-  return `${ms / size} ${name}`;
+function endOfLife({ createdAt, spec: { rest } }: Sandbox): DatedAction | null {
+  const { maxLifeMs: afterMs } = rest;
+  return afterMs === null ? null : { tier: 'delete', at: createdAt + afterMs, reason: { code: 'life_over', afterMs } };
 }

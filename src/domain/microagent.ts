@@ -8,12 +8,12 @@ export interface Microagent {
   readonly createdAt: number;
 }
 
-/** The two families of git hosts that the directory rule tells apart. */
+/** The two families of git hosts that the directory rule distinguishes. */
 export type GitHostFamily = 'gitlab' | 'other';
 
 /**
- * The directory that is scanned for microagents, relative to the repository's root. GitLab forbids a repository name
- * that begins with a dot, which is why the organisation-wide repository has another name there.
+ * Returns the directory that is scanned for microagents, relative to the repository's root. GitLab forbids repository names
+ * that begin with a dot, so the organisation-wide repository has another name there.
  */
 export function microagentDirectory(family: GitHostFamily, repositoryName: string, product: string): string {
   const central = family === 'gitlab' ? `${product}-config` : `.${product}`;
@@ -22,13 +22,13 @@ export function microagentDirectory(family: GitHostFamily, repositoryName: strin
 
 const ending = '.md';
 
-/** Does a regular file with this path (below the directory) count as a microagent? */
+/** Returns true if a regular file with this path below the directory is a microagent. */
 export function isMicroagentPath(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   return name.endsWith(ending) && name !== 'readme.md';
 }
 
-/** The microagents that the dated files of a directory make, sorted by path. */
+/** Returns the microagents among the files of a directory, sorted by path. */
 export function microagentsOf(
   directory: string,
   files: readonly { readonly path: string; readonly createdAt: number }[],

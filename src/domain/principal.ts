@@ -1,6 +1,6 @@
 /** Who makes a request. */
 export interface Principal {
-  /** Owns what it creates and sees only that. */
+  /** Owns what it creates, and sees only that. */
   readonly userId: string;
   /** The key's name, for logs. */
   readonly keyName: string;
@@ -9,10 +9,10 @@ export interface Principal {
 
 export const keyAccesses = ['full', 'read'] as const;
 
-/** `read` may look at everything its user owns, and change nothing. */
+/** `read` may see everything that its user owns, and change nothing. */
 export type KeyAccess = (typeof keyAccesses)[number];
 
-/** What is kept of an API key. The key itself is shown once, when it is made. Times are in milliseconds since the epoch. */
+/** The record of an API key. The key itself is shown once, when it is made. Times are in milliseconds since the epoch. */
 export interface ApiKeyRecord {
   readonly id: string;
   readonly name: string;
@@ -25,7 +25,7 @@ export interface ApiKeyRecord {
   readonly revokedAt: number | null;
 }
 
-/** May the key still be used? */
+/** Returns true while the key can be used. */
 export function isKeyValid(key: ApiKeyRecord, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }

@@ -1,46 +1,36 @@
+import type { ReasonOf } from './reason.ts';
 import type { ReadinessRule } from './sandbox-spec.ts';
 
-/** What an attempt of a readiness probe has met, where it did not find the program ready. */
+/** What an attempt of a readiness probe met if it did not find the program ready. */
 export type ProbeMiss =
   /** An HTTP status that is neither 2xx nor 3xx. */
   | { readonly kind: 'answered'; readonly status: number }
   /** Nobody listens there. */
   | { readonly kind: 'refused' }
-  /** It was given up after so many milliseconds. */
+  /** The attempt was given up after so many milliseconds. */
   | { readonly kind: 'silent'; readonly withinMs: number }
-  /** Anything else; the reason is in words, and holds nothing that the program has sent. */
-  | { readonly kind: 'failed'; readonly reason: string }
-  /** The rule names a port that the sandbox does not expose: nobody can be asked. */
+  /** The connection was closed without an answer. */
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'host_unknown' }
+  | { readonly kind: 'host_unreachable' }
+  /** The answer is not of the protocol. */
+  | { readonly kind: 'malformed' }
+  | { readonly kind: 'certificate_refused' }
+  /** The path of the rule can't be requested. */
+  | { readonly kind: 'invalid_path' }
+  /** Anything else; the code of the system's error. */
+  | { readonly kind: 'failed'; readonly errorCode: string | null }
+  /** The sandbox does not expose the port that the rule names. */
   | { readonly kind: 'unexposed' };
 
-/** What the probe has met last, for the `statusDetail` of a start that waits for it. */
-export function lastProbe({ probe }: ReadinessRule, last: ProbeMiss): string {
-  return `the last probe of ${askedBy(probe)}: ${wordsOf(last)}`;
-}
-
-function askedBy(probe: ReadinessRule['probe']): string {
+/** Returns what the probe met last as a reason; null if the rule probes nothing. The query of a path may be secret and is left out. */
+export function probeMissed({ probe }: ReadinessRule, miss: ProbeMiss): ReasonOf<'probe_missed'> | null {
   switch (probe.kind) {
     case 'none':
-      return 'nothing';
+      return null;
     case 'tcp':
-      return `tcp port ${probe.port}`;
+      return { code: 'probe_missed', probe: 'tcp', port: probe.port, path: null, miss };
     case 'http':
-      // A query may hold what is only for the program.
-      return `http port ${probe.port} ${probe.path.replace(/\?.*$/su, '')}`;
-  }
-}
-
-function wordsOf(miss: ProbeMiss): string {
-  switch (miss.kind) {
-    case 'answered':
-      return `answered ${miss.status}`;
-    case 'refused':
-      return 'connection refused';
-    case 'silent':
-      return `no answer within ${miss.withinMs / 1000} s`;
-    case 'failed':
-      return miss.reason;
-    case 'unexposed':
-      return 'the port is not exposed';
+      return { code: 'probe_missed', probe: 'http', port: probe.port, path: probe.path.replace(/\?.*$/su, ''), miss };
   }
 }

@@ -1,9 +1,13 @@
-/** Longest repository name that is taken, in characters. */
+/** Longest repository name that is accepted, in characters. */
 export const maxRepositoryNameLength = 1024;
+
+/** What is wrong with a repository name. */
+export type RepositoryNameProblem =
+  | 'empty' | 'too_long' | 'malformed_unicode' | 'control_character' | 'backslash' | 'leading_slash' | 'empty_segment' | 'dot_segment';
 
 export type RepositoryNameResult =
   | { readonly ok: true; readonly segments: readonly [string, ...string[]] }
-  | { readonly ok: false; readonly problem: string };
+  | { readonly ok: false; readonly problem: RepositoryNameProblem };
 
 // C0, DEL and C1.
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
@@ -11,8 +15,8 @@ const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/u;
 
 /**
  * Splits a decoded repository name (`owner/name`, `group/subgroup/name`, `host/owner/name`, a path below a root) into
- * its segments. Total: every string is either split, or refused with the problem in words. No accepted name can lead
- * out of where it is resolved: it has no empty, `.` or `..` segment, no backslash and no control character.
+ * its segments, or returns what is wrong with it. An accepted name can't lead out of the place where it is resolved: it has
+ * no empty, `.` or `..` segment, no backslash and no control character.
  */
 export function parseRepositoryName(name: string): RepositoryNameResult {
   const problem = problemWith(name);
@@ -21,16 +25,14 @@ export function parseRepositoryName(name: string): RepositoryNameResult {
   return { ok: true, segments: [first, ...rest] };
 }
 
-function problemWith(name: string): string | null {
-  if (name.length === 0) return 'must not be empty';
-  if (name.length > maxRepositoryNameLength) return `must not be longer than ${maxRepositoryNameLength} characters`;
-  if (!name.isWellFormed()) return 'must be well-formed Unicode';
-  if (controlCharacter.test(name)) return 'must not contain a control character';
-  if (name.includes('\\')) return 'must not contain a backslash';
-  if (name.startsWith('/')) return 'must not begin with a slash';
-  for (const segment of name.split('/')) {
-    if (segment === '') return 'must not contain an empty segment';
-    if (segment === '.' || segment === '..') return `must not contain the segment "${segment}"`;
-  }
-  return null;
+function problemWith(name: string): RepositoryNameProblem | null {
+  if (name.length === 0) return 'empty';
+  if (name.length > maxRepositoryNameLength) return 'too_long';
+  if (!name.isWellFormed()) return 'malformed_unicode';
+  if (controlCharacter.test(name)) return 'control_character';
+  if (name.includes('\\')) return 'backslash';
+  if (name.startsWith('/')) return 'leading_slash';
+  const segments = name.split('/');
+  if (segments.includes('')) return 'empty_segment';
+  return segments.includes('.') || segments.includes('..') ? 'dot_segment' : null;
 }

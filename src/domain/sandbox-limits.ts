@@ -1,7 +1,4 @@
-/**
- * How many sandboxes may be there at once; null is no limit. Those that wait in a pool count against none: how many they
- * are is the specs' own word.
- */
+/** How many sandboxes may exist at once; null is no limit. Pool members don't count: the specs say how many there are. */
 export interface SandboxLimits {
   readonly runningPerOwner: number | null;
   readonly running: number | null;
@@ -12,7 +9,7 @@ export interface SandboxLimits {
 
 export const unlimited: SandboxLimits = { runningPerOwner: null, running: null, existingPerOwner: null, existing: null };
 
-/** How many there are, those that are deleted not counted. */
+/** How many there are without the deleted ones. */
 export interface SandboxCounts {
   readonly runningOfOwner: number;
   readonly running: number;
@@ -25,10 +22,10 @@ export interface LimitReached {
   readonly max: number;
 }
 
-/** What one more would be: `new`, or one that exists and is to run again. */
+/** `new`, or one that exists and is to run again. */
 export type Newcomer = 'new' | 'resumed';
 
-/** The limit that one more running sandbox would exceed; null when there is room. */
+/** Returns the limit that one more running sandbox would exceed; null if there is room. */
 export function limitReached(limits: SandboxLimits, counts: SandboxCounts, newcomer: Newcomer): LimitReached | null {
   const rules = [
     ['running_per_owner', limits.runningPerOwner, counts.runningOfOwner],

@@ -1,26 +1,27 @@
 import type { EventActor } from './event.ts';
 import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
+import type { Reason } from './reason.ts';
 import { isTooLate, type SandboxTransition } from './sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 
-/** Who caused a change that nobody asked for: a rule of Skep's, or what the runtime found. */
+/** Who caused a change that no caller requested: a rule of Skep's, or what the runtime reports. */
 type Cause = Extract<EventActor, 'skep' | 'runtime'>;
 
 /**
- * What to do next for one sandbox, given what is written and what is found. The first group writes; `take-turn` waits
- * until the sandbox may be run; the others act on the runtime. After each, the same question is asked again.
+ * What to do next for one sandbox. The first group writes the record; `take-start-slot` waits until the sandbox may be
+ * started; the others act on the runtime. After each step the next one is decided again.
  */
 export type SandboxStep =
   | { readonly kind: 'none' }
-  | { readonly kind: 'record'; readonly event: SandboxTransition; readonly detail: string | null; readonly by: Cause; readonly pauseKind?: PauseKind }
-  | { readonly kind: 'deepen'; readonly detail: string; readonly by: Cause }
-  | { readonly kind: 'delete'; readonly detail: string }
-  | { readonly kind: 'forget' }
+  | { readonly kind: 'record'; readonly transition: SandboxTransition; readonly reason: Reason | null; readonly by: Cause; readonly pauseKind?: PauseKind }
+  | { readonly kind: 'stop-frozen'; readonly reason: Reason; readonly by: Cause }
+  | { readonly kind: 'delete'; readonly reason: Reason }
+  | { readonly kind: 'mark-removed' }
   | { readonly kind: 'relocate' }
-  | { readonly kind: 'requeue'; readonly detail: string }
-  /** The time that its start may take begins to count, though no turn has come. */
+  | { readonly kind: 'requeue'; readonly reason: Reason }
+  /** The time limit of the start begins, although there is no start slot yet. */
   | { readonly kind: 'begin' }
-  | { readonly kind: 'take-turn' }
+  | { readonly kind: 'take-start-slot' }
   | { readonly kind: 'launch' }
   | { readonly kind: 'await-ready' }
   | { readonly kind: 'freeze' }
@@ -29,63 +30,65 @@ export type SandboxStep =
   | { readonly kind: 'remove' };
 
 const none: SandboxStep = { kind: 'none' };
-const gone = 'the runtime no longer has it';
+const vanished: Reason = { code: 'vanished' };
 
 /**
- * Decides the next step. Pure and total: the same arguments always give the same step. `rerun`: was it run again just
- * now, so that what is stopped ended anew?
+ * Decides the next step from the record and what the runtime reports. Pure and total. `rerun`: it was run again just now,
+ * so a stopped one has ended again.
  */
-export function nextSandboxStep(sandbox: Sandbox, fact: ObservedSandbox, now: number, rerun = false): SandboxStep {
+export function nextSandboxStep(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun = false): SandboxStep {
   if (sandbox.deletedAt !== null) {
-    if (sandbox.removedAt !== null && fact.state === 'absent') return none;
-    return fact.state === 'absent' ? { kind: 'forget' } : { kind: 'remove' };
+    if (observed.state !== 'absent') return { kind: 'remove' };
+    return sandbox.removedAt === null ? { kind: 'mark-removed' } : none;
   }
-  const life = dueEndOfLife(sandbox, now);
-  if (life !== null) return { kind: 'delete', detail: life.detail };
+  const end = dueEndOfLife(sandbox, now);
+  if (end !== null) return { kind: 'delete', reason: end.reason };
   switch (sandbox.status) {
     case 'STARTING':
-      return whileStarting(sandbox, fact, now);
+      return whileStarting(sandbox, observed, now);
     case 'RUNNING':
-      return whileRunning(sandbox, fact, now);
+      return whileRunning(sandbox, observed, now);
     case 'PAUSING':
-      return whilePausing(sandbox, fact);
+      return whilePausing(sandbox, observed);
     case 'PAUSED':
-      return whilePaused(sandbox, fact, now);
+      return whilePaused(sandbox, observed, now);
     case 'RESUMING':
-      return whileResuming(sandbox, fact, now, rerun);
+      return whileResuming(sandbox, observed, now, rerun);
     case 'ERROR':
     case 'MISSING':
-      // A record that has given up owns no running process; the files stay for whoever looks into it.
-      return fact.state === 'running' || fact.state === 'frozen' ? { kind: 'stop' } : none;
+      // Nothing of it may run any more. The files stay for whoever looks into the error.
+      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : none;
   }
 }
 
-/** What can be done before the fact is known, since it may be done whatever holds and tells what holds then; null where nothing can. */
+/** The step that is safe in every state and returns the new state, so no inspect is needed first. Null if there is none. */
 export function stepWithoutInspect(sandbox: Sandbox): SandboxStep | null {
   if (sandbox.deletedAt !== null || sandbox.status !== 'PAUSING') return null;
   return { kind: sandbox.pauseKind ?? 'freeze' };
 }
 
-/** The same where the runtime does not tell the fact: only what depends on the time alone can be decided then. */
+/** Decides the next step if the runtime does not answer: only what depends on the time alone. */
 export function stepWithoutRuntime(sandbox: Sandbox, now: number): SandboxStep {
   if (sandbox.deletedAt !== null) return none;
-  const life = dueEndOfLife(sandbox, now);
-  if (life !== null) return { kind: 'delete', detail: life.detail };
+  const end = dueEndOfLife(sandbox, now);
+  if (end !== null) return { kind: 'delete', reason: end.reason };
   const { status } = sandbox;
   if (status !== 'STARTING' && status !== 'RESUMING') return none;
   if (sandbox.startingSince === null) return { kind: 'begin' };
   if (!isTooLate(sandbox, now)) return none;
-  const detail = tooLate(sandbox, 'its runtime does not answer');
-  return { kind: 'record', event: status === 'STARTING' ? 'expired' : 'failed', detail, by: 'skep' };
+  const reason = notReadyInTime(sandbox, { code: 'runtime_silent' });
+  return { kind: 'record', transition: status === 'STARTING' ? 'expired' : 'failed', reason, by: 'skep' };
 }
 
-function whileStarting(sandbox: Sandbox, fact: ObservedSandbox, now: number): SandboxStep {
-  if (fact.state === 'stopped' && !fact.endedFromOutside) {
-    return failed(fact.detail ?? 'it ended while it started', 'runtime');
+function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
+  if (observed.state === 'stopped' && !observed.endedFromOutside) {
+    return failed(observed.reason ?? { code: 'ended_while_starting' }, 'runtime');
   }
-  if (isTooLate(sandbox, now)) return { kind: 'record', event: 'expired', detail: tooLate(sandbox, sandbox.statusDetail), by: 'skep' };
-  if (sandbox.startingSince === null) return { kind: 'take-turn' };
-  switch (fact.state) {
+  if (isTooLate(sandbox, now)) {
+    return { kind: 'record', transition: 'expired', reason: notReadyInTime(sandbox, sandbox.statusReason), by: 'skep' };
+  }
+  if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
+  switch (observed.state) {
     case 'absent':
     case 'created':
       return { kind: 'launch' };
@@ -97,98 +100,93 @@ function whileStarting(sandbox: Sandbox, fact: ObservedSandbox, now: number): Sa
   }
 }
 
-function whileRunning(sandbox: Sandbox, fact: ObservedSandbox, now: number): SandboxStep {
-  switch (fact.state) {
+function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
+  switch (observed.state) {
     case 'running': {
       const due = dueIdleAction(sandbox, now);
-      if (due !== null) return { kind: 'record', event: 'pause', detail: due.detail, by: 'skep', pauseKind: 'freeze' };
-      return isElsewhere(sandbox, fact) ? { kind: 'relocate' } : none;
+      if (due !== null) return { kind: 'record', transition: 'pause', reason: due.reason, by: 'skep', pauseKind: 'freeze' };
+      return hasOtherUrls(sandbox, observed) ? { kind: 'relocate' } : none;
     }
     case 'frozen':
-      return { kind: 'record', event: 'pause', detail: 'it was frozen from outside', by: 'runtime', pauseKind: 'freeze' };
+      return { kind: 'record', transition: 'pause', reason: { code: 'frozen_outside' }, by: 'runtime', pauseKind: 'freeze' };
     case 'created':
     case 'stopped':
-      return fact.endedFromOutside
-        ? { kind: 'record', event: 'pause', detail: endedFromOutside(fact), by: 'runtime', pauseKind: 'stop' }
-        : { kind: 'record', event: 'crashed', detail: fact.detail ?? 'its processes ended', by: 'runtime' };
+      return observed.endedFromOutside
+        ? { kind: 'record', transition: 'pause', reason: { code: 'ended_outside', cause: observed.reason }, by: 'runtime', pauseKind: 'stop' }
+        : { kind: 'record', transition: 'crashed', reason: observed.reason ?? { code: 'processes_ended' }, by: 'runtime' };
     case 'absent':
-      return { kind: 'record', event: 'vanished', detail: gone, by: 'runtime' };
+      return { kind: 'record', transition: 'vanished', reason: vanished, by: 'runtime' };
   }
 }
 
-function whilePausing(sandbox: Sandbox, fact: ObservedSandbox): SandboxStep {
-  switch (fact.state) {
+function whilePausing(sandbox: Sandbox, observed: ObservedSandbox): SandboxStep {
+  switch (observed.state) {
     case 'running':
       return { kind: sandbox.pauseKind ?? 'freeze' };
     case 'frozen':
-      return sandbox.pauseKind === 'stop' ? { kind: 'stop' } : paused(sandbox.statusDetail, 'freeze', 'skep');
+      return sandbox.pauseKind === 'stop' ? { kind: 'stop' } : paused(sandbox.statusReason, 'freeze', 'skep');
     case 'created':
     case 'stopped':
       return sandbox.pauseKind === 'stop'
-        ? paused(sandbox.statusDetail ?? fact.detail, 'stop', 'skep')
-        : paused(endedWhileFrozen(fact), 'stop', 'runtime');
+        ? paused(sandbox.statusReason ?? observed.reason, 'stop', 'skep')
+        : paused(endedWhileFrozen(observed), 'stop', 'runtime');
     case 'absent':
-      return { kind: 'record', event: 'refused', detail: gone, by: 'runtime' };
+      return { kind: 'record', transition: 'refused', reason: vanished, by: 'runtime' };
   }
 }
 
-function whilePaused(sandbox: Sandbox, fact: ObservedSandbox, now: number): SandboxStep {
-  switch (fact.state) {
+function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
+  switch (observed.state) {
     case 'running':
-      // What is paused does not count against the limits, so it may not run: a resumption whose answer was lost, or one
+      // A paused sandbox does not count against the limits, so it may not run: a resumption whose answer was lost, or one
       // from outside, is undone.
       return { kind: sandbox.pauseKind ?? 'freeze' };
     case 'absent':
-      return { kind: 'record', event: 'vanished', detail: gone, by: 'runtime' };
+      return { kind: 'record', transition: 'vanished', reason: vanished, by: 'runtime' };
     case 'created':
     case 'stopped':
-      if (sandbox.pauseKind === 'freeze') return { kind: 'deepen', detail: endedWhileFrozen(fact), by: 'runtime' };
+      if (sandbox.pauseKind === 'freeze') return { kind: 'stop-frozen', reason: endedWhileFrozen(observed), by: 'runtime' };
       break;
     case 'frozen':
       if (sandbox.pauseKind === 'stop') return { kind: 'stop' };
   }
   const due = dueIdleAction(sandbox, now);
   if (due === null) return none;
-  return due.tier === 'delete' ? { kind: 'delete', detail: due.detail } : { kind: 'deepen', detail: due.detail, by: 'skep' };
+  return due.tier === 'delete' ? { kind: 'delete', reason: due.reason } : { kind: 'stop-frozen', reason: due.reason, by: 'skep' };
 }
 
-function whileResuming(sandbox: Sandbox, fact: ObservedSandbox, now: number, rerun: boolean): SandboxStep {
-  if (fact.state === 'absent') return failed(gone, 'runtime');
-  // A frozen one is let go on without a wait that would be told of.
-  if (isTooLate(sandbox, now)) return failed(tooLate(sandbox, sandbox.pauseKind === 'freeze' ? null : sandbox.statusDetail), 'skep');
-  if (sandbox.startingSince === null) return { kind: 'take-turn' };
-  if (fact.state === 'running') return sandbox.pauseKind === 'freeze' ? thawed : { kind: 'await-ready' };
-  if (fact.state === 'frozen') return { kind: 'resume' };
-  if (rerun && !fact.endedFromOutside) return failed(fact.detail ?? 'it ended while it resumed', 'runtime');
-  return sandbox.pauseKind === 'freeze' ? { kind: 'requeue', detail: endedWhileFrozen(fact) } : { kind: 'resume' };
+function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun: boolean): SandboxStep {
+  if (observed.state === 'absent') return failed(vanished, 'runtime');
+  // A frozen sandbox reports no progress while it is resumed.
+  if (isTooLate(sandbox, now)) return failed(notReadyInTime(sandbox, sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason), 'skep');
+  if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
+  if (observed.state === 'running') return sandbox.pauseKind === 'freeze' ? thawed : { kind: 'await-ready' };
+  if (observed.state === 'frozen') return { kind: 'resume' };
+  if (rerun && !observed.endedFromOutside) return failed(observed.reason ?? { code: 'ended_while_resuming' }, 'runtime');
+  return sandbox.pauseKind === 'freeze' ? { kind: 'requeue', reason: endedWhileFrozen(observed) } : { kind: 'resume' };
 }
 
-/** What goes on where it was, was ready when it was frozen. */
-const thawed: SandboxStep = { kind: 'record', event: 'ready', detail: 'resumed: its processes went on where they were', by: 'runtime' };
+/** A sandbox that continues after a freeze was ready before, so no probe is needed. */
+const thawed: SandboxStep = { kind: 'record', transition: 'ready', reason: { code: 'processes_continued' }, by: 'runtime' };
 
-function paused(detail: string | null, pauseKind: PauseKind, by: Cause): SandboxStep {
-  return { kind: 'record', event: 'paused', detail, by, pauseKind };
+function paused(reason: Reason | null, pauseKind: PauseKind, by: Cause): SandboxStep {
+  return { kind: 'record', transition: 'paused', reason, by, pauseKind };
 }
 
-function failed(detail: string, by: Cause): SandboxStep {
-  return { kind: 'record', event: 'failed', detail, by };
+function failed(reason: Reason, by: Cause): SandboxStep {
+  return { kind: 'record', transition: 'failed', reason, by };
 }
 
-/** Is a running sandbox reached elsewhere than is written? A fact that lacks some of the ports does not tell. */
-function isElsewhere({ spec, exposedUrls }: Sandbox, fact: ObservedSandbox): boolean {
-  if (fact.exposedUrls.length !== spec.ports.length) return false;
-  return !fact.exposedUrls.every(({ port, url }) => exposedUrls.some((known) => known.port === port && known.url === url));
+/** Returns true if the ports of a running sandbox have other URLs than the record says. A report that lacks ports decides nothing. */
+function hasOtherUrls({ spec, exposedUrls }: Sandbox, observed: ObservedSandbox): boolean {
+  if (observed.exposedUrls.length !== spec.ports.length) return false;
+  return !observed.exposedUrls.every(({ port, url }) => exposedUrls.some((written) => written.port === port && written.url === url));
 }
 
-/** `seen` is what went on last; null where nothing was told. */
-function tooLate({ spec }: Sandbox, seen: string | null): string {
-  return `it was not ready within ${spec.ready.withinMs / 1000} s${seen === null ? '' : `; ${seen}`}`;
+function notReadyInTime({ spec }: Sandbox, last: Reason | null): Reason {
+  return { code: 'not_ready_in_time', withinMs: spec.ready.withinMs, last };
 }
 
-function endedFromOutside({ detail }: ObservedSandbox): string {
-  return `ended from outside${detail === null ? '' : ` (${detail})`}; the files are kept, resume it to go on`;
-}
-
-function endedWhileFrozen({ detail }: ObservedSandbox): string {
-  return `its processes ended while it was frozen${detail === null ? '' : ` (${detail})`}; the files are kept`;
+function endedWhileFrozen({ reason }: ObservedSandbox): Reason {
+  return { code: 'ended_while_frozen', cause: reason };
 }

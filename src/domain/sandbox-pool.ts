@@ -1,8 +1,9 @@
 import { fingerprintOf } from './fingerprint.ts';
+import type { Reason } from './reason.ts';
 import { newSandbox, unowned, type ExposedUrl, type NewSandbox, type Sandbox } from './sandbox.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
-/** A spec of which sandboxes are kept running, and the digest of what a running one is made of. */
+/** A spec with a pool, and the digest of what its running sandboxes are made of. */
 export interface PooledSpec {
   readonly spec: SandboxSpec;
   readonly fingerprint: string;
@@ -13,38 +14,38 @@ export interface PoolMember {
   readonly fingerprint: string;
 }
 
-/** The digest of all of a spec that a sandbox can't change once it runs. Its rest, its agent and its description come later. */
+/** Returns the digest of everything in a spec that a running sandbox can't change. */
 export function poolFingerprint(spec: SandboxSpec): string {
   const { description: _description, rest: _rest, pool: _pool, agent: _agent, ...content } = spec;
   return fingerprintOf(content);
 }
 
-/** The record of a new member of a pool. */
+/** Returns the record of a new pool member. */
 export function newPoolMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
   return newSandbox({ ...asked, ownerId: unowned });
 }
 
-/** The owner's record of a member that is handed out: what runs carries over, and its life begins now. */
+/** Returns the owner's record of a claimed member. What runs stays the same; its life begins now. */
 export function claimedFromPool(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
   const { instanceId, sessionApiKey } = member;
-  const statusDetail = `taken from the pool of its spec, where it was ${instanceId}`;
-  return { ...newSandbox({ ...asked, sessionApiKey }), instanceId, exposedUrls, status: 'RUNNING', statusDetail };
+  const statusReason = { code: 'claimed_from_pool', instanceId } as const;
+  return { ...newSandbox({ ...asked, sessionApiKey }), instanceId, exposedUrls, status: 'RUNNING', statusReason };
 }
 
 export interface PoolPlan {
-  /** Members that are of no use, each with why in words. */
-  readonly remove: readonly { readonly sandbox: Sandbox; readonly reason: string }[];
+  /** Members that are of no use, each with why. */
+  readonly remove: readonly { readonly sandbox: Sandbox; readonly reason: Reason }[];
   /** Members to add, in this order. */
   readonly add: readonly PooledSpec[];
 }
 
-/** A member this young may have been added by another process, with a configuration of its own, a moment ago. */
+/** A member this young may be another process's, which has another configuration. */
 const youngMs = 60_000;
 
 /**
- * What a pool lacks and what it has too much of. At most `atOnce` members start at a time, over all specs in turn; what
- * `held` names starts none. What another process may want is left alone while it is young, since two processes of
- * different configurations, as while a deployment is renewed, would remove each other's members as fast as they add them.
+ * Returns which members to add and which to remove. At most `atOnce` members start at a time, the specs in turn; specs in
+ * `held` start none. Young members that another process may want stay: while a deployment is updated, two processes with
+ * different configurations would remove each other's members as fast as they add them.
  */
 export function planPool(
   members: readonly PoolMember[],
@@ -52,9 +53,9 @@ export function planPool(
   { atOnce, held, now }: { readonly atOnce: number; readonly held: ReadonlySet<string>; readonly now: number },
 ): PoolPlan {
   const missing = new Map(wanted.map(({ spec, fingerprint }) => [fingerprint, spec.pool.size]));
-  const remove: { sandbox: Sandbox; reason: string }[] = [];
+  const remove: { sandbox: Sandbox; reason: Reason }[] = [];
   let starting = 0;
-  // Those that run come first, so that it is a start that is one too many.
+  // Running members come first, so that a starting one is the surplus.
   for (const { sandbox, fingerprint } of members.toSorted((a, b) => rank(a.sandbox) - rank(b.sandbox))) {
     const lacking = missing.get(fingerprint);
     const reason = uselessness(sandbox, lacking, now - sandbox.createdAt < youngMs);
@@ -73,14 +74,14 @@ function rank({ status }: Sandbox): number {
   return status === 'RUNNING' ? 0 : 1;
 }
 
-/** Why the member is of no use; null where it is, or may be. `missing`: how many its pool lacks still. */
-function uselessness({ status, statusDetail }: Sandbox, missing: number | undefined, isYoung: boolean): string | null {
-  if (missing === undefined) return isYoung ? null : 'its spec has changed or has no pool any more';
-  if (status !== 'RUNNING' && status !== 'STARTING') return `it is ${status}: ${statusDetail ?? 'no reason is known'}`;
-  return missing > 0 || isYoung ? null : 'the pool has enough without it';
+/** Returns why the member is of no use; null if it is, or may be. `missing`: how many its pool still lacks. */
+function uselessness({ status, statusReason }: Sandbox, missing: number | undefined, isYoung: boolean): Reason | null {
+  if (missing === undefined) return isYoung ? null : { code: 'pool_spec_changed' };
+  if (status !== 'RUNNING' && status !== 'STARTING') return { code: 'pool_member_lost', status, cause: statusReason };
+  return missing > 0 || isYoung ? null : { code: 'pool_full' };
 }
 
-/** One of each spec in turn, until nothing is missing or there are so many. */
+/** Returns one of each spec in turn, until nothing is missing or `most` is reached. */
 function inTurn(specs: readonly PooledSpec[], missing: ReadonlyMap<string, number>, most: number): PooledSpec[] {
   const rounds = Math.max(0, ...specs.map(({ fingerprint }) => missing.get(fingerprint) ?? 0));
   const turns = Array.from({ length: Math.min(rounds, most) }, (_, round) =>

@@ -1,3 +1,4 @@
+import type { Reason } from './reason.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
 export const sandboxStatuses = [
@@ -26,48 +27,47 @@ export interface ExposedUrl {
 }
 
 /**
- * What is written down of a sandbox: the intent and the owner. The runtime holds the fact. Times are in milliseconds
- * since the epoch.
+ * The record of a sandbox: its owner and its desired state. What really runs only the runtime knows. Times are in
+ * milliseconds since the epoch.
  */
 export interface Sandbox {
   readonly id: string;
-  /** What the runtime knows it by: its id, or, of one from a pool, the id that it had there. */
+  /** Its id in the runtime. A sandbox from a pool keeps the id that it had there. */
   readonly instanceId: string;
   /** {@link unowned} while it waits in a pool. */
   readonly ownerId: string;
   /** The spec as it was at the start, so that a later change of the configuration does not change what runs. */
   readonly spec: SandboxSpec;
   readonly status: SandboxStatus;
-  /** Why, in words. */
-  readonly statusDetail: string | null;
-  /** When the status was entered; rest counts from here. */
+  /** Why it has this status, or what happens right now. */
+  readonly statusReason: Reason | null;
+  /** When the status was entered. The idle policy counts from here. */
   readonly statusSince: number;
-  /** When the work on its start or resumption began: the time that it may take counts from here. Null while it waits its turn. */
+  /** When it got a start slot. Its time limit counts from here. Null while it waits for one. */
   readonly startingSince: number | null;
-  /** The tier of rest that is wanted (PAUSING) or holds (PAUSED, RESUMING); null otherwise. */
+  /** How it is to be paused (PAUSING) or is paused (PAUSED, RESUMING); null otherwise. */
   readonly pauseKind: PauseKind | null;
   readonly sessionApiKey: string;
   readonly exposedUrls: readonly ExposedUrl[];
-  /** One more with every write; a result of an earlier version is late and has no effect. */
+  /** Every write raises it by one. A write that was decided on an earlier version has no effect. */
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly lastActiveAt: number;
-  /** When its deletion was asked for; a deleted sandbox is gone for every caller. */
+  /** When it was deleted. No caller sees it from then on. */
   readonly deletedAt: number | null;
-  /** When the runtime confirmed that nothing of it is left. */
+  /** When the runtime had nothing of it left. */
   readonly removedAt: number | null;
 }
 
-/** The owner of those that wait in a pool: nobody. No caller has this id. */
+/** The owner of pool members. No caller has this id. */
 export const unowned = '';
 
-/** Does it wait in a pool? */
+/** Returns true for a pool member. */
 export function isPooled({ ownerId }: Sandbox): boolean {
   return ownerId === unowned;
 }
 
-/** What a new sandbox is made from. */
 export interface NewSandbox {
   readonly id: string;
   readonly ownerId: string;
@@ -76,7 +76,7 @@ export interface NewSandbox {
   readonly now: number;
 }
 
-/** The record of a sandbox that is about to be started. */
+/** Returns the record of a sandbox that is to be started. */
 export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox): Sandbox {
   return {
     id,
@@ -84,7 +84,7 @@ export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox
     ownerId,
     spec,
     status: 'STARTING',
-    statusDetail: null,
+    statusReason: null,
     statusSince: now,
     startingSince: null,
     pauseKind: null,
@@ -100,29 +100,29 @@ export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox
 }
 
 /**
- * What a runtime finds of a sandbox.
+ * What the runtime reports of a sandbox.
  *
  * - `absent`: nothing.
- * - `created`: made, never run.
+ * - `created`: it exists and never ran.
  * - `running`: its processes run.
- * - `frozen`: its processes exist and are held.
- * - `stopped`: no process runs; the files are there.
+ * - `frozen`: its processes exist and are frozen.
+ * - `stopped`: no process runs; the files exist.
  */
 export interface ObservedSandbox {
   readonly id: string;
   readonly state: 'absent' | 'created' | 'running' | 'frozen' | 'stopped';
   /** Known while it runs or is frozen. */
   readonly exposedUrls: readonly ExposedUrl[];
-  /** How it ended or why it could not begin, in words: `exited with code 3`. */
-  readonly detail: string | null;
+  /** How it ended, or why it could not start. */
+  readonly reason: Reason | null;
   /**
-   * Of a stopped one: did it end because somebody or something outside of it ended it (its engine was restarted, a person
-   * stopped it), so that it may be run again over its files? A crash is not that.
+   * For a stopped one: true if something outside ended it (its host was restarted, a person stopped it), so it may run again
+   * over its files. False for a crash.
    */
   readonly endedFromOutside: boolean;
 }
 
-/** The fact of a sandbox of which there is nothing. */
-export function absentSandbox(id: string, detail: string | null = null): ObservedSandbox {
-  return { id, state: 'absent', exposedUrls: [], detail, endedFromOutside: false };
+/** Returns the report of a sandbox of which the runtime has nothing. */
+export function absentSandbox(id: string, reason: Reason | null = null): ObservedSandbox {
+  return { id, state: 'absent', exposedUrls: [], reason, endedFromOutside: false };
 }

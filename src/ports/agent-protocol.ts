@@ -1,7 +1,7 @@
-import type {
-  MessageChannel, PermissionOption, PlanEntry, ToolCall, TurnStopReason,
-} from '../domain/agent.ts';
+import type { MessageChannel, PermissionOption, PlanEntry, ToolCall, TurnStopReason } from '../domain/agent.ts';
 import type { Message } from '../domain/conversation.ts';
+import type { EventData } from '../domain/event.ts';
+import type { Reason } from '../domain/reason.ts';
 
 /** The standard streams of an agent's process. */
 export interface AgentStreams {
@@ -12,29 +12,29 @@ export interface AgentStreams {
 /** What an agent says while it works, in order. */
 export type AgentUpdate =
   | { readonly kind: 'message_chunk'; readonly channel: MessageChannel; readonly messageId: string | null; readonly text: string }
-  /** The call as it stands, what an update left out included. */
+  /** The whole call, also what the agent's update left out. */
   | { readonly kind: 'tool_call'; readonly call: ToolCall }
   | { readonly kind: 'plan'; readonly entries: readonly PlanEntry[] }
-  | { readonly kind: 'usage'; readonly usedTokens: number; readonly contextTokens: number; readonly cost: { readonly amount: number; readonly currency: string } | null };
+  | ({ readonly kind: 'usage' } & EventData['usage']);
 
-/** What an agent asks leave for. */
+/** A request for permission. */
 export interface AgentPermission {
   readonly toolCallId: string;
   readonly title: string;
   readonly options: readonly PermissionOption[];
 }
 
-/** Whoever talks with the agent. */
+/** Receives what an agent says and asks. */
 export interface AgentClient {
   /**
-   * Takes an update of the turn; the agent is not read on until this has answered, so that a flood is held back. Rejecting ends
-   * the session: nothing is lost in silence.
+   * Receives an update of the turn. Nothing more is read from the agent until this resolves, so a flood is held back. If it
+   * rejects, the session ends.
    */
   update(update: AgentUpdate): Promise<void>;
 
   /**
-   * Answers with the id of the option that was chosen; null where the request is withdrawn (the signal fired, the turn was
-   * cancelled). The tool call that it is about was told as an update before.
+   * Resolves to the id of the chosen option; null if the request is withdrawn (the signal fires, the turn is cancelled). An
+   * update with the tool call comes before it.
    */
   permission(request: AgentPermission, signal: AbortSignal): Promise<string | null>;
 }
@@ -43,44 +43,50 @@ export interface OpenAgentSession {
   readonly streams: AgentStreams;
   /** Absolute path inside the sandbox. */
   readonly workingDir: string;
-  /** The agent's own method by which it is to authenticate first, with what its environment holds; null is none. */
+  /** The agent's own method to authenticate with before the session is opened; null is none. */
   readonly authMethod: string | null;
-  /** The session to go on with; null for a new one. */
+  /** The session to continue; null for a new one. */
   readonly sessionId: string | null;
   readonly client: AgentClient;
 }
 
 export interface AgentTurn {
   readonly stopReason: TurnStopReason;
-  /** What the agent said of a failure, in words. */
-  readonly detail: string | null;
+  /** Why, if it failed or was interrupted. */
+  readonly reason: Reason | null;
 }
 
-/** A session with an agent that runs. */
+/** A session with a running agent. */
 export interface AgentSession {
   readonly id: string;
-  /** Was the session that was asked for found again? What was said in it before is not told anew. */
+  /** True if it continues the requested session. Its earlier messages are not repeated. */
   readonly loaded: boolean;
 
   /**
-   * Hands the message over and answers when the turn has ended; every update of the turn was taken by then. One at a
-   * time. Never rejects: an agent that fails ends the turn as `failed`, one that is gone as `interrupted`.
+   * Sends the message and resolves when the turn has ended and the client has received every update of it. One at a time.
+   * Never rejects: a turn is `failed` if the agent reports an error, and `interrupted` if the agent is gone.
    */
   prompt(message: Message): Promise<AgentTurn>;
 
-  /** Asks the agent to leave off the turn, which then ends by itself. Idempotent; nothing happens between turns. */
+  /** Asks the agent to stop the turn. It ends a moment later. Idempotent; does nothing between turns. */
   cancel(): Promise<void>;
 
-  /** Answers when the connection has ended, with why in words. */
-  readonly closed: Promise<string>;
+  /** Resolves with the reason when the connection has ended. */
+  readonly closed: Promise<Reason>;
 
-  /** Ends the connection; a turn under way is `interrupted`. Idempotent. */
+  /** Ends the connection. A running turn is `interrupted`. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Why no session came about, in words for a person: it goes into the conversation's `status_detail`. */
+/** The agent has no session. The reason is shown to the conversation's owner. */
 export class AgentRefusal extends Error {
   override readonly name = 'AgentRefusal';
+  readonly reason: Reason;
+
+  constructor(reason: Reason, options?: ErrorOptions) {
+    super(JSON.stringify(reason), options);
+    this.reason = reason;
+  }
 }
 
 /** A protocol that coding agents speak over their standard streams. */
@@ -89,9 +95,9 @@ export interface AgentProtocol {
   readonly name: string;
 
   /**
-   * Opens a session: the one that is asked for where the agent still has it, a new one otherwise. Rejects with an
-   * {@link AgentRefusal} where the agent does not speak the protocol, speaks another version, refuses or ends; with
-   * the signal's reason when it fires. The streams are closed then.
+   * Opens a session: the requested one if the agent still has it, otherwise a new one. Rejects with an {@link AgentRefusal}
+   * if the agent does not speak the protocol or speaks another version, refuses or ends, and with the signal's reason when it
+   * fires. The streams are closed then.
    */
   open(request: OpenAgentSession, signal: AbortSignal): Promise<AgentSession>;
 }

@@ -1,19 +1,16 @@
 import type { ApiKeyRecord } from '../domain/principal.ts';
 
-/**
- * Keeps what is known of API keys, never the keys themselves. What a method has answered is durable. Failure:
- * `store_unavailable`.
- */
+/** Keeps the records of API keys, never the keys. A write is durable when its method resolves. Failure: `store_unavailable`. */
 export interface ApiKeyStore {
-  /** Adds a record. False when a key that is not revoked has this name already. */
+  /** Adds a record. Returns false if a key that is not revoked has this name. */
   insert(key: ApiKeyRecord): Promise<boolean>;
 
-  /** The record with this hash, an expired or revoked one too; null when there is none. */
+  /** Returns the record with this hash, also an expired or revoked one; null if there is none. */
   findByHash(hash: string): Promise<ApiKeyRecord | null>;
 
-  /** Every record, oldest first. */
+  /** Returns every record, oldest first. */
   list(): Promise<readonly ApiKeyRecord[]>;
 
-  /** Revokes the key with this id or name. False when there is none that is not revoked. */
+  /** Revokes the key with this id or name. Returns false if there is none that is not revoked. */
   revoke(idOrName: string, revokedAt: number): Promise<boolean>;
 }

@@ -1,13 +1,13 @@
 import type { Principal } from '../domain/principal.ts';
 
-/** Tells who makes a request. */
+/** Finds out who makes a request. */
 export interface Auth {
   /** One line for a person: what it accepts. */
   readonly description: string;
 
   /**
-   * The principal of the credential (the value of the header, null when it is absent).
-   * Failures: `unauthorized` (none, unknown, expired, revoked), `store_unavailable`.
+   * Returns the principal of the credential (the value of the header, null if it is absent). Failures: `unauthorized` (none,
+   * unknown, expired, revoked), `store_unavailable`.
    */
   authenticate(credential: string | null): Promise<Principal>;
 }

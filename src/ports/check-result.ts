@@ -1,4 +1,4 @@
-/** Whether a part answers, in one line that says how to mend what does not. */
+/** Whether a part works. `detail` is one line for a person; it says how to repair what does not work. */
 export interface CheckResult {
   readonly ok: boolean;
   readonly detail: string;

@@ -3,6 +3,6 @@ export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
 
-  /** Calls back once, after at least so many milliseconds; answers with the function that cancels it. */
+  /** Calls back once after at least so many milliseconds. Returns the function that cancels it. */
   after(ms: number, callback: () => void): () => void;
 }

@@ -19,30 +19,30 @@ export interface ConversationFilter {
 export type InsertConversationOutcome = { readonly kind: 'inserted' } | ClaimOutcome;
 
 /**
- * Keeps the records of conversations. What a method has answered is durable; each method is atomic, also among several
- * processes over one store. Failure: `store_unavailable`; after it, a write may or may not have been made.
+ * Keeps the records of conversations. A write is durable when its method resolves. Each method is atomic, also among several
+ * processes that use one store. Failure: `store_unavailable`; the write may have been made or not.
  */
 export interface ConversationStore {
   /**
-   * Adds a record and the events that go with it, unless the claim says that this request was made before. Idempotent by
-   * id: a record that exists already is left as it is, and no event is written.
+   * Adds a record and its events, unless the claim was made before. Idempotent by id: a record that exists is left as it is,
+   * and no event is written.
    */
   insert(conversation: Conversation, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertConversationOutcome>;
 
   /**
-   * Compare-and-set: writes the record, and the events that go with it, if the stored one is exactly one version
-   * older; `stale` otherwise. With a claim that was made before nothing is written.
+   * Compare-and-set: writes the record and its events if the stored record is exactly one version older; otherwise returns
+   * `stale`. Nothing is written if the claim was made before.
    */
   replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
   replace(conversation: Conversation, events: readonly EventDraft[], claim: IdempotencyClaim | undefined): Promise<ReplaceOutcome | ClaimOutcome>;
 
-  /** Takes back an insert that turned out not to be possible, its claim included. Idempotent. */
+  /** Undoes an insert, together with its claim. Idempotent. */
   withdraw(id: string): Promise<void>;
 
-  /** The record, a deleted one too; null when there is none. */
+  /** Returns the record, also a deleted one; null if there is none. */
   find(id: string): Promise<Conversation | null>;
 
-  /** The owner's conversations that are not deleted, in the order. */
+  /** Returns the owner's conversations that are not deleted, in the order. */
   search(
     ownerId: string,
     filter: ConversationFilter,
@@ -50,12 +50,12 @@ export interface ConversationStore {
     page: PageRequest,
   ): Promise<Page<Conversation>>;
 
-  /** The conversations that are not deleted and use the sandbox, in no particular order. */
+  /** Returns the conversations that use the sandbox and are not deleted, in no particular order. */
   findUsing(sandboxId: string): Promise<readonly Conversation[]>;
 
-  /** Those whose start, work (a queue, a turn) or deletion is under way, by id, from after the given one: what a sweep goes through. */
+  /** Returns those whose start, work (a queue, a turn) or deletion is not finished, ordered by id, after the given id. */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly Conversation[]>;
 
-  /** Forgets the records that were removed before the time. */
+  /** Deletes the records that were removed before the time. */
   purge(removedBefore: number): Promise<void>;
 }

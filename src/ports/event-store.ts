@@ -1,17 +1,16 @@
 import type { Event, EventDraft, EventKind } from '../domain/event.ts';
 
-/** Whose events are wanted. */
 export interface EventFilter {
   readonly ownerId: string;
-  /** Of this conversation only. */
+  /** Only of this conversation. */
   readonly conversationId?: string;
-  /** Those of this sandbox that belong to no conversation: besides the conversation's, if one is named. */
+  /** Also those of this sandbox that belong to no conversation. */
   readonly sandboxId?: string;
-  /** Of these kinds only. */
+  /** Only of these kinds. */
   readonly kinds?: readonly EventKind[];
 }
 
-/** Whom events that were written concern. */
+/** Whom written events concern. */
 export interface WrittenEvents {
   readonly ownerIds: ReadonlySet<string>;
   readonly conversationIds: ReadonlySet<string>;
@@ -19,28 +18,28 @@ export interface WrittenEvents {
 }
 
 /**
- * The log of what was said and done. Events that go with a change of a record are written in its transaction (see
- * `SandboxStore`, `ConversationStore`); those of a turn are appended here. A reader that goes on from the last `sequence`
- * that it saw misses none and sees none twice: an event becomes visible only after every one before it.
+ * The log of what was said and done. Events of a change of a record are written in its transaction (see `SandboxStore`,
+ * `ConversationStore`); those of a turn are appended here. An event becomes visible only after every event before it, so a
+ * reader that continues after the last `sequence` it saw misses none and sees none twice.
  *
- * Failure: `store_unavailable`; after it, a write may or may not have been made.
+ * Failure: `store_unavailable`; the write may have been made or not.
  */
 export interface EventStore {
-  /** Adds the events in their order; all or none. */
+  /** Adds the events in their order: all or none. */
   append(events: readonly EventDraft[]): Promise<void>;
 
-  /** The events after the given sequence number (0: from the beginning), oldest first, at most `limit` (1 to 1,000). */
+  /** Returns the events after the given sequence number (0: from the beginning), oldest first, at most `limit` (1 to 1,000). */
   read(filter: EventFilter, after: number, limit: number): Promise<readonly Event[]>;
 
-  /** The sequence number of the newest event; 0 when there never was one. */
+  /** Returns the sequence number of the newest event; 0 if there never was one. */
   latest(): Promise<number>;
 
   /**
-   * Calls the listener after events were written through this store object, with those who may read them. It only wakes:
-   * what another process writes is seen by reading now and then. Answers with the function that ends it.
+   * Calls the listener after events were written through this object. It is only a hint: what another process writes is seen
+   * by reading from time to time. Returns the function that ends it.
    */
   subscribe(listener: (written: WrittenEvents) => void): () => void;
 
-  /** Forgets the events that are older, at most `limit` of them; answers with how many those were. */
+  /** Deletes events that are older, at most `limit`. Returns how many. */
   purge(before: number, limit: number): Promise<number>;
 }

@@ -9,11 +9,11 @@ export interface DatedFile {
   readonly createdAt: number;
 }
 
-/** Which files are wanted. The directory depends on the repository's actual name, which only the provider learns. */
+/** Which files to list. The directory depends on the repository's actual name, which only the provider knows. */
 export interface FileQuery {
-  /** The directory to look below, relative to the root, given the last segment of the repository's actual path. */
+  /** Returns the directory, relative to the root, for the last segment of the repository's actual path. */
   directory(repositoryName: string): string;
-  /** Is this path (relative to the directory) wanted? Called for regular files only. */
+  /** Returns true if the file is wanted. The path is relative to the directory. Called for regular files only. */
   accepts(path: string): boolean;
 }
 
@@ -21,14 +21,14 @@ export interface DirectoryListing {
   readonly directory: string;
   /** In no particular order. */
   readonly files: readonly DatedFile[];
-  /** When the host last confirmed it, in ms since the epoch, where that was earlier than now. */
+  /** When the host last confirmed the listing, in ms since the epoch, if that was earlier than now. */
   readonly confirmedAt?: number;
 }
 
 export interface RepositoryInfo {
-  /** The path by which the provider knows the repository, which may differ from the one asked for (a rename). */
+  /** The provider's own path of the repository, which differs from the requested one after a rename. */
   readonly path: string;
-  /** Null where the repository is empty, or no branch is checked out. */
+  /** Null if the repository is empty, or no branch is checked out. */
   readonly defaultBranch: string | null;
 }
 
@@ -36,42 +36,42 @@ export interface RepositoryInfo {
 export interface GitRemote {
   /** An https or http URL without a credential; for the local provider the absolute path of a git folder. */
   readonly url: string;
-  /** The value of the header `Authorization` that git is to send there: a secret. Null where none is needed. */
+  /** The value of the header `Authorization` for git: a secret. Null if none is needed. */
   readonly authorization: string | null;
 }
 
 /**
- * A host of git repositories. Only the default branch is read, and never the content of a file.
+ * A host of git repositories. Only the default branch is read, never the content of a file.
  *
  * `repository` is a name that {@link parseRepositoryName} accepts, without a host.
  *
  * Every method fails with `repository_not_found` (it does not exist, or the credential can't see it),
  * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout`, or `provider_failed` (anything else, a corrupt
- * repository included). A failure is never an empty answer. Every method is read-only and idempotent, and ends early
- * when `signal` fires.
+ * repository included). A failure is never an empty list. Every method is read-only and idempotent, and ends early when
+ * `signal` fires.
  */
 export interface GitProvider {
   /** The name it is configured by: `github`, `gitlab`, `local`. */
   readonly name: string;
   readonly family: GitHostFamily;
-  /** Host names that choose this provider when one stands in front of a repository's name. */
+  /** Host names that choose this provider in front of a repository's name. */
   readonly hosts: readonly string[];
 
   /**
-   * The regular files (no links, no submodules) at any depth below the directory. A directory that does not exist, and
-   * an empty repository, are an empty list.
+   * Returns the regular files (no links, no submodules) at any depth below the directory. The list is empty if the directory
+   * does not exist or the repository is empty.
    */
   listFiles(repository: string, query: FileQuery, signal?: AbortSignal): Promise<DirectoryListing>;
 
   /** Finds the repository. */
   find(repository: string, signal?: AbortSignal): Promise<RepositoryInfo>;
 
-  /** Where git fetches the repository from. The path is one that `find` answered with; nothing is asked of the host unless a credential has to be had. */
+  /** Returns where git fetches the repository from, given a path that `find` returned. Asks the host only for a credential. */
   remote(repository: string, signal?: AbortSignal): Promise<GitRemote>;
 
-  /** One line for a person: what it serves and whether it answers. Never fails. */
+  /** Checks what it serves and whether it answers. Never fails. */
   check(): Promise<CheckResult>;
 
-  /** Ends what it holds open. Idempotent. */
+  /** Closes its connections. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,16 +1,16 @@
 /**
- * The caller's promise that two requests with one key are the same request. It is kept with the record that the first
- * one made, in the same transaction, and goes when that record is purged.
+ * A caller's promise that two requests with one key are the same request. It is written with the record that the first request
+ * makes, in one transaction, and deleted with it.
  */
 export interface IdempotencyClaim {
   readonly ownerId: string;
   /** The caller's idempotency key. */
   readonly key: string;
-  /** A digest of the request; another one under the same key is a conflict. */
+  /** A digest of the request. Another digest under the same key is a conflict. */
   readonly fingerprint: string;
 }
 
-/** What a claim that exists already says. */
+/** The result of a claim that was made before: `id` is the record of the first request. */
 export type ClaimOutcome =
   | { readonly kind: 'repeated'; readonly id: string }
   | { readonly kind: 'conflict' };

@@ -1,6 +1,6 @@
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Writes structured log lines. No secret may be handed to it; what slips through is redacted by name. */
+/** Writes structured log lines. Callers pass no secrets; fields with a secret's name are redacted. */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;

@@ -1,8 +1,8 @@
-/** The source of what nobody can guess. */
+/** Makes values that nobody can guess. */
 export interface Random {
-  /** A new id: lower-case, a DNS label, never given twice. */
+  /** Returns a new id: a lower-case DNS label, never returned twice. */
   id(prefix: string): string;
 
-  /** A new secret of at least 256 bits, in characters that a URL and a header take. */
+  /** Returns a new secret of at least 256 bits, in characters that are safe in a URL and a header. */
   secret(): string;
 }

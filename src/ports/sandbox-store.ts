@@ -12,7 +12,7 @@ export interface SandboxFilter {
 /** A member of a pool. */
 export interface PooledSandbox {
   readonly sandbox: Sandbox;
-  /** A digest of the spec's content: a member of an earlier content is not handed out. */
+  /** A digest of the spec. A member of an earlier version of the spec is not given to an owner. */
   readonly fingerprint: string;
 }
 
@@ -24,21 +24,21 @@ export type InsertSandboxOutcome =
 export type ReplaceOutcome = { readonly kind: 'replaced' } | { readonly kind: 'stale' };
 
 /**
- * Keeps the records of sandboxes. What a method has answered is durable. Each method is atomic, also among several
- * processes over one store. The events that a write brings are part of its transaction. Failure: `store_unavailable`; after it, a write may or may not have been made.
+ * Keeps the records of sandboxes. A write is durable when its method resolves. Each method is atomic, also among several
+ * processes that use one store, and writes its events in the same transaction. Failure: `store_unavailable`; the write may
+ * have been made or not.
  */
 export interface SandboxStore {
   /**
-   * Adds a record, unless a limit is reached by those that run already (counted in the same transaction), or the claim
-   * says that this request was made before. A record with this id that exists already is left as it is, and answers
-   * `inserted`: idempotent by id.
+   * Adds a record, unless a limit is reached (counted in the same transaction) or the claim was made before. Idempotent by id: a
+   * record that exists is left as it is, and the outcome is `inserted`.
    */
   insert(sandbox: Sandbox, limits: SandboxLimits, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertSandboxOutcome>;
 
   /**
-   * Makes the running, unowned member of a pool the owner's: in one transaction the member's record goes and the given one,
-   * which has its `instanceId`, is added, under the rules of `insert`. `stale` when the member is not (any more)
-   * there in exactly the given version, RUNNING and unowned: nothing was written then.
+   * Gives a running pool member to an owner: in one transaction the member's record is deleted and the given one, which has its
+   * `instanceId`, is added by the rules of `insert`. Returns `stale` and writes nothing if the member is not (any more) RUNNING
+   * and unowned in exactly the given version.
    */
   claimFromPool(
     sandbox: Sandbox,
@@ -48,46 +48,46 @@ export interface SandboxStore {
     events?: readonly EventDraft[],
   ): Promise<InsertSandboxOutcome | { readonly kind: 'stale' }>;
 
-  /** Adds an unowned record for a pool unless the spec (by its content, see `pooled`) has that many members already. Idempotent by id. */
+  /** Adds a pool member unless there are `size` of the fingerprint. Idempotent by id. */
   insertPooled(sandbox: Sandbox, fingerprint: string, size: number): Promise<{ readonly kind: 'inserted' } | { readonly kind: 'full' }>;
 
-  /** The unowned records that are not deleted, oldest first, each with the fingerprint that it was added under. */
+  /** Returns the pool members that are not deleted, oldest first. */
   pooled(): Promise<readonly PooledSandbox[]>;
 
   /**
-   * Compare-and-set: writes the record if the stored one is exactly one version older; `stale` otherwise, also
-   * when there is none. `lastActiveAt` never moves back, so that a `touch` in between is not lost.
+   * Compare-and-set: writes the record if the stored one is exactly one version older; otherwise, and if there is none, returns
+   * `stale`. `lastActiveAt` never moves back, so a `touch` in between is not lost.
    */
   replace(sandbox: Sandbox, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
 
-  /** Like `replace`, for a move that makes a sandbox count as running again. */
+  /** Like `replace`, for a transition that makes a sandbox count as running again. */
   admit(
     sandbox: Sandbox,
     limits: SandboxLimits,
     events?: readonly EventDraft[],
   ): Promise<ReplaceOutcome | { readonly kind: 'limit'; readonly reached: LimitReached }>;
 
-  /** Notes activity without a new version; never moves the time back. An unknown id is ignored. */
+  /** Writes the time of activity without a new version. It never moves back. An unknown id is ignored. */
   touch(id: string, lastActiveAt: number): Promise<void>;
 
-  /** The record, a deleted one too; null when there is none. */
+  /** Returns the record, also a deleted one; null if there is none. */
   find(id: string): Promise<Sandbox | null>;
 
-  /** Those of the given ids that exist, deleted ones too, in no particular order. At most 100 ids. */
+  /** Returns the records with these ids (at most 100), also deleted ones, in no particular order. */
   findMany(ids: readonly string[]): Promise<readonly Sandbox[]>;
 
-  /** The record that the runtime's instance belongs to, a deleted one too; null when there is none. */
+  /** Returns the record of the runtime's instance, also a deleted one; null if there is none. */
   findByInstance(instanceId: string): Promise<Sandbox | null>;
 
-  /** The running sandboxes of the owner (null: of all owners) that are not pooled, the longest without activity first. */
+  /** Returns the running sandboxes of the owner (null: of all owners), without pool members, the longest idle first. */
   longestIdle(ownerId: string | null, limit: number): Promise<readonly Sandbox[]>;
 
-  /** The owner's sandboxes that are not deleted, newest first. */
+  /** Returns the owner's sandboxes that are not deleted, newest first. */
   search(ownerId: string, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>>;
 
-  /** Every record that is not known to be removed, by id, from after the given one: what a sweep goes through. */
+  /** Returns every record that is not removed, ordered by id, after the given id. */
   scan(afterId: string | null, limit: number): Promise<readonly Sandbox[]>;
 
-  /** Forgets the records that were removed before the time, in milliseconds since the epoch. */
+  /** Deletes the records that were removed before the time, in milliseconds since the epoch. */
   purge(removedBefore: number): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /** The deployment's secrets, by the names of its environment. */
 export interface Secrets {
-  /** The value; null where it is not set. It reaches only what it is meant for: never an answer, an event or a log. */
+  /** Returns the value; null if it is not set. Callers never put it into a response, an event or a log. */
   get(name: string): string | null;
 }

@@ -1,7 +1,7 @@
-/** Remembers since when a sandbox spec is what it is. Failure: `store_unavailable`. */
+/** Keeps since when each sandbox spec has its present content. Failure: `store_unavailable`. */
 export interface SpecStore {
   /**
-   * When this content of the spec was first seen, in milliseconds since the epoch: `now` for a new id and for a changed
+   * Returns when this content of the spec was first seen, in milliseconds since the epoch: `now` for a new id or a changed
    * content. Idempotent.
    */
   firstSeen(specId: string, fingerprint: string, now: number): Promise<number>;

@@ -6,9 +6,9 @@ import type { ListingCache } from './listing-cache.ts';
 import type { SandboxStore } from './sandbox-store.ts';
 import type { SpecStore } from './spec-store.ts';
 
-/** All that a deployment keeps, behind one connection. */
+/** Everything that a deployment keeps, behind one connection. */
 export interface Store {
-  /** The name it is configured by: `sqlite`, `memory`. */
+  /** The name in the configuration: `sqlite`. */
   readonly name: string;
   readonly sandboxes: SandboxStore;
   readonly conversations: ConversationStore;
@@ -17,9 +17,9 @@ export interface Store {
   readonly specs: SpecStore;
   readonly listingCache: ListingCache;
 
-  /** One line for a person: whether it answers. Never fails. */
+  /** Checks whether it answers. Never fails. */
   check(): Promise<CheckResult>;
 
-  /** Idempotent; later calls fail with `store_unavailable`. */
+  /** Idempotent. Later calls fail with `store_unavailable`. */
   close(): Promise<void>;
 }

@@ -1,89 +1,90 @@
+import type { Reason } from '../../domain/reason.ts';
 import type { AgentStreams } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SecretRedactor } from './secret-redactor.ts';
 
-/** How long the exit code of an agent is waited for after the end of its output, and the end of its last words after that. */
+/** How long to wait for an agent's exit code after the end of its output, and then for the end of its standard error. */
 const exitWithinMs = 5000;
-const wordsWithinMs = 2000;
+const outputWithinMs = 2000;
 
-/** How much of them is told. */
-const toldCharacters = 500;
+/** How much of its standard error a reason holds. */
+const shownCharacters = 500;
 
-/** The process of an agent, and what is known of its end. */
+/** The process of an agent, and how it ended. */
 export class AgentProcess {
   readonly streams: AgentStreams;
-  /** Settles when it has ended. */
+  /** Resolves when the process has ended. */
   readonly exited: Promise<void>;
   readonly #execution: Execution;
   readonly #errors: OutputTail;
-  readonly #scrubber: SecretRedactor;
+  readonly #redactor: SecretRedactor;
   readonly #clock: Clock;
   #outputEnded = false;
-  #isLeft = false;
+  #isAbandoned = false;
   #hasExited = false;
   #exitCode: number | null = null;
 
-  constructor(execution: Execution, scrubber: SecretRedactor, clock: Clock) {
-    const watcher = { ended: () => void (this.#outputEnded = true), left: () => void (this.#isLeft = true) };
+  constructor(execution: Execution, redactor: SecretRedactor, clock: Clock) {
+    const observer = { ended: () => void (this.#outputEnded = true), cancelled: () => void (this.#isAbandoned = true) };
     this.#execution = execution;
-    this.#scrubber = scrubber;
+    this.#redactor = redactor;
     this.#clock = clock;
     this.#errors = new OutputTail(execution.stderr);
-    this.streams = { stdin: execution.stdin, stdout: watched(execution.stdout, watcher) };
+    this.streams = { stdin: execution.stdin, stdout: observed(execution.stdout, observer) };
     this.exited = this.#exit();
   }
 
   /**
-   * Where it ended by itself: answers when the exit code and the last words are known, or after a while. The end of its
-   * output comes before they do.
+   * Resolves when the exit code and the standard error of a process that ended by itself are known, or after a while: the end
+   * of its output comes earlier.
    */
   async settled(): Promise<void> {
     if (!this.#outputEnded && !this.#hasExited) return;
     await waitAtMost(this.#clock, exitWithinMs, this.exited);
-    await waitAtMost(this.#clock, wordsWithinMs, this.#errors.ended);
+    await waitAtMost(this.#clock, outputWithinMs, this.#errors.ended);
   }
 
-  /** Ends it. */
   async kill(): Promise<void> {
-    this.#isLeft = true;
+    this.#isAbandoned = true;
     await this.#execution.kill();
   }
 
-  /** Ends what is left of one that is not wanted. What it said last is known when this answers, after a while at most. */
-  async leave(): Promise<void> {
+  /** Ends a process that is not needed. Its standard error is known when this resolves, after a while at most. */
+  async discard(): Promise<void> {
     await this.settled();
-    await waitAtMost(this.#clock, wordsWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));
+    await waitAtMost(this.#clock, outputWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));
   }
 
-  /** The reason for its end with what is known of it, without secrets. */
-  account(reason: string): string {
-    const code = this.#exitCode === null ? '' : ` (exit code ${this.#exitCode})`;
-    const words = this.lastWords;
-    return `${this.#scrubber.text(reason)}${code}${words === '' ? '' : `; its last words: ${words}`}`;
+  /** Returns the cause together with the exit code and the end of the standard error, without secrets. */
+  reasonOf(cause: Reason | null): Reason | null {
+    const clean = this.#redactor.data(cause);
+    const { output } = this;
+    if (output === '' && this.#exitCode === null) return clean;
+    return { code: 'agent_ended', cause: clean, exitCode: this.#exitCode, output };
   }
 
   /** The end of its standard error on one line, without secrets. */
-  get lastWords(): string {
+  get output(): string {
     const { text, isCut } = this.#errors;
-    const clean = isCut ? this.#scrubber.rest(text) : this.#scrubber.text(text);
-    return clean.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim().slice(-toldCharacters).toWellFormed();
+    const clean = isCut ? this.#redactor.tail(text) : this.#redactor.text(text);
+    return clean.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();
   }
 
-  /** The code of one that ended because it was left, or killed, tells nothing. */
+  /** The exit code of a process that was killed says nothing and is dropped. */
   async #exit(): Promise<void> {
     const code = await this.#execution.exited;
     this.#hasExited = true;
-    if (!this.#isLeft) this.#exitCode = code;
+    if (!this.#isAbandoned) this.#exitCode = code;
   }
 }
 
 const keptBytes = 4096;
 
-/** Reads a stream to its end, so that its writer is never held back, and keeps the end of it. */
+/** Reads a stream to its end, so that its writer never blocks, and keeps the last bytes. */
 class OutputTail {
-  /** Settles when the stream has ended. Never rejects. */
+  /** Resolves when the stream has ended. Never rejects. */
   readonly ended: Promise<void>;
   #kept = new Uint8Array();
   #isCut = false;
@@ -92,13 +93,12 @@ class OutputTail {
     this.ended = this.#drain(stream);
   }
 
-  /** What was kept, as it was written. */
   get text(): string {
-    const begins = this.#isCut ? this.#kept.findIndex((byte) => !isContinuation(byte)) : 0;
-    return new TextDecoder().decode(this.#kept.subarray(Math.max(0, begins)));
+    const start = this.#isCut ? this.#kept.findIndex((byte) => !isContinuation(byte)) : 0;
+    return new TextDecoder().decode(this.#kept.subarray(Math.max(0, start)));
   }
 
-  /** Was there more before it? */
+  /** True if something before it was dropped. */
   get isCut(): boolean {
     return this.#isCut;
   }
@@ -107,7 +107,7 @@ class OutputTail {
     try {
       for await (const chunk of stream) this.#keep(chunk);
     } catch {
-      // It ended by a fault of the connection; what was kept is all that will be known.
+      // The connection failed. What was kept is all there is.
     }
   }
 
@@ -120,20 +120,20 @@ class OutputTail {
   }
 }
 
-/** Is it a later byte of a character in UTF-8? */
+/** Returns true for a byte inside a character of UTF-8. */
 function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }
 
-interface OutputWatcher {
-  /** The stream has ended, or broken off, while it was still read. */
+interface OutputObserver {
+  /** The stream has ended or failed while it was read. */
   readonly ended: () => void;
-  /** Its reader wants no more of it. */
-  readonly left: () => void;
+  /** Its reader has cancelled it. */
+  readonly cancelled: () => void;
 }
 
-/** The stream, and whoever watches it is told how it ends before its reader is. Nothing is read ahead. */
-function watched(stream: ReadableStream<Uint8Array>, { ended, left }: OutputWatcher): ReadableStream<Uint8Array> {
+/** Returns the same stream. The observer learns of its end before the reader does. Nothing is read ahead. */
+function observed(stream: ReadableStream<Uint8Array>, { ended, cancelled }: OutputObserver): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   const next = async (): Promise<Uint8Array | undefined> => {
     try {
@@ -153,7 +153,7 @@ function watched(stream: ReadableStream<Uint8Array>, { ended, left }: OutputWatc
         else controller.enqueue(chunk);
       },
       async cancel(reason) {
-        left();
+        cancelled();
         await reader.cancel(reason);
       },
     },

@@ -23,11 +23,11 @@ interface OpenAgent {
   readonly sandbox: Sandbox;
   /** Absolute path inside the sandbox. */
   readonly workingDir: string;
-  /** The session to go on with; null for a new one. */
+  /** The session to continue; null for a new one. */
   readonly sessionId: string | null;
 }
 
-/** The agents that run for conversations of this process, at most one for each. */
+/** The agents of this process's conversations, at most one for each. */
 export class Agents {
   readonly #deps: AgentsDeps;
   readonly #live = new Map<string, LiveAgent>();
@@ -36,21 +36,21 @@ export class Agents {
     this.#deps = deps;
   }
 
-  /** The conversation's agent; null while none runs here. */
+  /** Returns the conversation's agent; null if none runs here. */
   get(conversationId: string): LiveAgent | null {
     const agent = this.#live.get(conversationId);
     return agent?.alive === true ? agent : null;
   }
 
   /**
-   * Starts the conversation's agent in its running sandbox, and opens its session. Rejects with an {@link AgentRefusal}
-   * (what the agent lacks or says, without secrets), with the failures of `SandboxRuntime.execute`, or with the
-   * signal's reason; nothing of the agent runs then.
+   * Starts the conversation's agent in its running sandbox and opens its session. Rejects with an {@link AgentRefusal} (its
+   * reason holds no secrets), with the failures of `SandboxRuntime.execute`, or with the signal's reason; nothing of the agent
+   * runs then.
    */
   async open(request: OpenAgent, signal: AbortSignal): Promise<LiveAgent> {
     const { clock, secrets } = this.#deps;
     const { agent } = request.sandbox.spec;
-    if (agent === null) throw new AgentRefusal('its sandbox spec names no agent');
+    if (agent === null) throw new AgentRefusal({ code: 'agent_not_named' });
     const environment = agentEnvironment(agent, secrets);
     const limit = timeout(clock, agent.startWithinMs);
     try {
@@ -59,8 +59,8 @@ export class Agents {
       return live;
     } catch (error) {
       if (signal.aborted || !limit.signal.aborted) throw error;
-      const words = error instanceof AgentRefusal ? `; ${error.message}` : '';
-      throw new AgentRefusal(`it had no session within ${agent.startWithinMs / 1000} s${words}`, { cause: error });
+      const last = error instanceof AgentRefusal ? error.reason : null;
+      throw new AgentRefusal({ code: 'agent_not_ready_in_time', withinMs: agent.startWithinMs, last }, { cause: error });
     } finally {
       limit.cancel();
     }
@@ -76,27 +76,34 @@ export class Agents {
     await Promise.all([...this.#live.values()].map((agent) => agent.kill()));
   }
 
-  async #open({ sandbox, workingDir, sessionId }: OpenAgent, { command, authMethod }: AgentSpec, { env, scrubber }: AgentEnvironment, signal: AbortSignal): Promise<LiveAgent> {
+  async #open(
+    { sandbox, workingDir, sessionId }: OpenAgent,
+    { command, authMethod }: AgentSpec,
+    { env, redactor }: AgentEnvironment,
+    signal: AbortSignal,
+  ): Promise<LiveAgent> {
     const { runtime, clock } = this.#deps;
     const protocol = this.#protocol(sandbox);
     const execution = await runtime.execute(sandbox.instanceId, { command, env, workingDir }, signal);
-    const process = new AgentProcess(execution, scrubber, clock);
-    const client = new RedactingAgentClient(scrubber);
+    const process = new AgentProcess(execution, redactor, clock);
+    const client = new RedactingAgentClient(redactor);
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client };
     try {
       const session = await whileItRuns(process, clock, signal, (running) => protocol.open(request, running));
-      return new LiveAgent({ session, process, client, scrubber, clock });
+      return new LiveAgent({ session, process, client, redactor, clock });
     } catch (error) {
-      await process.leave();
-      if (error instanceof AgentRefusal) throw new AgentRefusal(process.account(error.message), { cause: error });
-      if (signal.aborted && process.lastWords !== '') throw new AgentRefusal(`its last words: ${process.lastWords}`, { cause: error });
-      throw error;
+      await process.discard();
+      const cause = error instanceof AgentRefusal ? error.reason : null;
+      if (cause === null && !signal.aborted) throw error;
+      const reason = process.reasonOf(cause);
+      throw reason === null ? error : new AgentRefusal(reason, { cause: error });
     }
   }
 
   #protocol({ spec }: Sandbox): AgentProtocol {
-    const protocol = this.#deps.protocols.find(({ name }) => name === spec.agent?.protocol);
-    if (protocol === undefined) throw new AgentRefusal(`the deployment does not speak the protocol ${spec.agent?.protocol}`);
+    const name = spec.agent?.protocol ?? '';
+    const protocol = this.#deps.protocols.find((one) => one.name === name);
+    if (protocol === undefined) throw new AgentRefusal({ code: 'agent_protocol_unknown', protocol: name });
     return protocol;
   }
 
@@ -104,10 +111,10 @@ export class Agents {
     const { logger } = this.#deps;
     this.#live.set(conversationId, agent);
     logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.loaded }, 'agent started');
-    void this.#forget(conversationId, agent);
+    void this.#removeAfterEnd(conversationId, agent);
   }
 
-  async #forget(conversationId: string, agent: LiveAgent): Promise<void> {
+  async #removeAfterEnd(conversationId: string, agent: LiveAgent): Promise<void> {
     const reason = await agent.ended;
     if (this.#live.get(conversationId) === agent) this.#live.delete(conversationId);
     this.#deps.logger.info({ conversation: conversationId, reason }, 'agent ended');
@@ -116,17 +123,14 @@ export class Agents {
 
 interface AgentEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** Knows the secrets in it. */
-  readonly scrubber: SecretRedactor;
+  /** Knows the secrets in the environment. */
+  readonly redactor: SecretRedactor;
 }
 
-/** The variables of an agent's process. A secret that is not set is an {@link AgentRefusal} that names it. */
+/** Returns the variables of an agent's process. Throws an {@link AgentRefusal} that names the secrets which are not set. */
 function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): AgentEnvironment {
   const missing = names.filter((name) => secrets.get(name) === null);
-  if (missing.length > 0) {
-    const which = missing.length === 1 ? `the variable ${missing.join()}, which it needs, is` : `the variables ${missing.join(', ')}, which it needs, are`;
-    throw new AgentRefusal(`${which} not set in the deployment's environment`);
-  }
+  if (missing.length > 0) throw new AgentRefusal({ code: 'agent_secrets_missing', names: missing });
   const found = names.map((name) => [name, secrets.get(name) ?? ''] as const);
-  return { env: { ...env, ...Object.fromEntries(found) }, scrubber: new SecretRedactor(found.map(([, value]) => value)) };
+  return { env: { ...env, ...Object.fromEntries(found) }, redactor: new SecretRedactor(found.map(([, value]) => value)) };
 }

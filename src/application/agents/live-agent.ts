@@ -1,4 +1,5 @@
 import type { Message } from '../../domain/conversation.ts';
+import type { Reason } from '../../domain/reason.ts';
 import { type AgentClient, AgentRefusal, type AgentSession, type AgentTurn } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { waitAtMost } from '../timers.ts';
@@ -9,20 +10,20 @@ interface LiveAgentDeps {
   readonly session: AgentSession;
   readonly process: AgentProcess;
   readonly client: RedactingAgentClient;
-  readonly scrubber: SecretRedactor;
+  readonly redactor: SecretRedactor;
   readonly clock: Clock;
 }
 
-/** How long the end of an agent's process is waited for. */
+/** How long to wait for the end of an agent's process. */
 const endWithinMs = 5000;
 
-/** An agent that runs in a sandbox, with its session. What it says is free of the deployment's secrets. */
+/** An agent that runs in a sandbox, with its session. What it says holds none of the deployment's secrets. */
 export class LiveAgent {
-  /** Settles when it has ended, with why in words. */
-  readonly ended: Promise<string>;
+  /** Resolves with the reason when it has ended. */
+  readonly ended: Promise<Reason | null>;
   readonly #deps: LiveAgentDeps;
   #alive = true;
-  #isOutlived = false;
+  #hasExited = false;
 
   constructor(deps: LiveAgentDeps) {
     this.#deps = deps;
@@ -33,81 +34,86 @@ export class LiveAgent {
     return this.#deps.session.id;
   }
 
-  /** Can it still be talked with? */
+  /** True until its connection or its process ends. */
   get alive(): boolean {
     return this.#alive;
   }
 
-  /** Did it find the session again that it was asked for? */
+  /** True if it continues the requested session. */
   get loaded(): boolean {
     return this.#deps.session.loaded;
   }
 
-  /** Hands the message over and answers when the turn has ended. Never rejects but with what the client fails with. */
+  /** Sends the message and resolves when the turn has ended. Rejects only if the client does. */
   async prompt(message: Message, client: AgentClient): Promise<AgentTurn> {
-    const { session, scrubber } = this.#deps;
+    const { session, redactor } = this.#deps;
     const turn = await this.#deps.client.during(client, () => session.prompt(message));
-    const { stopReason, detail } = turn;
-    if (stopReason !== 'interrupted') return { ...turn, detail: detail === null ? null : scrubber.text(detail) };
-    return { ...turn, detail: await this.#account(detail ?? 'its agent ended') };
+    const { stopReason, reason } = turn;
+    if (stopReason !== 'interrupted') return { ...turn, reason: redactor.data(reason) };
+    return { ...turn, reason: await this.#reasonOf(reason ?? { code: 'agent_exited' }) };
   }
 
   cancel(): Promise<void> {
     return this.#deps.session.cancel();
   }
 
-  /** Ends the connection and the process. Answers when they have ended, or after a while. Idempotent. */
+  /** Ends the connection and the process. Resolves when they have ended, or after a while. Idempotent. */
   async kill(): Promise<void> {
     const { session, process, clock } = this.#deps;
     this.#alive = false;
     await waitAtMost(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
   }
 
-  async #end(): Promise<string> {
-    void this.#exited();
-    const reason = await this.#deps.session.closed;
+  async #end(): Promise<Reason | null> {
+    void this.#closeAfterExit();
+    const cause = await this.#deps.session.closed;
     this.#alive = false;
-    const account = await this.#account(reason);
+    const reason = await this.#reasonOf(cause);
     await this.kill();
-    return account;
+    return reason;
   }
 
-  async #account(reason: string): Promise<string> {
+  async #reasonOf(cause: Reason): Promise<Reason | null> {
     const { process } = this.#deps;
     await process.settled();
-    return process.account(this.#isOutlived ? 'the agent has ended' : reason);
+    return process.reasonOf(this.#hasExited ? { code: 'agent_exited' } : cause);
   }
 
-  /** What it said before it ended is still to be read; but it may leave its streams open in a process that it started. */
-  async #exited(): Promise<void> {
+  /** What it wrote before it ended is still read. But it may leave its streams open in a process that it started. */
+  async #closeAfterExit(): Promise<void> {
     const { session, process, clock } = this.#deps;
     await process.exited;
-    this.#isOutlived = (await waitAtMost(clock, endWithinMs, session.closed)) === null;
+    this.#hasExited = (await waitAtMost(clock, endWithinMs, session.closed)) === null;
     await session.close().catch(() => {});
   }
 }
 
-/** How long what an agent wrote before it ended may take to be read. */
+/** How long to read what an agent wrote before it ended. */
 const readWithinMs = 2000;
 
 /**
- * Does the work under a signal that fires, besides, a while after the agent's process has ended: it may leave its streams open
- * in a process that it started, so that nobody who only reads them learns of its end. Rejects with an {@link AgentRefusal} then.
+ * Does the work under a signal that also fires a while after the agent's process has ended: the agent may leave its streams
+ * open in a process that it started, and whoever only reads them waits for ever. Rejects with an {@link AgentRefusal} then.
  */
-export async function whileItRuns<T>(process: AgentProcess, clock: Clock, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const gone = new AbortController();
-  const working = work(AbortSignal.any([signal, gone.signal]));
-  void outlived(process, clock, working).then((isOutlived) => isOutlived && gone.abort());
+export async function whileItRuns<T>(
+  process: AgentProcess,
+  clock: Clock,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const exited = new AbortController();
+  const working = work(AbortSignal.any([signal, exited.signal]));
+  void continuesAfterExit(process, clock, working).then((continues) => continues && exited.abort());
   try {
     return await working;
   } catch (error) {
-    if (gone.signal.aborted && !(error instanceof AgentRefusal)) throw new AgentRefusal('no session came about: the agent has ended', { cause: error });
+    if (exited.signal.aborted && !(error instanceof AgentRefusal)) throw new AgentRefusal({ code: 'agent_exited' }, { cause: error });
     throw error;
   }
 }
 
-/** Does the work go on though the process has ended? Never answers where the process goes on. */
-async function outlived(process: AgentProcess, clock: Clock, working: Promise<unknown>): Promise<boolean> {
+/** Resolves to true if the work still runs a while after the process has ended. Never resolves while the process runs. */
+async function continuesAfterExit(process: AgentProcess, clock: Clock, working: Promise<unknown>): Promise<boolean> {
   const over = Promise.allSettled([working]);
   await process.exited;
   return (await waitAtMost(clock, readWithinMs, over)) === null;

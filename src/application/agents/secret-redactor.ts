@@ -2,42 +2,47 @@ import type { AgentClient, AgentPermission, AgentUpdate } from '../../ports/agen
 
 const mask = '**********';
 
-/** What is shorter is found in any text, and is no secret. */
-const shortest = 4;
+/** A shorter value is found in any text and is not treated as a secret. */
+const minSecretLength = 4;
 
-/** Takes the values of secrets out of what an agent says. */
+/** Members whose texts are Skep's own words. */
+const ownWords: ReadonlySet<string> = new Set(['code', 'kind']);
+
+/** Replaces the values of secrets in what an agent says. */
 export class SecretRedactor {
   readonly #secrets: readonly string[];
   readonly #pattern: RegExp | null;
 
   constructor(values: readonly string[]) {
-    this.#secrets = [...new Set(values)].filter((value) => value.length >= shortest).toSorted((a, b) => b.length - a.length);
-    const alternatives = this.#secrets.map((secret) => secret.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join('|');
+    const longEnough = [...new Set(values)].filter((value) => value.length >= minSecretLength);
+    this.#secrets = longEnough.toSorted((a, b) => b.length - a.length);
+    const alternatives = this.#secrets.map((secret) => secret.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
     this.#pattern = alternatives === '' ? null : new RegExp(alternatives, 'g');
   }
 
-  /** The text without them. */
+  /** Returns the text without secrets. */
   text(text: string): string {
     return this.#pattern === null ? text : text.replace(this.#pattern, mask);
   }
 
-  /** The same for every text in plain data. */
+  /** Returns plain data with every text redacted. */
   data<T>(value: T): T {
     if (this.#pattern === null) return value;
+    const redact = (key: string, one: unknown) => (typeof one === 'string' && !ownWords.has(key) ? this.text(one) : one);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts are replaced
-    return JSON.parse(JSON.stringify(value), (_, one: unknown) => (typeof one === 'string' ? this.text(one) : one)) as T;
+    return JSON.parse(JSON.stringify(value), redact) as T;
   }
 
-  /** Of a text whose beginning is missing: without what may be the end of a secret there, too. */
-  rest(text: string): string {
+  /** Redacts a text whose beginning is missing. It may begin with the end of a secret, which is removed. */
+  tail(text: string): string {
     const clean = this.text(text);
-    const longest = Math.max(0, ...this.#secrets.map((secret) => endOf(secret, clean)));
+    const longest = Math.max(0, ...this.#secrets.map((secret) => endOfSecretAtStart(secret, clean)));
     return clean.slice(longest);
   }
 
   /**
-   * Of a text that goes on: what can be said already, and what may be the beginning of a secret and has to wait for what
-   * follows.
+   * Redacts a text that continues later. `held` may be the beginning of a secret and has to wait for what follows; `said` can
+   * be passed on.
    */
   partial(text: string): { readonly said: string; readonly held: string } {
     const from = this.#heldFrom(text);
@@ -55,8 +60,8 @@ export class SecretRedactor {
   }
 }
 
-/** How many characters at the beginning of the text are the end of the secret. */
-function endOf(secret: string, text: string): number {
+/** Returns how many characters at the start of the text are the end of the secret. */
+function endOfSecretAtStart(secret: string, text: string): number {
   for (let length = Math.min(secret.length - 1, text.length); length > 0; length -= 1) {
     if (secret.endsWith(text.slice(0, length))) return length;
   }
@@ -66,19 +71,19 @@ function endOf(secret: string, text: string): number {
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
 
 /**
- * Hands on what an agent says without the secrets that it knows, also where the parts of a message cut one in two. It
- * listens only while somebody has a turn with the agent.
+ * Passes on what an agent says without its secrets, also if two chunks of a message share one. It passes on only while a turn
+ * runs.
  */
 export class RedactingAgentClient implements AgentClient {
-  readonly #scrubber: SecretRedactor;
+  readonly #redactor: SecretRedactor;
   #listener: AgentClient | null = null;
   #held: Chunk | null = null;
 
-  constructor(scrubber: SecretRedactor) {
-    this.#scrubber = scrubber;
+  constructor(redactor: SecretRedactor) {
+    this.#redactor = redactor;
   }
 
-  /** Hands everything to the listener until the work has ended. */
+  /** Passes everything to the listener until the work has ended. */
   async during<T>(listener: AgentClient, work: () => Promise<T>): Promise<T> {
     this.#listener = listener;
     try {
@@ -94,11 +99,11 @@ export class RedactingAgentClient implements AgentClient {
   async update(update: AgentUpdate): Promise<void> {
     if (update.kind !== 'message_chunk') {
       await this.#release();
-      await this.#listener?.update(this.#scrubber.data(update));
+      await this.#listener?.update(this.#redactor.data(update));
       return;
     }
     if (this.#held !== null && (this.#held.channel !== update.channel || this.#held.messageId !== update.messageId)) await this.#release();
-    const { said, held } = this.#scrubber.partial((this.#held?.text ?? '') + update.text);
+    const { said, held } = this.#redactor.partial((this.#held?.text ?? '') + update.text);
     this.#held = held === '' ? null : { ...update, text: held };
     if (said !== '') await this.#listener?.update({ ...update, text: said });
   }
@@ -106,15 +111,14 @@ export class RedactingAgentClient implements AgentClient {
   async permission(request: AgentPermission, signal: AbortSignal): Promise<string | null> {
     await this.#release();
     const { options, ...shown } = request;
-    const names = options.map(({ name }) => this.#scrubber.text(name));
-    // What the agent knows its options by goes back to it, and stays as it is.
-    const clean = { ...this.#scrubber.data(shown), options: options.map((option, index) => ({ ...option, name: names[index] ?? '' })) };
-    return (await this.#listener?.permission(clean, signal)) ?? null;
+    // The agent gets the id of an option back, so ids stay as they are.
+    const redacted = options.map((option) => ({ ...option, name: this.#redactor.text(option.name) }));
+    return (await this.#listener?.permission({ ...this.#redactor.data(shown), options: redacted }, signal)) ?? null;
   }
 
   async #release(): Promise<void> {
     const held = this.#held;
     this.#held = null;
-    if (held !== null) await this.#listener?.update({ ...held, text: this.#scrubber.text(held.text) });
+    if (held !== null) await this.#listener?.update({ ...held, text: this.#redactor.text(held.text) });
   }
 }

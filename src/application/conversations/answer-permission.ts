@@ -7,7 +7,7 @@ export interface AnswerPermissionDeps extends GetConversationDeps {
 }
 
 /**
- * Answers the permission that the agent asks for. Throws `conversation_not_found`, `permission_not_found` (the agent does not
+ * Answers the agent's request for permission. Throws `conversation_not_found`, `permission_not_found` (the agent does not
  * wait for it, or no longer), `invalid_request` (no such option) or `store_unavailable`.
  */
 export async function answerPermission(

@@ -39,9 +39,9 @@ export interface ConversationReconcilerDeps {
 }
 
 /**
- * Takes a conversation through its start, its turns and its end. Each step is written down before it is taken and decided
- * anew from what is written, so that a conversation goes on wherever an earlier process left it. A turn is run within the
- * drive of its conversation: one that is found written down at the beginning of a step runs nowhere.
+ * Takes a conversation through its start, its turns and its end. Each step is decided from the record, which is written before
+ * the step is taken, so a conversation continues wherever an earlier process left it. A turn runs inside one step: a turn that
+ * is in the record at the beginning of a step runs nowhere.
  */
 export class ConversationReconciler {
   readonly records: ConversationRecords;
@@ -62,43 +62,43 @@ export class ConversationReconciler {
     this.#start = new ConversationStart({ ...deps, records, access, timing });
     this.#turns = new Turns({ ...deps, records, access, timing });
     this.#work = new ConversationWork({ ...deps, records, access, turns: this.#turns });
-    this.#runs = new KeyedWorker((id, run) => this.#drive(id, run));
+    this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
     this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.enqueue(id);
     });
   }
 
-  /** Drives the conversation until it rests or has to wait for its sandbox's runtime. */
+  /** Takes steps until nothing is left to do, or the conversation has to wait for its sandbox. */
   reconcile(id: string): Promise<Conversation | null> {
     return this.#runs.run(id);
   }
 
-  /** The same, leaving off what is no longer wanted. */
+  /** The same, but interrupts what is not wanted any more. */
   interrupt(id: string): Promise<Conversation | null> {
     this.#runs.interrupt(id);
     return this.reconcile(id);
   }
 
-  /** Drives the conversation without anyone waiting for it. */
+  /** The same, but nobody waits for it. */
   enqueue(id: string): void {
     if (this.#closed) return;
     this.reconcile(id).catch((error: unknown) => {
-      this.#deps.logger.error({ conversation: id, error }, 'conversation not settled');
+      this.#deps.logger.error({ conversation: id, error }, 'a conversation could not be reconciled');
     });
   }
 
-  /** Asks the turn to leave off. One that nobody runs ends as interrupted. */
+  /** Asks the agent to stop the turn. A turn that runs nowhere ends as interrupted. */
   cancel(id: string): void {
     this.#turns.cancel(id);
     this.enqueue(id);
   }
 
-  /** Hands on what the owner chose, and what is written down already. */
+  /** Passes on the owner's choice, which is written already. */
   answered(id: string, permissionId: string, optionId: string): void {
     this.#turns.answered(id, permissionId, optionId);
   }
 
-  /** Ends what is under way, agents included; starts go on in the next process, and turns are written down as interrupted. */
+  /** Ends all work and all agents. Starts continue in the next process; turns are written as interrupted. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
@@ -106,13 +106,13 @@ export class ConversationReconciler {
     await this.#deps.agents.close();
   }
 
-  async #drive(id: string, run: Run): Promise<Conversation | null> {
+  async #takeSteps(id: string, run: Run): Promise<Conversation | null> {
     for (;;) {
       run.rearm();
       const conversation = await this.#deps.store.find(id);
       if (conversation === null || conversation.removedAt !== null || this.#closed) return conversation;
-      const goesOn = await this.#step(conversation, run.interrupted);
-      if (!goesOn) return await this.#deps.store.find(id);
+      const continues = await this.#step(conversation, run.interrupted);
+      if (!continues) return await this.#deps.store.find(id);
     }
   }
 
@@ -129,7 +129,9 @@ export class ConversationReconciler {
     if ((await store.findUsing(sandboxId)).length === 0 && (await findSandbox(sandboxStore, ownerId, sandboxId)) !== null) {
       await sandboxes.delete(ownerId, sandboxId);
     }
-    await this.records.change(id, ({ removedAt }) => (removedAt === null ? { to: { removedAt: clock.now() }, actor: 'skep', reason: null } : null));
+    await this.records.change(id, ({ removedAt }) =>
+      removedAt === null ? { to: { removedAt: clock.now() }, actor: 'skep', reason: null } : null,
+    );
     return true;
   }
 }

@@ -1,26 +1,26 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, type EventBody, eventOf, statusEvents } from '../../domain/event.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { Logger } from '../../ports/logger.ts';
 
-/** What becomes of a record, and what its log tells of it besides its statuses, which tell themselves. */
+/** A change of a record, with its events. Those of its two statuses are added. */
 export interface Changed {
   readonly to: Partial<Omit<Conversation, 'id' | 'ownerId' | 'version' | 'updatedAt'>>;
   readonly actor: EventActor;
-  /** Why, in words. */
-  readonly reason: string | null;
-  /** Before what the statuses tell. */
+  readonly reason: Reason | null;
+  /** They come before the events of the statuses. */
   readonly events?: readonly EventBody[];
 }
 
-/** Decides on the record as it is now; null leaves it so. */
+/** Decides on the present record; null changes nothing. */
 export type Change = (conversation: Conversation) => Changed | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 
-/** The records of conversations, and every write of one: by compare-and-set, with its events in the same write. */
+/** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
 export class ConversationRecords {
   readonly #store: ConversationStore;
   readonly #clock: Clock;
@@ -32,18 +32,18 @@ export class ConversationRecords {
     this.#logger = logger;
   }
 
-  /** The record, a deleted one too; null when there is none. */
+  /** Returns the record, also a deleted one; null if there is none. */
   find(id: string): Promise<Conversation | null> {
     return this.#store.find(id);
   }
 
-  /** Decides anew until the write meets the record that it was decided on. Answers with what was written; null where nothing was. */
+  /** Decides again until nobody else wrote in between. Returns the written record; null if nothing was written. */
   async change(id: string, change: Change): Promise<Conversation | null> {
     const outcome = await this.write(id, change);
     return outcome.kind === 'written' ? outcome.conversation : null;
   }
 
-  /** The same under a claim; answers with what that says where it was made before. */
+  /** The same with a claim. Returns the claim's outcome if it was made before. */
   async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
     for (;;) {
       const from = await this.#store.find(id);
@@ -63,7 +63,7 @@ export class ConversationRecords {
 
   #log(from: Conversation, to: Conversation): void {
     if (from.startStatus === to.startStatus && from.executionStatus === to.executionStatus) return;
-    const moved = { conversation: to.id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
-    this.#logger.info({ ...moved, detail: to.statusDetail }, 'conversation moved');
+    const statuses = { conversation: to.id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
+    this.#logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
   }
 }

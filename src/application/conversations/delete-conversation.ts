@@ -9,7 +9,7 @@ export interface DeleteConversationDeps {
   readonly store: ConversationStore;
   readonly reconciler: ConversationReconciler;
   readonly clock: Clock;
-  /** How long the end is waited for, in milliseconds. */
+  /** How long to wait for the end, in milliseconds. */
   readonly answerWithinMs: number;
 }
 

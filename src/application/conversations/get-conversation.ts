@@ -67,11 +67,11 @@ function viewOf(conversation: Conversation, sandbox: Sandbox | null): Conversati
   const sandboxStatus = sandbox?.status ?? statusWithoutRecord(conversation);
   const executionStatus = shownExecution(conversation, sandboxStatus);
   const lost = executionStatus === 'error' && conversation.executionStatus !== 'error';
-  const statusDetail = lost ? sandboxLoss(sandbox) : conversation.statusDetail;
-  return { conversation: { ...conversation, executionStatus, statusDetail }, sandboxStatus };
+  const statusReason = lost ? sandboxLoss(sandbox) : conversation.statusReason;
+  return { conversation: { ...conversation, executionStatus, statusReason }, sandboxStatus };
 }
 
-/** A sandbox without a record is about to be written, or was purged. */
+/** A sandbox without a record is not written yet, or was purged. */
 function statusWithoutRecord({ startStatus, startsSandbox }: Conversation): SandboxStatus {
   return startStatus === 'WORKING' && startsSandbox ? 'STARTING' : 'MISSING';
 }

@@ -17,20 +17,20 @@ export interface SandboxAccessDeps {
   readonly logger: Logger;
 }
 
-/** A sandbox in use is noted as active at least so often, and twice as often as its rest rule looks for. */
+/** How often the activity of a sandbox in use is written at least; twice in the time after which it would be frozen. */
 const touchEveryMs = 30_000;
 
-/** A conversation's hand on its sandbox. */
+/** What conversations do with their sandboxes. */
 export class SandboxAccess {
   readonly #deps: SandboxAccessDeps;
-  /** Conversations that wait for their sandbox to be moved, by its id. */
+  /** Conversations that wait for a change of their sandbox, by its id. */
   readonly #waiting = new Map<string, Set<string>>();
 
   constructor(deps: SandboxAccessDeps) {
     this.#deps = deps;
   }
 
-  /** The conversation's sandbox; null where there is none (any more). */
+  /** Returns the conversation's sandbox; null if there is none (any more). */
   find({ ownerId, sandboxId }: Conversation): Promise<Sandbox | null> {
     return findSandbox(this.#deps.sandboxStore, ownerId, sandboxId);
   }
@@ -40,7 +40,7 @@ export class SandboxAccess {
     await this.#deps.sandboxes.startAs(sandboxId, ownerId, sandboxSpecId);
   }
 
-  /** Failures: those of `Sandboxes.resume`, but for one that somebody moves at the same time: it is looked at again. */
+  /** Resumes the sandbox. Failures: those of `Sandboxes.resume` without `sandbox_busy`: then the next step looks at it again. */
   async resume({ ownerId, sandboxId }: Conversation): Promise<void> {
     try {
       await this.#deps.sandboxes.resume(ownerId, sandboxId);
@@ -49,7 +49,7 @@ export class SandboxAccess {
     }
   }
 
-  /** Waits until the sandbox rests. Answers with whether it has moved; where it has not, the conversation is told when it does. */
+  /** Waits until the sandbox is settled. Returns true if its status has changed. If not, the conversation continues when it does. */
   async moved(conversation: Conversation, from: Sandbox | null, signal: AbortSignal): Promise<boolean> {
     this.await(conversation);
     const { promise: aborted, resolve } = Promise.withResolvers<null>();
@@ -64,24 +64,24 @@ export class SandboxAccess {
     }
   }
 
-  /** Notes that the conversation is to go on when its sandbox is moved. */
+  /** Lets the conversation continue when its sandbox changes. */
   await({ id, sandboxId }: Conversation): void {
     const waiting = this.#waiting.get(sandboxId) ?? new Set();
     this.#waiting.set(sandboxId, waiting.add(id));
   }
 
-  /** The conversations that waited for this sandbox: they wait no more. */
+  /** Returns the conversations that waited for this sandbox. They don't wait any more. */
   released(sandboxId: string): readonly string[] {
     const waiting = this.#waiting.get(sandboxId);
     this.#waiting.delete(sandboxId);
     return [...(waiting ?? [])];
   }
 
-  /** Keeps the sandbox from being put to rest for want of activity; answers with the function that ends it. */
+  /** Keeps the sandbox from being frozen as idle. Returns the function that ends it. */
   keepAwake({ id, spec }: Sandbox): () => void {
     const { sandboxStore, clock, logger } = this.#deps;
     const touch = (): void => {
-      sandboxStore.touch(id, clock.now()).catch((error: unknown) => logger.warn({ sandbox: id, error }, 'activity not noted'));
+      sandboxStore.touch(id, clock.now()).catch((error: unknown) => logger.warn({ sandbox: id, error }, 'the activity of a sandbox could not be written'));
     };
     touch();
     return interval(clock, Math.max(100, Math.min(touchEveryMs, (spec.rest.freezeAfterMs ?? Infinity) / 2)), touch);

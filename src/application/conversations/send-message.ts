@@ -2,6 +2,7 @@ import { sandboxLoss } from '../../domain/conversation-next-step.ts';
 import { queueRefusal, type Conversation, type Message, type QueuedMessage } from '../../domain/conversation.ts';
 import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
+import type { Reason } from '../../domain/reason.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -55,14 +56,14 @@ export async function sendMessage(
 }
 
 /** Returns why the conversation takes no message; null if it does. `spec` is used while there is no sandbox yet. */
-function refusal(conversation: Conversation, { message }: QueuedMessage, sandbox: Sandbox | null, spec: SandboxSpec | null): string | null {
-  const { startStatus, statusDetail, executionStatus } = conversation;
-  if (startStatus === 'ERROR') return `its start has failed (${statusDetail ?? 'no reason is known'})`;
+function refusal(conversation: Conversation, { message }: QueuedMessage, sandbox: Sandbox | null, spec: SandboxSpec | null): Reason | null {
+  const { startStatus, statusReason, executionStatus } = conversation;
+  if (startStatus === 'ERROR') return { code: 'start_failed', cause: statusReason };
   const starting = startStatus !== 'READY';
   // During the start its sandbox may have no record yet.
   const present = sandbox?.deletedAt === null ? sandbox : null;
   const loss = present === null && starting ? null : sandboxLoss(present);
   if (loss !== null) return loss;
   const agent = starting ? ((present?.spec ?? spec)?.agent ?? null) : executionStatus;
-  return agent === null ? 'its sandbox spec names no agent' : queueRefusal(conversation, message);
+  return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
 }

@@ -1,215 +1,30 @@
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { type Conversation, type ConversationStartStatus, workingDirOf } from '../../domain/conversation.ts';
-import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
-import type { CheckoutProgress, RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Microagents } from '../microagents/list-microagents.ts';
+import { ProgressReporter } from '../progress-reporter.ts';
 import type { Repositories } from '../repositories/locate-repository.ts';
 import { timeout } from '../timers.ts';
 import type { Changed, ConversationRecords } from './conversation-records.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
 
-interface ConversationStartDeps extends PrepareRepositoryDeps {
-  readonly records: ConversationRecords;
-  readonly access: SandboxAccess;
-  readonly agents: Agents;
-  readonly microagents: Microagents;
-  readonly timing: ConversationTiming;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-/**
- * Takes the steps of a conversation's start. Each is written down before it is taken, and may be taken again, so that a
- * start goes on wherever an earlier process left it. A step that fails is the end of the start.
- */
-export class ConversationStart {
-  readonly #deps: ConversationStartDeps;
-
-  constructor(deps: ConversationStartDeps) {
-    this.#deps = deps;
-  }
-
-  /** Takes the next step; false when there is none now. */
-  async step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-    const { access, agents, logger } = this.#deps;
-    const { id, startStatus } = conversation;
-    const sandbox = await access.find(conversation);
-    const step = nextStartStep(conversation, sandbox);
-    try {
-      return await this.#take(step, conversation, sandbox, signal);
-    } catch (error) {
-      if (signal.aborted) return true;
-      if (isStoreFailure(error)) throw error;
-      const words = wordsOf(error);
-      if (words === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a start failed');
-      await agents.end(id);
-      await this.#advance(conversation, 'ERROR', `${startStatus}: ${words ?? 'it failed inside; the log tells more'}`);
-      return true;
-    }
-  }
-
-  async #take(step: StartStep, conversation: Conversation, sandbox: Sandbox | null, signal: AbortSignal): Promise<boolean> {
-    const { access } = this.#deps;
-    switch (step.kind) {
-      case 'none':
-        return false;
-      case 'record':
-        await this.#advance(conversation, step.status, step.detail);
-        return true;
-      case 'start-sandbox':
-        await access.start(conversation);
-        return true;
-      case 'resume-sandbox':
-        await access.resume(conversation);
-        return true;
-      case 'await-sandbox':
-        return await access.moved(conversation, sandbox, signal);
-      case 'prepare-repository':
-        await this.#within(this.#deps.timing.prepareWithinMs, step.sandbox, signal, (signal) => this.#prepare(step, conversation, signal));
-        await this.#advance(conversation, statusAfter(conversation, step.sandbox), null);
-        return true;
-      case 'list-microagents':
-        await this.#within(this.#deps.timing.listWithinMs, step.sandbox, signal, (signal) => this.#list(step, conversation, signal));
-        return true;
-      case 'start-agent':
-        await this.#startAgent(step.sandbox, conversation, signal);
-        return true;
-    }
-  }
-
-  async #prepare({ repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
-    const { records, clock, timing } = this.#deps;
-    const progress = new StepProgress(records, conversation.id, conversation.startStatus, clock, timing.progressEveryMs);
-    try {
-      await prepareRepository(this.#deps, conversation, repository, sandbox, (detail) => progress.tell(detail), signal);
-    } finally {
-      await progress.end();
-    }
-  }
-
-  async #list({ repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
-    const found = await this.#deps.microagents.list(repository, signal);
-    await this.#advance(conversation, statusAfter(conversation, sandbox), null, { microagents: found.map(({ path }) => path) });
-  }
-
-  async #startAgent(sandbox: Sandbox, conversation: Conversation, signal: AbortSignal): Promise<void> {
-    const { agents, records, access } = this.#deps;
-    const rest = access.keepAwake(sandbox);
-    try {
-      await openAgent(agents, records, conversation, sandbox, signal, ({ startStatus }) =>
-        startStatus === 'STARTING_AGENT' ? { startStatus: 'READY', executionStatus: 'idle', statusDetail: null } : null,
-      );
-    } finally {
-      rest();
-    }
-  }
-
-  /** Takes the step within the time, and keeps the sandbox awake for it. */
-  async #within(ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const limit = timeout(this.#deps.clock, ms);
-    const rest = this.#deps.access.keepAwake(sandbox);
-    try {
-      await step(AbortSignal.any([signal, limit.signal]));
-    } catch (error) {
-      if (signal.aborted || !limit.signal.aborted) throw error;
-      throw new StepTooLate(ms, error);
-    } finally {
-      rest();
-      limit.cancel();
-    }
-  }
-
-  async #advance({ id, startStatus: from }: Conversation, startStatus: ConversationStartStatus, detail: string | null, also: Changed['to'] = {}): Promise<void> {
-    await this.#deps.records.change(id, (conversation) =>
-      conversation.deletedAt === null && conversation.startStatus === from && startSteps[from].includes(startStatus)
-        ? { to: { ...also, startStatus, statusDetail: detail }, actor: 'skep', reason: detail }
-        : null,
-    );
-  }
-}
-
-type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;
-
-/**
- * Writes what a long step tells into `status_detail`, the newest word only, and not too often. A word that can't be
- * written is left out: the step matters, not the word.
- */
-class StepProgress {
-  readonly #write: (detail: string) => Promise<unknown>;
-  readonly #clock: Clock;
-  readonly #everyMs: number;
-  #next: string | null = null;
-  #writing: Promise<unknown> = Promise.resolve();
-  #cancel: (() => void) | null = null;
-  #ended = false;
-
-  constructor(records: ConversationRecords, id: string, step: ConversationStartStatus, clock: Clock, everyMs: number) {
-    this.#write = (detail) =>
-      records.change(id, (conversation) =>
-        conversation.startStatus === step && conversation.deletedAt === null && conversation.statusDetail !== detail
-          ? { to: { statusDetail: detail }, actor: 'skep', reason: null }
-          : null,
-      );
-    this.#clock = clock;
-    this.#everyMs = everyMs;
-  }
-
-  tell(detail: string): void {
-    if (this.#ended) return;
-    this.#next = detail;
-    if (this.#cancel === null) this.#flush();
-  }
-
-  /** Answers when nothing is on its way any more. */
-  async end(): Promise<void> {
-    this.#ended = true;
-    this.#cancel?.();
-    await this.#writing;
-  }
-
-  #flush(): void {
-    const detail = this.#next;
-    this.#next = null;
-    this.#cancel = null;
-    if (detail === null) return;
-    this.#cancel = this.#clock.after(this.#everyMs, () => this.#flush());
-    this.#writing = this.#writing.then(() => this.#write(detail)).catch(() => {});
-  }
-}
-
-/** A step of a start took longer than it may. */
-class StepTooLate extends Error {
-  constructor(limitMs: number, cause: unknown) {
-    super(`it was not done within ${limitMs / 1000} s`, { cause });
-  }
-}
-
-/** Why something did not come about, in words for its owner; null where only the log may tell. */
-export function wordsOf(error: unknown): string | null {
-  if (error instanceof AgentRefusal) return `its agent could not be started: ${error.message}`;
-  return isFailure(error) || error instanceof StepTooLate ? error.message : null;
-}
-
-/** Is it the store that failed? Nothing can be written down then; it is tried again at the next sweep. */
-export function isStoreFailure(error: unknown): boolean {
-  return isFailureOf(error, 'store_unavailable');
-}
-
-/** How long conversations wait for what, in milliseconds. */
+/** Time limits and intervals of conversations, in milliseconds. */
 export interface ConversationTiming {
-  /** For a repository to be fetched and put into the sandbox. */
+  /** To fetch a repository and copy it into the sandbox. */
   readonly prepareWithinMs: number;
-  /** For the microagents of a repository. */
+  /** To list the microagents of a repository. */
   readonly listWithinMs: number;
-  /** From a request to cancel a turn until the agent that does not heed it is ended. */
+  /** From the request to cancel a turn until an agent that ignores it is ended. */
   readonly cancelWithinMs: number;
-  /** Between two notes of progress in `status_detail`. */
+  /** Between two writes of progress into the record. */
   readonly progressEveryMs: number;
 }
 
@@ -220,43 +35,196 @@ export const defaultTiming: ConversationTiming = {
   progressEveryMs: 1000,
 };
 
-interface PrepareRepositoryDeps {
+interface ConversationStartDeps {
   readonly repositories: Repositories;
   readonly checkouts: RepositoryCheckouts;
   readonly runtime: SandboxRuntime;
+  readonly records: ConversationRecords;
+  readonly access: SandboxAccess;
+  readonly agents: Agents;
+  readonly microagents: Microagents;
+  readonly timing: ConversationTiming;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
+type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;
+
 /**
- * Puts a work tree of the repository into the sandbox. The provider's credential goes no further than the checkout on
- * this host. Doing it again puts the same files over those that are there.
+ * Takes the steps of a conversation's start. A step is in the record before it is taken, and can be taken again, so a start
+ * continues wherever an earlier process left it. A step that fails ends the start.
  */
-async function prepareRepository(
-  { repositories, checkouts, runtime }: PrepareRepositoryDeps,
-  conversation: Conversation,
-  repository: string,
-  sandbox: Sandbox,
-  progress: CheckoutProgress,
-  signal: AbortSignal,
-): Promise<void> {
-  const { provider, path: named } = repositories.locate(repository);
-  const { path } = await provider.find(named, signal);
-  const remote = await provider.remote(path, signal);
-  const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
-  const { archive } = await checkouts.checkOut(request, progress, signal);
-  progress('putting the files into the sandbox');
-  try {
-    await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
-  } catch (error) {
-    // A stream that is locked or over is its reader's; one that nobody took is let go of here.
-    await archive.cancel(error).catch(() => {});
-    throw error;
+export class ConversationStart {
+  readonly #deps: ConversationStartDeps;
+
+  constructor(deps: ConversationStartDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes the next step. Returns false if there is none now. */
+  async step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
+    const { access, agents, logger } = this.#deps;
+    const { id, startStatus } = conversation;
+    const sandbox = await access.find(conversation);
+    const step = nextStartStep(conversation, sandbox);
+    try {
+      return await this.#take(step, conversation, sandbox, signal);
+    } catch (error) {
+      if (signal.aborted) return true;
+      if (isStoreFailure(error)) throw error;
+      const cause = reasonOf(error);
+      if (cause === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a conversation start failed');
+      await agents.end(id);
+      await this.#advance(conversation, 'ERROR', { code: 'step_failed', step: startStatus, cause: cause ?? { code: 'internal_error' } });
+      return true;
+    }
+  }
+
+  async #take(step: StartStep, conversation: Conversation, sandbox: Sandbox | null, signal: AbortSignal): Promise<boolean> {
+    const { access, timing } = this.#deps;
+    switch (step.kind) {
+      case 'none':
+        return false;
+      case 'record':
+        await this.#advance(conversation, step.status, step.reason);
+        return true;
+      case 'start-sandbox':
+        await access.start(conversation);
+        return true;
+      case 'resume-sandbox':
+        await access.resume(conversation);
+        return true;
+      case 'await-sandbox':
+        return await access.moved(conversation, sandbox, signal);
+      case 'prepare-repository':
+        await this.#within(timing.prepareWithinMs, step.sandbox, signal, (signal) => this.#prepare(step, conversation, signal));
+        await this.#advance(conversation, statusAfter(conversation, step.sandbox), null);
+        return true;
+      case 'list-microagents':
+        await this.#within(timing.listWithinMs, step.sandbox, signal, (signal) => this.#list(step, conversation, signal));
+        return true;
+      case 'start-agent':
+        await this.#startAgent(step.sandbox, conversation, signal);
+        return true;
+    }
+  }
+
+  async #prepare({ repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
+    const { clock, timing } = this.#deps;
+    const write = (reason: Reason): Promise<boolean> => this.#writeProgress(conversation, reason);
+    const progress = new ProgressReporter({ clock, write, written: null, quietMs: 0, everyMs: timing.progressEveryMs });
+    try {
+      await this.#copyRepository(conversation, repository, sandbox, (reason) => progress.report(reason), signal);
+    } finally {
+      await progress.end();
+    }
+  }
+
+  /**
+   * Copies a work tree of the repository into the sandbox. Only the checkout on this host sees the provider's credential.
+   * Repeating it writes the same files again.
+   */
+  async #copyRepository(
+    conversation: Conversation,
+    repository: string,
+    sandbox: Sandbox,
+    progress: (reason: Reason) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { repositories, checkouts, runtime } = this.#deps;
+    const { provider, path: named } = repositories.locate(repository);
+    const { path } = await provider.find(named, signal);
+    const remote = await provider.remote(path, signal);
+    const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
+    const { archive } = await checkouts.checkOut(request, progress, signal);
+    progress({ code: 'copying_files' });
+    try {
+      await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
+    } catch (error) {
+      // A stream that nobody began to read has to be cancelled here; otherwise this does nothing.
+      await archive.cancel(error).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #list({ repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
+    const found = await this.#deps.microagents.list(repository, signal);
+    await this.#advance(conversation, statusAfter(conversation, sandbox), null, { microagents: found.map(({ path }) => path) });
+  }
+
+  async #startAgent(sandbox: Sandbox, conversation: Conversation, signal: AbortSignal): Promise<void> {
+    const { agents, records, access } = this.#deps;
+    const stopKeepingAwake = access.keepAwake(sandbox);
+    try {
+      await openAgent(agents, records, conversation, sandbox, signal, ({ startStatus }) =>
+        startStatus === 'STARTING_AGENT' ? { startStatus: 'READY', executionStatus: 'idle', statusReason: null } : null,
+      );
+    } finally {
+      stopKeepingAwake();
+    }
+  }
+
+  /** Takes the step within the time, and keeps the sandbox awake meanwhile. */
+  async #within(ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const limit = timeout(this.#deps.clock, ms);
+    const stopKeepingAwake = this.#deps.access.keepAwake(sandbox);
+    try {
+      await step(AbortSignal.any([signal, limit.signal]));
+    } catch (error) {
+      if (signal.aborted || !limit.signal.aborted) throw error;
+      throw new StepTimeout(ms, error);
+    } finally {
+      stopKeepingAwake();
+      limit.cancel();
+    }
+  }
+
+  async #advance(
+    { id, startStatus: from }: Conversation,
+    startStatus: ConversationStartStatus,
+    reason: Reason | null,
+    also: Changed['to'] = {},
+  ): Promise<void> {
+    await this.#deps.records.change(id, (conversation) =>
+      conversation.deletedAt === null && conversation.startStatus === from && startSteps[from].includes(startStatus)
+        ? { to: { ...also, startStatus, statusReason: reason }, actor: 'skep', reason }
+        : null,
+    );
+  }
+
+  async #writeProgress({ id, startStatus: step }: Conversation, reason: Reason): Promise<boolean> {
+    const written = await this.#deps.records.change(id, ({ startStatus, deletedAt }) =>
+      startStatus === step && deletedAt === null ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
+    );
+    return written !== null;
   }
 }
 
+/** A step of a start took too long. */
+class StepTimeout extends Error {
+  readonly reason: Reason;
+
+  constructor(withinMs: number, cause: unknown) {
+    super(`not done within ${withinMs} ms`, { cause });
+    this.reason = { code: 'not_done_in_time', withinMs };
+  }
+}
+
+/** Returns the reason of an error for the conversation's owner; null if only the log may show it. */
+export function reasonOf(error: unknown): Reason | null {
+  if (error instanceof AgentRefusal) return { code: 'agent_start_failed', cause: error.reason };
+  if (error instanceof StepTimeout) return error.reason;
+  return isFailure(error) ? reasonOfFailure(error) : null;
+}
+
+/** Returns true if the store failed. Nothing can be written then; the next sweep tries again. */
+export function isStoreFailure(error: unknown): boolean {
+  return isFailureOf(error, 'store_unavailable');
+}
+
 /**
- * Starts the conversation's agent with the session that it had, if it had one, and writes down which session it has now,
- * together with what else that changes. Where it can't be written down, the agent does not go on. Failures: those of
- * {@link Agents.open}, `store_unavailable`.
+ * Starts the conversation's agent, with its earlier session if there was one, and writes its session id together with what
+ * `change` returns. If that can't be written, the agent is ended. Failures: those of {@link Agents.open}, `store_unavailable`.
  */
 export async function openAgent(
   agents: Agents,
@@ -269,7 +237,6 @@ export async function openAgent(
   const { id, agentSessionId: before } = conversation;
   const workingDir = workingDirOf(conversation, sandbox.spec);
   const { sessionId, loaded } = await agents.open({ conversationId: id, sandbox, workingDir, sessionId: before }, signal);
-  const lost = before !== null && !loaded;
   let written: Conversation | null = null;
   try {
     written = await records.change(id, (conversation) => {
@@ -277,7 +244,7 @@ export async function openAgent(
       return to === null ? null : {
         to: { ...to, agentSessionId: sessionId },
         actor: 'skep',
-        reason: lost ? 'its earlier session could not be loaded: it starts anew, and knows nothing of what was said before' : null,
+        reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,
         events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
       };
     });

@@ -1,17 +1,18 @@
 import { nextWorkStep } from '../../domain/conversation-next-step.ts';
 import type { Conversation, QueuedMessage } from '../../domain/conversation.ts';
 import type { EventKind } from '../../domain/event.ts';
-import { isFailure } from '../../domain/failure.ts';
+import { type AnyFailure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
+import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { ConversationRecords } from './conversation-records.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
-import { isStoreFailure, openAgent, wordsOf } from './start-steps.ts';
+import { isStoreFailure, openAgent, reasonOf } from './start-steps.ts';
 import { endOfTurn, turnEnded, type Turns } from './turns/turns.ts';
 
-interface ConversationWorkDeps {
+export interface ConversationWorkDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;
   readonly agents: Agents;
@@ -20,7 +21,7 @@ interface ConversationWorkDeps {
   readonly logger: Logger;
 }
 
-/** Takes the steps of a conversation that is READY: wakes what rests, starts what is gone, and hands over one message at a time. */
+/** Takes the steps of a conversation that is READY: resumes its sandbox, starts its agent, and runs one turn at a time. */
 export class ConversationWork {
   readonly #deps: ConversationWorkDeps;
 
@@ -28,12 +29,12 @@ export class ConversationWork {
     this.#deps = deps;
   }
 
-  /** Takes the next step; false when there is none now. */
+  /** Takes the next step. Returns false if there is none now. */
   async step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
     const { access, agents, events } = this.#deps;
     const sandbox = await access.find(conversation);
     const waits = conversation.queue.length > 0;
-    const held = waits && sandbox?.status === 'PAUSED' && (await pausedByOwner(events, conversation));
+    const held = waits && sandbox?.status === 'PAUSED' && (await isPausedByOwner(events, conversation));
     const step = nextWorkStep(conversation, sandbox, agents.get(conversation.id) !== null, held);
     switch (step.kind) {
       case 'none':
@@ -42,8 +43,8 @@ export class ConversationWork {
       case 'interrupt':
         await this.#interrupt(conversation);
         return true;
-      case 'give-up':
-        await this.#giveUp(conversation, step.detail);
+      case 'fail':
+        await this.#fail(conversation, step.reason);
         return true;
       case 'resume-sandbox':
         return await this.#resume(conversation);
@@ -51,29 +52,30 @@ export class ConversationWork {
         return await access.moved(conversation, sandbox, signal);
       case 'start-agent':
         return await this.#startAgent(conversation, step.sandbox, signal);
-      case 'take-turn':
-        await this.#takeTurn(conversation, step.sandbox, step.message, signal);
+      case 'run-turn':
+        await this.#runTurn(conversation, step.sandbox, step.message, signal);
         return true;
     }
   }
 
-  /** Ends a turn that was under way when an earlier process ended: its message is not handed over again. */
+  /** Ends a turn that ran when an earlier process ended. Its message is not sent again. */
   async #interrupt({ id }: Conversation): Promise<void> {
     await this.#deps.records.change(id, ({ turn, permission }) =>
-      turn === null ? null : endOfTurn({ turn, permission }, 'interrupted', 'Skep ended in the midst of it; the message is not handed over again', 'skep'),
+      turn === null ? null : endOfTurn({ turn, permission }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
     );
   }
 
-  async #giveUp({ id }: Conversation, loss: string): Promise<void> {
+  async #fail({ id }: Conversation, loss: Reason): Promise<void> {
     await this.#deps.agents.end(id);
     await this.#deps.records.change(id, ({ turn, permission, queue }) => {
-      const detail = queue.length === 0 ? loss : `${loss}; messages that waited (${queue.length}) were not handed over`;
+      const reason: Reason = queue.length === 0 ? loss : { code: 'messages_dropped', count: queue.length, cause: loss };
       const events = turn === null ? [] : turnEnded({ turn, permission }, 'interrupted');
-      return { to: { turn: null, permission: null, queue: [], executionStatus: 'error', statusDetail: detail }, actor: 'skep', reason: detail, events };
+      const to = { turn: null, permission: null, queue: [], executionStatus: 'error', statusReason: reason } as const;
+      return { to, actor: 'skep', reason, events };
     });
   }
 
-  /** Wakes the sandbox for what waits. Where that is refused, it is tried again when the sandbox is moved, and at the next sweep. */
+  /** Resumes the sandbox for the queue. If that fails, it is tried again when the sandbox changes, and at the next sweep. */
   async #resume(conversation: Conversation): Promise<boolean> {
     try {
       await this.#deps.access.resume(conversation);
@@ -81,14 +83,14 @@ export class ConversationWork {
     } catch (error) {
       if (!isFailure(error) || isStoreFailure(error)) throw error;
       this.#deps.access.await(conversation);
-      await this.#note(conversation, `a message waits: ${error.message}`);
+      await this.#noteWaiting(conversation, error);
       return false;
     }
   }
 
   async #startAgent(conversation: Conversation, sandbox: Sandbox, signal: AbortSignal): Promise<boolean> {
     const { access, agents, records, logger } = this.#deps;
-    const rest = access.keepAwake(sandbox);
+    const stopKeepingAwake = access.keepAwake(sandbox);
     try {
       await openAgent(agents, records, conversation, sandbox, signal, () => ({}));
       return true;
@@ -96,35 +98,37 @@ export class ConversationWork {
       if (signal.aborted) return true;
       if (isStoreFailure(error)) throw error;
       if (isFailure(error)) {
-        await this.#note(conversation, `a message waits: ${error.message}`);
+        await this.#noteWaiting(conversation, error);
         return false;
       }
-      const words = wordsOf(error);
-      if (words === null) logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
-      await this.#fail(conversation, words ?? 'its agent could not be started; the log tells more');
+      const reason = reasonOf(error);
+      if (reason === null) logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
+      await this.#failTurn(conversation, reason ?? { code: 'agent_start_failed', cause: { code: 'internal_error' } });
       return true;
     } finally {
-      rest();
+      stopKeepingAwake();
     }
   }
 
-  /** The next message can't be handed over; its turn is over before it has begun. */
-  async #fail({ id }: Conversation, detail: string): Promise<void> {
+  /** The agent can't get the next message: its turn ends before it begins. */
+  async #failTurn({ id }: Conversation, reason: Reason): Promise<void> {
     await this.#deps.records.change(id, ({ deletedAt, turn, queue: [head, ...queue] }) => {
       if (deletedAt !== null || turn !== null || head === undefined) return null;
-      const ended = endOfTurn({ turn: head, permission: null }, 'failed', detail, 'skep');
-      return { ...ended, to: { ...ended.to, queue }, events: [{ kind: 'turn_started', data: { messageId: head.messageId } }, ...(ended.events ?? [])] };
+      const ended = endOfTurn({ turn: head, permission: null }, 'failed', reason, 'skep');
+      const started = { kind: 'turn_started', data: { messageId: head.messageId } } as const;
+      return { ...ended, to: { ...ended.to, queue }, events: [started, ...(ended.events ?? [])] };
     });
   }
 
-  async #takeTurn(conversation: Conversation, sandbox: Sandbox, message: QueuedMessage, signal: AbortSignal): Promise<void> {
+  async #runTurn(conversation: Conversation, sandbox: Sandbox, message: QueuedMessage, signal: AbortSignal): Promise<void> {
     const agent = this.#deps.agents.get(conversation.id);
     if (agent !== null) await this.#deps.turns.run(conversation, sandbox, message, agent, signal);
   }
 
-  async #note({ id }: Conversation, detail: string): Promise<void> {
-    await this.#deps.records.change(id, (conversation) =>
-      conversation.statusDetail === detail || conversation.deletedAt !== null ? null : { to: { statusDetail: detail }, actor: 'skep', reason: null },
+  async #noteWaiting({ id }: Conversation, failure: AnyFailure): Promise<void> {
+    const reason: Reason = { code: 'message_waiting', cause: reasonOfFailure(failure) };
+    await this.#deps.records.change(id, ({ statusReason, deletedAt }) =>
+      deletedAt !== null || isSameReason(statusReason, reason) ? null : { to: { statusReason: reason }, actor: 'skep', reason: null },
     );
   }
 }
@@ -133,10 +137,10 @@ const kinds: readonly EventKind[] = ['message', 'sandbox_moved'];
 const pageSize = 1000;
 
 /**
- * Did the owner pause the sandbox after the last message to the conversation came? Then what waits does not wake it; the
- * next message does. Any other rest, an end from outside included, keeps nothing waiting. The log knows.
+ * Returns true if the owner paused the sandbox after the last message of the conversation. Then the queue does not resume it,
+ * only the next message does. After any other pause, also by an end from outside, the queue resumes it.
  */
-export async function pausedByOwner(store: EventStore, { id, ownerId, sandboxId }: Conversation): Promise<boolean> {
+export async function isPausedByOwner(store: EventStore, { id, ownerId, sandboxId }: Conversation): Promise<boolean> {
   let paused = false;
   for (let after = 0; ; ) {
     const events = await store.read({ ownerId, conversationId: id, sandboxId, kinds }, after, pageSize);

@@ -9,15 +9,14 @@ export interface EventsDeps {
   readonly store: EventStore;
   readonly conversations: ConversationStore;
   readonly clock: Clock;
-  /** How often a follower looks for what another process wrote; 5 s unless it is said. */
+  /** How often followers look for what another process wrote. Default: 5 s. */
   readonly pollEveryMs?: number;
   /** How long events are kept, in milliseconds; null is for ever. */
   readonly keepForMs: number | null;
 }
 
-/** Which of an owner's events are wanted. */
 export interface EventsWanted {
-  /** Of this conversation, and of its sandbox, only. */
+  /** Only of this conversation and its sandbox. */
   readonly conversationId?: string;
   readonly kinds?: readonly EventKind[];
 }
@@ -25,14 +24,14 @@ export interface EventsWanted {
 export interface EventPage {
   /** Oldest first. */
   readonly items: readonly Event[];
-  /** The sequence number after which the next page begins; null where there is none yet. */
+  /** The sequence number after which the next page begins; null on the last page. */
   readonly next: number | null;
 }
 
-const purgedAtOnce = 1000;
-const purgesASweep = 20;
+const purgeBatchSize = 1000;
+const purgeBatches = 20;
 
-/** The use cases of the log. Every one takes the owner; another owner's conversation does not exist for it. */
+/** The use cases of the event log. Each takes the owner; another owner's conversation does not exist for it. */
 export class Events {
   readonly #deps: EventsDeps;
   readonly #readers: Readers;
@@ -43,23 +42,26 @@ export class Events {
     this.#readers = new Readers(deps.store);
   }
 
-  /** The events after the given sequence number (0: from the beginning), at most `limit` (1 to 100). Failures: `conversation_not_found`, `store_unavailable`. */
+  /**
+   * Returns the events after the given sequence number (0: from the beginning), at most `limit` (1 to 100). Failures:
+   * `conversation_not_found`, `store_unavailable`.
+   */
   async page(ownerId: string, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
     const events = await this.#deps.store.read(await this.#filter(ownerId, wanted), after, limit + 1);
     const items = events.slice(0, limit);
     return { items, next: events.length > limit ? (items.at(-1)?.sequence ?? null) : null };
   }
 
-  /** The sequence number of the newest event, whoever's it is: what comes from now on comes after it. Failure: `store_unavailable`. */
+  /** Returns the sequence number of the newest event of all owners. Failure: `store_unavailable`. */
   async latest(): Promise<number> {
     return await this.#deps.store.latest();
   }
 
   /**
-   * Batches of the events after the given one (`latest`: of those that come from now on), in order, each once, until the
-   * signal fires, the conversation is deleted or Skep closes. The first batch comes at once and may be empty: it says that
-   * the reader is let in. A slow reader holds nothing but its place. Failures, with the first batch:
-   * `conversation_not_found`, `store_unavailable`; later: `store_unavailable`.
+   * Yields the events after the given one (`latest`: only new ones) in batches, in order, each once, until the signal fires, the
+   * conversation is deleted or Skep closes. The first batch comes at once and may be empty: the request is accepted then. For a
+   * slow reader nothing is kept in memory. Failures before the first batch: `conversation_not_found`, `store_unavailable`;
+   * later: `store_unavailable`.
    */
   async *follow(ownerId: string, wanted: EventsWanted, after: number | 'latest', signal: AbortSignal): AsyncGenerator<readonly Event[], void> {
     const { store, clock, pollEveryMs = 5000 } = this.#deps;
@@ -70,12 +72,12 @@ export class Events {
     yield* follow({ store, readers: this.#readers, clock, pollEveryMs }, filter, from, ends);
   }
 
-  /** Forgets what is older than it is to be kept, a bounded number at a time: to be called now and then. */
+  /** Deletes events that are older than they are kept, a bounded number. To be called from time to time. */
   async purge(): Promise<void> {
     const { store, clock, keepForMs } = this.#deps;
     if (keepForMs === null) return;
-    for (let bites = 0; bites < purgesASweep && !this.#closing.signal.aborted; bites += 1) {
-      if ((await store.purge(clock.now() - keepForMs, purgedAtOnce)) < purgedAtOnce) return;
+    for (let batches = 0; batches < purgeBatches && !this.#closing.signal.aborted; batches += 1) {
+      if ((await store.purge(clock.now() - keepForMs, purgeBatchSize)) < purgeBatchSize) return;
     }
   }
 

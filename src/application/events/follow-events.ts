@@ -6,18 +6,23 @@ interface FollowDeps {
   readonly store: EventStore;
   readonly readers: Readers;
   readonly clock: Clock;
-  /** How often what another process writes is looked for. */
+  /** How often to look for what another process wrote. */
   readonly pollEveryMs: number;
 }
 
-/** Events are read, and handed on, at most so many at a time. */
+/** How many events are read and passed on at a time. */
 const batchSize = 100;
 
 /**
- * The events after the given one, and then those that come, in order, until the signal fires or the conversation is
- * deleted. The log is read again after the last that was seen: nothing is kept in memory for a reader that is slow.
+ * Yields the events after the given one, and then the new ones, in order, until the signal fires or the conversation is deleted.
+ * It reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader.
  */
-export async function* follow(deps: FollowDeps, filter: EventFilter, after: number, signal: AbortSignal): AsyncGenerator<readonly Event[], void> {
+export async function* follow(
+  deps: FollowDeps,
+  filter: EventFilter,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly Event[], void> {
   const { store, readers, clock, pollEveryMs } = deps;
   const { kinds } = filter;
   const bell = new Bell();
@@ -28,12 +33,12 @@ export async function* follow(deps: FollowDeps, filter: EventFilter, after: numb
   let last = after;
   try {
     while (!signal.aborted) {
-      bell.hush();
+      bell.reset();
       const events = await store.read(withEnd(filter), last, batchSize);
       last = events.at(-1)?.sequence ?? last;
       const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
       if (wanted.length > 0) yield wanted;
-      if (conversationId !== null && events.some((event) => event.kind === 'conversation_deleted' && event.conversationId === conversationId)) return;
+      if (conversationId !== null && events.some((event) => isDeletion(event, conversationId))) return;
       if (events.length < batchSize && !signal.aborted) await bell.rung(clock, pollEveryMs);
     }
   } finally {
@@ -42,14 +47,18 @@ export async function* follow(deps: FollowDeps, filter: EventFilter, after: numb
   }
 }
 
-/** The end of the conversation is looked for, whatever else is wanted. */
+function isDeletion(event: Event, conversationId: string): boolean {
+  return event.kind === 'conversation_deleted' && event.conversationId === conversationId;
+}
+
+/** Adds the deletion of the conversation to the kinds that are read. */
 function withEnd(filter: EventFilter): EventFilter {
   const end: EventKind = 'conversation_deleted';
   if (filter.kinds === undefined || filter.conversationId === undefined || filter.kinds.includes(end)) return filter;
   return { ...filter, kinds: [...filter.kinds, end] };
 }
 
-/** Remembers that it rang until it is hushed, so that what is written during a read is read next. */
+/** Remembers that something was written until it is reset, so that what is written during a read is read next. */
 class Bell {
   #rang = false;
   #wake: (() => void) | null = null;
@@ -59,11 +68,11 @@ class Bell {
     this.#wake?.();
   }
 
-  hush(): void {
+  reset(): void {
     this.#rang = false;
   }
 
-  /** Answers when it has rung, or after the time. */
+  /** Resolves when it has rung, or after the time. */
   async rung(clock: Clock, ms: number): Promise<void> {
     if (this.#rang) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -75,21 +84,21 @@ class Bell {
   }
 }
 
-/** Whom a reader follows. */
+/** What a reader follows. */
 export interface ReaderOf {
   readonly ownerId: string;
   readonly conversationId: string | null;
   readonly sandboxId: string | null;
 }
 
-/** Somebody who waits for events; looks again when woken. */
+/** Waits for events, and looks again when woken. */
 interface Reader extends ReaderOf {
   wake(): void;
 }
 
 /**
- * Wakes the readers whom written events concern, and no other, however many there are. What was written comes first: readers are
- * woken when what goes on at the moment has let go, once for all that it wrote.
+ * Wakes only the readers that written events concern. They are woken after the present work of the event loop, once for everything
+ * that it wrote.
  */
 export class Readers {
   readonly #groups = new Map<string, Set<Reader>>();
@@ -100,7 +109,7 @@ export class Readers {
     this.#unsubscribe = store.subscribe((written) => this.#note(written));
   }
 
-  /** Answers with the function that takes the reader out. */
+  /** Returns the function that removes the reader. */
   add(reader: Reader): () => void {
     const keys = keysOf(reader);
     for (const key of keys) this.#groups.set(key, (this.#groups.get(key) ?? new Set()).add(reader));

@@ -4,7 +4,7 @@ import type { Repositories } from '../repositories/locate-repository.ts';
 export interface MicroagentListing {
   /** Sorted by path. */
   readonly microagents: readonly Microagent[];
-  /** When the git host last confirmed it, in ms since the epoch; null: just now. Older only where the deployment allows it. */
+  /** When the git host last confirmed it, in ms since the epoch; null: just now. Older only if the deployment allows it. */
   readonly confirmedAt: number | null;
 }
 
@@ -19,14 +19,14 @@ export class Microagents {
   }
 
   /**
-   * The microagents on the default branch of the repository, sorted by path. A repository without the directory has
-   * none. Failures: `invalid_request` (no repository name), those of the git provider.
+   * Returns the microagents on the default branch of the repository, sorted by path. There are none without the directory.
+   * Failures: `invalid_request` (not a repository name), those of the git provider.
    */
   async list(repositoryName: string, signal?: AbortSignal): Promise<readonly Microagent[]> {
     return (await this.listing(repositoryName, signal)).microagents;
   }
 
-  /** The same, and how old it is. */
+  /** The same, with the time of its last confirmation. */
   async listing(repositoryName: string, signal?: AbortSignal): Promise<MicroagentListing> {
     const { provider, path } = this.#repositories.locate(repositoryName);
     const query = {

@@ -12,14 +12,13 @@ export interface LocatedRepository {
 export class Repositories {
   readonly #providers: readonly GitProvider[];
 
-  /** The first provider serves the names that no host stands in front of. */
+  /** The first provider serves names without a host in front. */
   constructor(providers: readonly GitProvider[]) {
     this.#providers = providers;
   }
 
   /**
-   * Chooses the provider. Failure: `invalid_request` for what is no repository name (`loc` is `path`,
-   * `repository_name`), `repository_not_found` where nothing serves it.
+   * Chooses the provider. Failures: `invalid_request` (not a repository name), `repository_not_found` if there is no provider.
    */
   locate(name: string): LocatedRepository {
     const parsed = parseRepositoryName(name);

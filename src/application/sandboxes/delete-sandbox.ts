@@ -16,7 +16,7 @@ export async function deleteSandbox(deps: DeleteSandboxDeps, ownerId: string, id
     const sandbox = await store.find(id);
     if (sandbox === null || sandbox.ownerId !== ownerId) throw new Failure('sandbox_not_found', { id });
     if (sandbox.deletedAt !== null) break;
-    if (await writeMove(deps, sandbox, markDeleted(sandbox, 'deleted by its owner', clock.now()), 'user')) break;
+    if (await writeMove(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;
   }
   await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
 }

@@ -17,7 +17,7 @@ export async function pauseSandbox(deps: PauseSandboxDeps, ownerId: string, id: 
     if (status === 'PAUSED') return sandbox;
     if (status === 'PAUSING') return await awaitStatus(deps, ownerId, id, 'PAUSED');
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
-    const next = move(sandbox, 'pause', { now: deps.clock.now(), detail: 'paused by its owner', pauseKind });
+    const next = move(sandbox, 'pause', { now: deps.clock.now(), reason: { code: 'paused_by_owner' }, pauseKind });
     if (next === null) throw new Failure('sandbox_not_running', { id, status });
     if (await writeMove(deps, sandbox, next, 'user')) return await awaitStatus(deps, ownerId, id, 'PAUSED');
   }

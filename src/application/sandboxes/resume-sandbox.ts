@@ -34,7 +34,7 @@ export async function resumeSandbox(deps: ResumeSandboxDeps, ownerId: string, id
 }
 
 async function writeResumption({ store, limits, clock, logger }: ResumeSandboxDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
-  const next = move(sandbox, 'resume', { now: clock.now(), detail: 'resumed by its owner' });
+  const next = move(sandbox, 'resume', { now: clock.now(), reason: { code: 'resumed_by_owner' } });
   if (next === null) return { kind: 'stale' };
   const outcome = await store.admit(next, limits, movedEvents(sandbox, next, 'user'));
   if (outcome.kind === 'replaced') logMove(logger, sandbox, next, 'user');

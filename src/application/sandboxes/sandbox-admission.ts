@@ -17,10 +17,10 @@ export interface AdmissionDeps extends WriteDeps, AwaitStatusDeps {
 
 export type Limited = { readonly kind: 'limit'; readonly reached: LimitReached };
 
-/** How many idle sandboxes are looked at, and how often a start is tried again, before it is refused. */
+/** How many idle sandboxes are frozen at most for one start. */
 const maxTries = 20;
 
-/** When a limit has room again depends on what users pause and delete: a modest guess. */
+/** A guess: when there is room again depends on what users pause and delete. */
 const limitRetryAfterSeconds = 10;
 
 export function limitFailure({ limit, max }: LimitReached): Failure {
@@ -29,7 +29,7 @@ export function limitFailure({ limit, max }: LimitReached): Failure {
 
 /**
  * Tries to write the newcomer. If a limit is reached and the policy is `pause_idle`, freezes one idle sandbox and tries again.
- * Only the store decides whether there is room, in the transaction of the write: so of several newcomers one gets it.
+ * The store checks the limits in the transaction of the write, so two newcomers never get the same place.
  */
 export async function admit<T extends { readonly kind: string }>(
   deps: AdmissionDeps,
@@ -59,9 +59,8 @@ async function makeRoom(
   const idle = (await store.longestIdle(ownerId, maxTries)).find(({ id }) => !tried.has(id));
   if (idle === undefined) return false;
   tried.add(idle.id);
-  const reason = `of those that run it was without activity the longest, and the limit ${limit} (${max}) is reached`;
-  const detail = `frozen to make room for ${forId}: ${reason}`;
-  const paused = move(idle, 'pause', { now: clock.now(), detail, pauseKind: 'freeze' });
+  const reason = { code: 'made_room', forSandbox: forId, limit, max } as const;
+  const paused = move(idle, 'pause', { now: clock.now(), reason, pauseKind: 'freeze' });
   if (paused !== null && (await writeMove(deps, idle, paused, 'skep'))) {
     await waitAtMost(clock, answerWithinMs, reconciler.reconcile(idle.id));
   }

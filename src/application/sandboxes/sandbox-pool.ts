@@ -1,4 +1,5 @@
 import { isFailure } from '../../domain/failure.ts';
+import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolPlan } from '../../domain/sandbox-pool.ts';
 import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
@@ -20,16 +21,16 @@ interface SandboxPoolDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** How many members start at a time, over all specs and processes: what bounds the rate of the refill. */
+  /** How many members start at a time, over all specs and processes. */
   readonly startsAtOnce: number;
 }
 
-/** So many members are tried before a start goes without: where so many are taken or dead, others hardly fare better. */
-const tries = 8;
+/** How many members are tried before a sandbox is started without the pool. */
+const maxTries = 8;
 
 /**
- * Keeps sandboxes running for those who will ask, and hands them out. Which there are is in the store alone, and so is
- * whose one becomes; what this holds in memory only saves work.
+ * Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one;
+ * what this object holds in memory only saves work.
  */
 export class SandboxPool {
   readonly #deps: SandboxPoolDeps;
@@ -45,12 +46,12 @@ export class SandboxPool {
     this.#members = new PoolMembers(deps.store);
     this.#backOff = new BackOff(deps.clock);
     this.#upkeep = new KeyedWorker(() => this.#keep());
-    this.#unsubscribe = deps.reconciler.onReconciled((settled) => this.#noticed(settled));
+    this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
   }
 
   /**
-   * Tries members of the spec's pool, each seen running just now, until `write` has made one the owner's; null where none
-   * can be had. `write` is handed the owner's record and the member that it comes from.
+   * Tries running members of the spec's pool until `write` has given one to the owner. Returns null if there is none. `write` gets
+   * the owner's record and the member.
    */
   async claim<T extends { readonly kind: string }>(
     asked: Omit<NewSandbox, 'sessionApiKey'>,
@@ -58,17 +59,17 @@ export class SandboxPool {
   ): Promise<T | null> {
     const fingerprint = this.#deps.specs.pooled(asked.spec.id)?.fingerprint;
     if (fingerprint === undefined) return null;
-    for (let tried = 0; tried < tries; tried += 1) {
+    for (let tried = 0; tried < maxTries; tried += 1) {
       const member = await this.#members.take(fingerprint);
       if (member === null) break;
       try {
-        const fact = await this.#inspect(member.sandbox);
-        if (fact === null) break;
-        if (fact.state !== 'running') {
+        const observed = await this.#inspect(member.sandbox);
+        if (observed === null) break;
+        if (observed.state !== 'running') {
           this.#deps.reconciler.enqueue(member.sandbox.id);
           continue;
         }
-        const outcome = await write(claimedFromPool(member.sandbox, asked, fact.exposedUrls), member.sandbox);
+        const outcome = await write(claimedFromPool(member.sandbox, asked, observed.exposedUrls), member.sandbox);
         if (outcome.kind !== 'stale') return outcome;
         this.#members.forget();
       } finally {
@@ -78,12 +79,12 @@ export class SandboxPool {
     return null;
   }
 
-  /** Sees to it that the pools have what they lack, without anyone waiting. */
+  /** Fills the pools. Nobody waits. */
   enqueue(): void {
     if (this.#closed) return;
     this.#upkeep.run('pools').catch((error: unknown) => {
-      const fields = isFailure(error) ? { code: error.code, reason: error.message } : { error };
-      this.#deps.logger.warn(fields, 'the pools were not seen to; the next sweep tries again');
+      const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
+      this.#deps.logger.warn(fields, 'the pools could not be filled; the next sweep tries again');
     });
   }
 
@@ -94,7 +95,7 @@ export class SandboxPool {
     await this.#upkeep.drain();
   }
 
-  /** Where the runtime does not tell, a start goes without the pool. */
+  /** Returns null if the runtime does not answer. */
   async #inspect({ instanceId }: Sandbox): Promise<ObservedSandbox | null> {
     try {
       return await this.#deps.runtime.inspect(instanceId);
@@ -104,7 +105,7 @@ export class SandboxPool {
     }
   }
 
-  #noticed({ sandbox }: Reconciled): void {
+  #onReconciled({ sandbox }: Reconciled): void {
     if (sandbox !== null && isPooled(sandbox)) this.enqueue();
   }
 
@@ -115,17 +116,20 @@ export class SandboxPool {
     this.#judge(members);
     const wanted = specs.allPooled();
     if (members.length === 0 && wanted.length === 0) return;
-    const waits = wanted.map(({ fingerprint }) => [fingerprint, this.#backOff.waitMs(fingerprint)] as const).filter(([, ms]) => ms > 0);
+    const backOffs = wanted.map(({ fingerprint }) => [fingerprint, this.#backOff.waitMs(fingerprint)] as const);
+    const waits = backOffs.filter(([, ms]) => ms > 0);
     const held = new Set(waits.map(([fingerprint]) => fingerprint));
     const plan = planPool(members, wanted, { atOnce: startsAtOnce, held, now: clock.now() });
     await this.#carryOut(plan);
     this.#retryIn(Math.min(...waits.map(([, ms]) => ms)));
   }
 
-  /** Notes which specs start well, and which don't. */
+  /** Notes the specs whose members start, and those whose members don't. */
   #judge(members: readonly PooledSandbox[]): void {
     const failed = members.filter(({ sandbox }) => sandbox.status === 'ERROR').map(({ fingerprint }) => fingerprint);
-    for (const { sandbox, fingerprint } of members) if (sandbox.status === 'RUNNING') this.#backOff.succeeded(fingerprint, sandbox.statusSince);
+    for (const { sandbox, fingerprint } of members) {
+      if (sandbox.status === 'RUNNING') this.#backOff.succeeded(fingerprint, sandbox.statusSince);
+    }
     for (const fingerprint of new Set(failed)) this.#backOff.failed(fingerprint);
   }
 
@@ -140,11 +144,11 @@ export class SandboxPool {
     }
   }
 
-  async #remove(member: Sandbox, reason: string): Promise<void> {
+  async #remove(member: Sandbox, reason: Reason): Promise<void> {
     const { store, reconciler, clock, logger } = this.#deps;
     const { kind } = await store.replace(markDeleted(member, reason, clock.now()));
     if (kind === 'stale') return;
-    logger.info({ sandbox: member.id, spec: member.spec.id, detail: reason }, 'removed from its pool');
+    logger.info({ sandbox: member.id, spec: member.spec.id, reason }, 'a pool member was removed');
     void reconciler.interrupt(member.id).catch(() => reconciler.enqueue(member.id));
   }
 
@@ -161,10 +165,7 @@ export class SandboxPool {
   }
 }
 
-/**
- * The running members of pools that this process knows of and nobody here is about to take. They are hints: whether one
- * can be had, the store decides.
- */
+/** The running pool members that this process knows and does not try at the moment. They are hints: the store decides who gets one. */
 export class PoolMembers {
   readonly #store: SandboxStore;
   readonly #taken = new Set<string>();
@@ -175,17 +176,17 @@ export class PoolMembers {
     this.#store = store;
   }
 
-  /** Remembers what the store has said. */
+  /** Remembers what the store returned. */
   learn(members: readonly PooledSandbox[]): void {
     this.#known = members.filter(({ sandbox }) => sandbox.status === 'RUNNING');
   }
 
-  /** Whatever is known may be out of date. */
+  /** What is known may be out of date. */
   forget(): void {
     this.#known = [];
   }
 
-  /** A member to try, which nobody else in this process tries until it is given back; null when there is none. */
+  /** Returns a member that nobody else in this process tries until it is given back; null if there is none. */
   async take(fingerprint: string): Promise<PooledSandbox | null> {
     const known = this.#shift(fingerprint);
     if (known !== null) return known;

@@ -1,60 +1,60 @@
 import { type AnyFailure, Failure, isFailure } from '../../domain/failure.ts';
 import { nextDueAt } from '../../domain/idle-policy.ts';
-import { nextSandboxStep, type SandboxStep, stepWithoutInspect, stepWithoutRuntime } from '../../domain/sandbox-next-step.ts';
-import type { ObservedSandbox, Sandbox } from '../../domain/sandbox.ts';
+import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
+import type { Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { KeyedTimers, waitAtMost } from '../timers.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { acts, needsStartSlot, takeStep } from './sandbox-steps.ts';
+import { needsStartSlot, runtimeSteps, takeStep } from './sandbox-steps.ts';
 import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './step-context.ts';
 
 export type { SandboxReconcilerDeps } from './step-context.ts';
 
-/** Where a sandbox came to rest, and what kept it from where it was to go. */
+/** The sandbox when nothing is left to do, and what kept it from its desired state. */
 export interface Reconciled {
   readonly sandbox: Sandbox | null;
   readonly failure: AnyFailure | null;
 }
 
 /**
- * Brings what is written of a sandbox and what the runtime has of it together, step by step, until there is nothing
- * left to do. It is the only place that acts on the runtime: use cases write an intent and let it drive; the
- * reconciler lets it drive whatever an earlier process left half-done. Level-triggered: each step is decided anew from
- * the record and the fact, and every write is a compare-and-set, so that several processes may drive one sandbox.
+ * Brings sandboxes to their desired state, step by step, until nothing is left to do. Only this class acts on the runtime: use
+ * cases write what is wanted and let it reconcile; the sweeper lets it finish whatever an earlier process left. Each step is
+ * decided again from the record and what the runtime reports, and every write is a compare-and-set, so several processes may
+ * reconcile one sandbox.
  */
 export class SandboxReconciler {
   readonly #deps: SandboxReconcilerDeps;
   readonly #runs: KeyedWorker<Reconciled>;
-  readonly #alarms: KeyedTimers;
-  readonly #listeners = new Set<{ readonly call: (settled: Reconciled) => void }>();
+  readonly #timers: KeyedTimers;
+  readonly #listeners = new Set<{ readonly call: (reconciled: Reconciled) => void }>();
   readonly #closing = new AbortController();
 
   constructor(deps: SandboxReconcilerDeps) {
     this.#deps = deps;
-    this.#alarms = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
-    this.#runs = new KeyedWorker((id, run, earlier) => this.#drive(id, run, earlier?.failure ?? null));
+    this.#timers = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
+    this.#runs = new KeyedWorker((id, run, earlier) => this.#run(id, run, earlier?.failure ?? null));
   }
 
-  /** Drives the sandbox until it rests. Rejects only where the store fails. */
+  /** Takes steps until nothing is left to do. Rejects only if the store fails. */
   reconcile(id: string): Promise<Reconciled> {
     return this.#runs.run(id);
   }
 
-  /** Drives the sandbox until it rests, leaving off what is no longer wanted. */
+  /** The same, but interrupts what is not wanted any more. */
   interrupt(id: string): Promise<Reconciled> {
     this.#runs.interrupt(id);
     return this.reconcile(id);
   }
 
-  /** Something may have happened to the sandbox: drives it without anyone waiting. */
+  /** Reconciles the sandbox, because something may have happened to it. Nobody waits. */
   enqueue(id: string): void {
     this.#runs.wake(id);
     void this.#logged({ sandbox: id }, () => this.reconcile(id));
   }
 
-  /** The runtime tells that something may have happened to what it knows by this id. */
+  /** The same for an id of the runtime. */
   enqueueInstance(instanceId: string): void {
     void this.#logged({ instance: instanceId }, async () => {
       const sandbox = await this.#deps.store.findByInstance(instanceId);
@@ -62,22 +62,22 @@ export class SandboxReconciler {
     });
   }
 
-  /** Drives the sandbox when something becomes due for it by itself. */
+  /** Reconciles the sandbox when its next rule becomes due. */
   watch(sandbox: Sandbox): void {
-    this.#alarms.set(sandbox.id, nextDueAt(sandbox));
+    this.#timers.set(sandbox.id, nextDueAt(sandbox));
   }
 
-  /** Calls the listener with where each sandbox that was driven came to rest. Answers with the function that ends it. */
-  onReconciled(call: (settled: Reconciled) => void): () => void {
+  /** Calls the listener after each run. Returns the function that ends it. */
+  onReconciled(call: (reconciled: Reconciled) => void): () => void {
     const listener = { call };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Ends every wait; what was under way is found again by the next process. */
+  /** Ends every wait. The next process finds what is unfinished. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#alarms.close();
+    this.#timers.close();
     await this.#runs.drain();
   }
 
@@ -85,30 +85,30 @@ export class SandboxReconciler {
     const { logger } = this.#deps;
     try {
       const failure = (await work())?.failure ?? null;
-      if (failure !== null) logger.warn({ ...fields, code: failure.code, reason: failure.message }, 'sandbox not settled');
+      if (failure !== null) logger.warn({ ...fields, code: failure.code, context: failure.context }, 'a sandbox could not be reconciled');
     } catch (error) {
-      logger.error({ ...fields, error }, 'sandbox not settled');
+      logger.error({ ...fields, error }, 'a sandbox could not be reconciled');
     }
   }
 
-  async #drive(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
+  async #run(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
     const context: StepContext = { deps: this.#deps, run, closing: this.#closing.signal, startSlot: null };
     try {
-      const settled = await this.#untilRest(id, context, earlier);
-      this.#alarms.set(id, settled.sandbox === null ? null : nextDueAt(settled.sandbox));
-      for (const { call } of this.#listeners) call(settled);
-      return settled;
+      const reconciled = await this.#takeSteps(id, context, earlier);
+      this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
+      for (const { call } of this.#listeners) call(reconciled);
+      return reconciled;
     } finally {
       releaseStartSlot(context);
     }
   }
 
-  async #untilRest(id: string, context: StepContext, earlier: AnyFailure | null): Promise<Reconciled> {
+  async #takeSteps(id: string, context: StepContext, earlier: AnyFailure | null): Promise<Reconciled> {
     const { store } = this.#deps;
     let known: ObservedSandbox | null = null;
     const attempted = new Set<SandboxStep['kind']>();
     for (;;) {
-      // Whoever woke the run knows of something that came after what is known here.
+      // Whoever woke the run knows of something newer.
       if (context.run.woken.aborted) known = null;
       context.run.rearm();
       const sandbox = await store.find(id);
@@ -116,7 +116,7 @@ export class SandboxReconciler {
       const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
       if (step.kind === 'none' || attempted.has(step.kind)) return { sandbox, failure: earlier };
-      if (acts.has(step.kind)) attempted.add(step.kind);
+      if (runtimeSteps.has(step.kind)) attempted.add(step.kind);
       if (!needsStartSlot.has(step.kind)) releaseStartSlot(context);
       try {
         known = await takeStep(context, step, sandbox);
@@ -133,15 +133,15 @@ export class SandboxReconciler {
 
   async #next(sandbox: Sandbox, known: ObservedSandbox | null, attempted: ReadonlySet<SandboxStep['kind']>): Promise<DecidedStep | AnyFailure> {
     const { runtime, clock } = this.#deps;
-    const unseen = known === null ? stepWithoutInspect(sandbox) : null;
-    if (unseen !== null && !attempted.has(unseen.kind)) return { ...unseen, fact: null };
+    const uninspected = known === null ? stepWithoutInspect(sandbox) : null;
+    if (uninspected !== null && !attempted.has(uninspected.kind)) return { ...uninspected, observed: null };
     try {
-      const fact = known ?? (await runtime.inspect(sandbox.instanceId));
-      return { ...nextSandboxStep(sandbox, fact, clock.now(), attempted.has('resume')), fact };
+      const observed = known ?? (await runtime.inspect(sandbox.instanceId));
+      return { ...nextSandboxStep(sandbox, observed, clock.now(), attempted.has('resume')), observed };
     } catch (error) {
       if (!isFailure(error)) throw error;
-      const blind = stepWithoutRuntime(sandbox, clock.now());
-      return blind.kind === 'none' ? error : { ...blind, fact: null };
+      const step = stepWithoutRuntime(sandbox, clock.now());
+      return step.kind === 'none' ? error : { ...step, observed: null };
     }
   }
 }
@@ -150,7 +150,7 @@ export interface AwaitStatusDeps {
   readonly store: SandboxStore;
   readonly reconciler: SandboxReconciler;
   readonly clock: Clock;
-  /** How long a pause, a resumption or a deletion is waited for, in milliseconds. Then the status on the way is returned. */
+  /** How long to wait for a pause, a resumption or a deletion, in milliseconds. Then the status on the way is returned. */
   readonly answerWithinMs: number;
 }
 
@@ -165,7 +165,7 @@ export async function awaitStatus(deps: AwaitStatusDeps, ownerId: string, id: st
   const { status } = sandbox;
   if (status === wanted) return sandbox;
   if (reconciled?.failure != null) throw reconciled.failure;
-  // Otherwise it is still on the way, or somebody moved it on after it got there.
+  // Otherwise it is still on the way, or somebody changed it after it got there.
   if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
   throw new Failure(wanted === 'PAUSED' ? 'sandbox_not_running' : 'sandbox_not_paused', { id, status });
 }

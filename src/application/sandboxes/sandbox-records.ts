@@ -23,7 +23,7 @@ export interface WriteDeps {
   readonly logger: Logger;
 }
 
-/** Writes what became of the sandbox, with its event; answers whether nobody else had written before. */
+/** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
 export async function writeMove({ store, logger }: WriteDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
   const { kind } = await store.replace(to, movedEvents(from, to, actor));
   if (kind === 'stale') return false;
@@ -31,14 +31,20 @@ export async function writeMove({ store, logger }: WriteDeps, from: Sandbox, to:
   return true;
 }
 
-/** Writes the move where the lifecycle has it. */
-export async function recordMove(deps: WriteDeps, sandbox: Sandbox, event: SandboxTransition, change: TransitionChange, actor: EventActor): Promise<void> {
-  const next = move(sandbox, event, change);
+/** Writes the transition if the lifecycle has it. */
+export async function recordMove(
+  deps: WriteDeps,
+  sandbox: Sandbox,
+  transition: SandboxTransition,
+  change: TransitionChange,
+  actor: EventActor,
+): Promise<void> {
+  const next = move(sandbox, transition, change);
   if (next !== null) await writeMove(deps, sandbox, next, actor);
 }
 
 export function logMove(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
   const status = to.deletedAt === null ? to.status : 'deleted';
-  const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, detail: to.statusDetail };
-  logger.info(fields, 'sandbox moved');
+  const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, reason: to.statusReason };
+  logger.info(fields, 'sandbox changed its status');
 }

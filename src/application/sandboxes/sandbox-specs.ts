@@ -4,7 +4,7 @@ import type { Page } from '../../domain/page.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SpecStore } from '../../ports/spec-store.ts';
 
-/** A spec, and since when it is what it is, in milliseconds since the epoch. */
+/** A spec, and since when it has its content, in milliseconds since the epoch. */
 export interface DatedSpec {
   readonly spec: SandboxSpec;
   readonly createdAt: number;
@@ -25,22 +25,22 @@ export class SandboxSpecs {
     this.#pooled = new Map(pooled.map((spec) => [spec.id, { spec, fingerprint: poolFingerprint(spec) }]));
   }
 
-  /** The spec with the id, the default one for null; undefined when there is none. */
+  /** Returns the spec with the id, or the default one for null; undefined if there is none. */
   find(id: string | null): SandboxSpec | undefined {
     return id === null ? this.#specs[0] : this.#specs.find((spec) => spec.id === id);
   }
 
-  /** The spec with the id where sandboxes of it are kept in a pool. */
+  /** Returns the spec with the id if it has a pool. */
   pooled(id: string): PooledSpec | undefined {
     return this.#pooled.get(id);
   }
 
-  /** Those of which sandboxes are kept in a pool. */
+  /** Returns the specs that have a pool. */
   allPooled(): readonly PooledSpec[] {
     return [...this.#pooled.values()];
   }
 
-  /** The specs in the deployment's order, from the one after `afterId` on. */
+  /** Returns the specs after `afterId`, in the deployment's order. */
   async search(afterId: string | null, limit: number): Promise<Page<DatedSpec>> {
     const start = afterId === null ? 0 : this.#specs.findIndex(({ id }) => id === afterId) + 1;
     const specs = this.#specs.slice(start, start + limit);

@@ -1,21 +1,21 @@
-/** Leave to run a sandbox, until it is given back. */
+/** The permission to start one sandbox now. */
 export interface StartSlot {
-  /** Gives the turn to the next. Idempotent. */
+  /** Gives the slot to the next. Idempotent. */
   release(): void;
 }
 
-/** Who goes first: what an earlier process left under way, then what owners asked for, then what fills pools. */
-export const urgencies = ['again', 'asked', 'pool'] as const;
+/** Who gets a slot first: starts that an earlier process left, then what owners requested, then pool members. */
+export const startPriorities = ['interrupted', 'requested', 'pool'] as const;
 
-export type Urgency = (typeof urgencies)[number];
+export type StartPriority = (typeof startPriorities)[number];
 
 interface Waiter {
   readonly owner: string;
   grant(): void;
 }
 
-/** Those who wait, each owner in its own order and the owners in turn, so that nobody's many hold up another's one. */
-class Line {
+/** Waiters of one priority: first in, first out for each owner, and the owners in turn, so that one with many does not delay others. */
+class FairQueue {
   readonly #byOwner = new Map<string, Set<Waiter>>();
 
   add(waiter: Waiter): void {
@@ -29,7 +29,7 @@ class Line {
     if (own?.size === 0) this.#byOwner.delete(waiter.owner);
   }
 
-  /** Takes the first one out, and puts its owner behind the others. */
+  /** Removes and returns the first waiter. Its owner comes last then. */
   shift(): Waiter | undefined {
     for (const [owner, own] of this.#byOwner) {
       for (const waiter of own) {
@@ -43,49 +43,53 @@ class Line {
   }
 }
 
-/** Lets so many sandboxes be started at a time in this process, since an engine that is asked for more only gets slower. */
+/** Limits how many sandboxes start at a time in this process. A runtime that starts too many at once only gets slower. */
 export class StartQueue {
   #free: number;
-  readonly #lines: Readonly<Record<Urgency, Line>> = { again: new Line(), asked: new Line(), pool: new Line() };
+  readonly #queues: Readonly<Record<StartPriority, FairQueue>> = {
+    interrupted: new FairQueue(),
+    requested: new FairQueue(),
+    pool: new FairQueue(),
+  };
 
   /** `atOnce` is at least 1. */
   constructor(atOnce: number) {
     this.#free = Math.max(1, atOnce);
   }
 
-  /** Waits for a turn. Rejects with the signal's reason when it fires, and the place is given up. */
-  async take(owner: string, urgency: Urgency, signal: AbortSignal): Promise<StartSlot> {
+  /** Waits for a slot. Rejects with the signal's reason when it fires. */
+  async take(owner: string, priority: StartPriority, signal: AbortSignal): Promise<StartSlot> {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free -= 1;
-      return this.#turn();
+      return this.#slot();
     }
     const { promise, resolve, reject } = Promise.withResolvers<StartSlot>();
-    const waiter: Waiter = { owner, grant: () => resolve(this.#turn()) };
-    const line = this.#lines[urgency];
+    const waiter: Waiter = { owner, grant: () => resolve(this.#slot()) };
+    const queue = this.#queues[priority];
     const giveUp = (): void => {
-      line.remove(waiter);
+      queue.remove(waiter);
       reject(signal.reason);
     };
-    line.add(waiter);
+    queue.add(waiter);
     signal.addEventListener('abort', giveUp);
     return await promise.finally(() => signal.removeEventListener('abort', giveUp));
   }
 
-  #turn(): StartSlot {
+  #slot(): StartSlot {
     let held = true;
     return {
       release: () => {
         if (!held) return;
         held = false;
-        this.#pass();
+        this.#grantNext();
       },
     };
   }
 
-  #pass(): void {
-    for (const urgency of urgencies) {
-      const waiter = this.#lines[urgency].shift();
+  #grantNext(): void {
+    for (const priority of startPriorities) {
+      const waiter = this.#queues[priority].shift();
       if (waiter !== undefined) return waiter.grant();
     }
     this.#free += 1;

@@ -1,106 +1,172 @@
-import { isFailure } from '../../domain/failure.ts';
-import { lastProbe } from '../../domain/readiness.ts';
-import { takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
+import { isFailure, reasonOfFailure } from '../../domain/failure.ts';
+import { probeMissed } from '../../domain/readiness.ts';
+import type { Reason } from '../../domain/reason.ts';
+import { reportProgress, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import { type ExposedUrl, isPooled, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import { recordMove } from './sandbox-records.ts';
-import type { StartSlot, Urgency } from './start-queue.ts';
-import { releaseStartSlot, type StepContext, revertOnFailure, untilTooLate, unwanted } from './step-context.ts';
+import type { StartPriority, StartSlot } from './start-queue.ts';
+import { releaseStartSlot, type SandboxReconcilerDeps, type StepContext, revertOnFailure, untilTooLate, unwanted } from './step-context.ts';
+
+/** Writes what happens during a step into the sandbox's record. */
+class SandboxProgress {
+  readonly #store: SandboxReconcilerDeps['store'];
+  readonly #clock: SandboxReconcilerDeps['clock'];
+  readonly #reporter: ProgressReporter;
+  readonly #moved = new AbortController();
+  #sandbox: Sandbox;
+
+  constructor({ store, clock }: SandboxReconcilerDeps, sandbox: Sandbox) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#sandbox = sandbox;
+    this.#reporter = new ProgressReporter({ clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
+  }
+
+  /** The record as it was last written. */
+  get sandbox(): Sandbox {
+    return this.#sandbox;
+  }
+
+  /** Fires when somebody else has changed the status, so that the step may not be wanted any more. */
+  get moved(): AbortSignal {
+    return this.#moved.signal;
+  }
+
+  report(reason: Reason): void {
+    this.#reporter.report(reason);
+  }
+
+  /** See {@link ProgressReporter.end}. */
+  end(): Promise<void> {
+    return this.#reporter.end();
+  }
+
+  /** See {@link ProgressReporter.finish}. */
+  finish(): Promise<void> {
+    return this.#reporter.finish();
+  }
+
+  async #write(reason: Reason): Promise<boolean> {
+    const next = reportProgress(this.#sandbox, reason, this.#clock.now());
+    const { kind } = await this.#store.replace(next);
+    if (kind === 'replaced') this.#sandbox = next;
+    else await this.#readAgain();
+    return kind === 'replaced';
+  }
+
+  /** Somebody else has written: another process that reconciles the sandbox too and reports from now on, or a change of the status. */
+  async #readAgain(): Promise<void> {
+    const now = await this.#store.find(this.#sandbox.id);
+    const { status, startingSince } = this.#sandbox;
+    if (now !== null && now.deletedAt === null && now.status === status && now.startingSince === startingSince) this.#sandbox = now;
+    else this.#moved.abort();
+  }
+}
 
 /**
- * Gets what the sandbox needs and this host lacks, waits for its turn, and writes down that it has come, from when on its
- * time counts. Meanwhile `statusDetail` tells what it waits for.
+ * Gets what the sandbox needs and this host lacks, waits for a start slot, and writes that it has one; its time limit begins
+ * then. Meanwhile the record says what it waits for.
  */
 export async function takeStartSlotStep(context: StepContext, sandbox: Sandbox): Promise<void> {
   const { deps } = context;
   const { store, clock } = deps;
-  const telling = new ProgressReporter(store, clock, sandbox);
-  const signal = unwanted(context, telling.moved);
+  const progress = new SandboxProgress(deps, sandbox);
+  const signal = unwanted(context, progress.moved);
   try {
-    const turn = await ready(context, telling, isPooled(sandbox) ? 'pool' : 'asked', signal);
-    await telling.end();
-    if (turn === null) return;
-    context.startSlot = turn;
-    await store.replace(takeStartSlot(telling.sandbox, clock.now()));
+    const slot = await prepare(context, progress, isPooled(sandbox) ? 'pool' : 'requested', signal);
+    await progress.end();
+    if (slot === null) return;
+    context.startSlot = slot;
+    await store.replace(takeStartSlot(progress.sandbox, clock.now()));
   } catch (error) {
-    await telling.end();
+    await progress.end();
     if (signal.aborted) return;
     if (isFailure(error) && error.code !== 'store_unavailable') {
-      // Its time begins to count, so that it is not left waiting for ever for a runtime that only fails.
-      await store.replace(takeStartSlot(telling.sandbox, clock.now(), error.message));
+      // The time limit begins, so that it does not wait for ever for a runtime that only fails.
+      await store.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
     }
     throw error;
   }
 }
 
-/** Makes sure that the drive has a turn for a sandbox whose time counts already, as an earlier process left it. */
-async function ensureStartSlot(context: StepContext, telling: ProgressReporter, signal: AbortSignal): Promise<boolean> {
-  context.startSlot ??= await ready(context, telling, isPooled(telling.sandbox) ? 'pool' : 'again', signal);
+/** Takes a start slot for a sandbox that had one in an earlier process. Returns false if it can't start. */
+async function ensureStartSlot(context: StepContext, progress: SandboxProgress, signal: AbortSignal): Promise<boolean> {
+  context.startSlot ??= await prepare(context, progress, isPooled(progress.sandbox) ? 'pool' : 'interrupted', signal);
   return context.startSlot !== null;
 }
 
-/** What the sandbox needs, and a turn; null where that can't be had, which is then written. */
-async function ready(context: StepContext, telling: ProgressReporter, urgency: Urgency, signal: AbortSignal): Promise<StartSlot | null> {
+/** Gets what the sandbox needs, and a start slot. Returns null if the first is not possible; that is written then. */
+async function prepare(
+  context: StepContext,
+  progress: SandboxProgress,
+  priority: StartPriority,
+  signal: AbortSignal,
+): Promise<StartSlot | null> {
   const { deps } = context;
   const { runtime, queue, clock } = deps;
-  const { spec, ownerId, status } = telling.sandbox;
+  const { spec, ownerId, status } = progress.sandbox;
   if (status === 'STARTING') {
-    const provision = await runtime.provide(spec, (detail) => telling.report(detail), signal);
+    const provision = await runtime.provide(spec, (reason) => progress.report(reason), signal);
     if (provision.kind === 'refused') {
-      await telling.end();
-      await recordMove(deps, telling.sandbox, 'failed', { now: clock.now(), detail: provision.detail }, 'runtime');
+      await progress.end();
+      await recordMove(deps, progress.sandbox, 'failed', { now: clock.now(), reason: provision.reason }, 'runtime');
       return null;
     }
   }
-  telling.report('waiting for its turn');
-  return await queue.take(ownerId, urgency, signal);
+  progress.report({ code: 'waiting_for_start_slot' });
+  return await queue.take(ownerId, priority, signal);
 }
 
-/** Makes the sandbox and runs it, in its turn. Null where that was left off. */
+/** Creates the sandbox and runs it. Returns null if that was interrupted. */
 export async function launchStep(context: StepContext, sandbox: Sandbox): Promise<ObservedSandbox | null> {
   const { deps } = context;
-  const telling = new ProgressReporter(deps.store, deps.clock, sandbox);
-  const progress = (detail: string): void => telling.report(detail);
-  const fact = await withStartSlot(context, telling, (signal) => deps.runtime.start(launchOf(sandbox), progress, signal));
-  // With a detail it could not begin; without one, it is on its way.
-  if (fact !== null && fact.detail !== null && (fact.state === 'absent' || fact.state === 'created')) {
-    await recordMove(deps, telling.sandbox, 'failed', { now: deps.clock.now(), detail: fact.detail }, 'runtime');
+  const progress = new SandboxProgress(deps, sandbox);
+  const report = (reason: Reason): void => progress.report(reason);
+  const observed = await withStartSlot(context, progress, (signal) => deps.runtime.start(launchOf(sandbox), report, signal));
+  // With a reason it could not start; without one it is on its way.
+  if (observed !== null && observed.reason !== null && (observed.state === 'absent' || observed.state === 'created')) {
+    await recordMove(deps, progress.sandbox, 'failed', { now: deps.clock.now(), reason: observed.reason }, 'runtime');
   }
-  return fact;
+  return observed;
 }
 
-/** Lets a frozen sandbox go on at once, and runs a stopped one again in its turn. Null where that was left off. */
+/** Continues a frozen sandbox at once; runs a stopped one again with a start slot. Returns null if that was interrupted. */
 export async function resumeStep(context: StepContext, sandbox: Sandbox, found: ObservedSandbox | null): Promise<ObservedSandbox | null> {
   const { deps } = context;
-  const telling = new ProgressReporter(deps.store, deps.clock, sandbox);
+  const progress = new SandboxProgress(deps, sandbox);
   const resume = (signal: AbortSignal): Promise<ObservedSandbox> => deps.runtime.resume(launchOf(sandbox), signal);
   const act = (): Promise<ObservedSandbox | null> =>
-    found?.state === 'frozen' ? whileWanted(context, telling, resume) : withStartSlot(context, telling, resume);
-  return await revertOnFailure(deps, 'RESUMING', () => telling.sandbox, act);
+    found?.state === 'frozen' ? whileWanted(context, progress, resume) : withStartSlot(context, progress, resume);
+  return await revertOnFailure(deps, 'RESUMING', () => progress.sandbox, act);
 }
 
 function launchOf({ instanceId, spec, sessionApiKey }: Sandbox): SandboxLaunch {
   return { id: instanceId, spec, sessionApiKey };
 }
 
-async function withStartSlot(context: StepContext, telling: ProgressReporter, work: (signal: AbortSignal) => Promise<ObservedSandbox>): Promise<ObservedSandbox | null> {
+async function withStartSlot(
+  context: StepContext,
+  progress: SandboxProgress,
+  work: (signal: AbortSignal) => Promise<ObservedSandbox>,
+): Promise<ObservedSandbox | null> {
   try {
-    return await whileWanted(context, telling, async (signal) => ((await ensureStartSlot(context, telling, signal)) ? await work(signal) : null));
+    return await whileWanted(context, progress, async (signal) => ((await ensureStartSlot(context, progress, signal)) ? await work(signal) : null));
   } finally {
     releaseStartSlot(context);
-    await telling.end();
+    await progress.end();
   }
 }
 
-/** Does the work unless it is too late or no longer wanted; null when it was left off. */
+/** Does the work unless it is too late or not wanted any more. Returns null if it was interrupted. */
 async function whileWanted(
   context: StepContext,
-  telling: ProgressReporter,
+  progress: SandboxProgress,
   work: (signal: AbortSignal) => Promise<ObservedSandbox | null>,
 ): Promise<ObservedSandbox | null> {
-  return await untilTooLate(context.deps.clock, telling.sandbox, async (late) => {
-    const signal = unwanted(context, telling.moved, late);
+  return await untilTooLate(context.deps.clock, progress.sandbox, async (late) => {
+    const signal = unwanted(context, progress.moved, late);
     try {
       return await work(signal);
     } catch (error) {
@@ -111,42 +177,40 @@ async function whileWanted(
 }
 
 /**
- * Waits until what runs in the sandbox serves; not longer than until something happened to it, or it is too late. What the
- * probe meets meanwhile is told, so that whoever finds it too late knows what was seen last.
+ * Waits until the program in the sandbox is ready, something happens to the sandbox, or it is too late. Each missed probe is
+ * reported, so that a start which is too late says what was seen last.
  */
-export async function awaitReadyStep(context: StepContext, sandbox: Sandbox, fact: ObservedSandbox | null): Promise<void> {
+export async function awaitReadyStep(context: StepContext, sandbox: Sandbox, observed: ObservedSandbox | null): Promise<void> {
   const { deps } = context;
-  const { store, clock } = deps;
-  const exposedUrls = fact?.exposedUrls ?? [];
-  const telling = new ProgressReporter(store, clock, sandbox);
+  const { clock } = deps;
+  const exposedUrls = observed?.exposedUrls ?? [];
+  const progress = new SandboxProgress(deps, sandbox);
   const isReady = await untilTooLate(clock, sandbox, async (late) => {
     try {
-      return await serves(context, telling, exposedUrls, late);
+      return await probe(context, progress, exposedUrls, late);
     } finally {
-      if (late.aborted) await telling.finish();
-      else await telling.end();
+      if (late.aborted) await progress.finish();
+      else await progress.end();
     }
   });
   if (!isReady) return;
-  const change = { now: clock.now(), detail: readyDetail(sandbox), exposedUrls };
-  await recordMove(deps, telling.sandbox, 'ready', change, 'runtime');
+  const reason: Reason | null = sandbox.status === 'RESUMING' ? { code: 'processes_restarted' } : null;
+  await recordMove(deps, progress.sandbox, 'ready', { now: clock.now(), reason, exposedUrls }, 'runtime');
 }
 
-/** Answers when it serves; false when the wait was left off. */
-async function serves(context: StepContext, telling: ProgressReporter, urls: readonly ExposedUrl[], late: AbortSignal): Promise<boolean> {
+/** Returns true when the probe has succeeded; false if the wait was interrupted. */
+async function probe(context: StepContext, progress: SandboxProgress, urls: readonly ExposedUrl[], late: AbortSignal): Promise<boolean> {
   const { deps, run } = context;
-  const { ready } = telling.sandbox.spec;
-  const signal = unwanted(context, run.woken, telling.moved, late);
+  const { ready } = progress.sandbox.spec;
+  const signal = unwanted(context, run.woken, progress.moved, late);
   try {
-    await deps.probe.untilReady(ready, urls, signal, (miss) => telling.report(lastProbe(ready, miss)));
+    await deps.probe.untilReady(ready, urls, signal, (miss) => {
+      const reason = probeMissed(ready, miss);
+      if (reason !== null) progress.report(reason);
+    });
     return true;
   } catch (error) {
     if (signal.aborted) return false;
     throw error;
   }
-}
-
-function readyDetail({ status }: Sandbox): string | null {
-  if (status !== 'RESUMING') return null;
-  return 'resumed: its processes were started again over the files that were kept';
 }

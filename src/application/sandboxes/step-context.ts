@@ -1,4 +1,4 @@
-import { isFailure } from '../../domain/failure.ts';
+import { isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { readyDeadline } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
@@ -16,31 +16,31 @@ export interface SandboxReconcilerDeps extends WriteDeps {
   readonly queue: StartQueue;
 }
 
-/** A step, and the fact that it was decided on; null where the runtime did not tell. */
-export type DecidedStep = SandboxStep & { readonly fact: ObservedSandbox | null };
+/** A step, and the state that it was decided on; null if that is not known. */
+export type DecidedStep = SandboxStep & { readonly observed: ObservedSandbox | null };
 
-/** What the steps of one drive share. */
+/** What the steps of one run share. */
 export interface StepContext {
   readonly deps: SandboxReconcilerDeps;
   readonly run: Run;
   /** Fires when this process ends. */
   readonly closing: AbortSignal;
-  /** The turn that the drive has, until what it is for is done. */
+  /** The start slot of the run, while it has one. */
   startSlot: StartSlot | null;
 }
 
-/** Ends what a step waits for when it is no longer wanted here. */
+/** Returns a signal that fires when the step is not wanted here any more. */
 export function unwanted({ run, closing }: StepContext, ...others: readonly AbortSignal[]): AbortSignal {
   return AbortSignal.any([run.interrupted, closing, ...others]);
 }
 
-/** Gives the drive's turn back. Idempotent. */
+/** Gives the run's start slot back. Idempotent. */
 export function releaseStartSlot(context: StepContext): void {
   context.startSlot?.release();
   context.startSlot = null;
 }
 
-/** Acts on the runtime; where that fails, and the sandbox was in the status, the move that it was in is taken back. */
+/** Acts on the runtime. If that fails while the sandbox has the status, the status is taken back. */
 export async function revertOnFailure<T>(
   deps: SandboxReconcilerDeps,
   status: SandboxStatus,
@@ -52,7 +52,7 @@ export async function revertOnFailure<T>(
   } catch (error) {
     const sandbox = latest();
     if (sandbox.status === status && isFailure(error) && error.code !== 'store_unavailable') {
-      await recordMove(deps, sandbox, 'refused', { now: deps.clock.now(), detail: error.message }, 'runtime');
+      await recordMove(deps, sandbox, 'refused', { now: deps.clock.now(), reason: reasonOfFailure(error) }, 'runtime');
     }
     throw error;
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../doubles/memory/index.ts';
-import { pausedByOwner } from '../../../src/application/conversations/work-steps.ts';
+import { isPausedByOwner } from '../../../src/application/conversations/work-steps.ts';
 import { newConversation } from '../../../src/domain/conversation.ts';
 import type { EventActor, EventDraft } from '../../../src/domain/event.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';
@@ -33,13 +33,13 @@ test.each<readonly [string, boolean, readonly EventDraft[]]>([
 ])('is what waits held? %s: %s', async (_, held, events) => {
   const { events: store } = createMemoryStore();
   await store.append(events);
-  expect(await pausedByOwner(store, conversation)).toBe(held);
+  expect(await isPausedByOwner(store, conversation)).toBe(held);
 });
 
 test.each([1, 998, 999, 1000, 1001, 2500])('looks at all of the log, however long: a pause after %i messages', async (count) => {
   const { events: store } = createMemoryStore();
   await store.append(Array.from({ length: count }, () => message('user')));
-  expect(await pausedByOwner(store, conversation)).toBe(false);
+  expect(await isPausedByOwner(store, conversation)).toBe(false);
   await store.append(paused);
-  expect(await pausedByOwner(store, conversation)).toBe(true);
+  expect(await isPausedByOwner(store, conversation)).toBe(true);
 });

@@ -1,6 +1,7 @@
 import type { ToolCallContent } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import { type EventActor, type EventBody, type EventDraft, eventOf } from '../../../domain/event.ts';
+import type { Reason } from '../../../domain/reason.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
@@ -16,22 +17,22 @@ type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
 
 interface OpenMessage {
   readonly messageId: string;
-  /** The agent's own name for it; null where it has none. */
-  readonly named: string | null;
+  /** The agent's own id of the message; null if it has none. */
+  readonly agentMessageId: string | null;
   readonly channel: Chunk['channel'];
   readonly parts: string[];
   length: number;
 }
 
-/** A message of an agent is ended, and another begun, when it is as long as this: it is gathered in memory. */
+/** A message is collected in memory. One that is as long as this is ended, and another begins. */
 const maxMessage = 1_048_576;
 
-/** Tool calls of a turn that are known to have been told of. */
+/** How many tool calls of a turn are remembered. */
 const maxKnownCalls = 1000;
 
 /**
- * Makes events of what an agent says in a turn. The parts of a message are written as they come, and the whole message
- * when it has ended: where the agent says another, in another channel, begins a tool call, or ends the turn.
+ * Writes what an agent says in a turn as events. The parts of a message are written as they arrive, and the whole message when
+ * it has ended: when another message, another channel or a tool call begins, or the turn ends.
  */
 export class TurnRecorder {
   readonly #deps: RecorderDeps;
@@ -46,41 +47,41 @@ export class TurnRecorder {
     this.#writer = new EventWriter(deps.events);
   }
 
-  /** Takes the update; answers when there is room for the next. Rejects where the log can't be written. */
-  async take(update: AgentUpdate): Promise<void> {
-    if (update.kind === 'message_chunk') this.#say(update);
-    else this.#tell(bounded(update));
-    await this.#writer.room();
+  /** Records the update. Resolves when the next may come. Rejects if the log can't be written. */
+  async record(update: AgentUpdate): Promise<void> {
+    if (update.kind === 'message_chunk') this.#recordChunk(update);
+    else this.#recordOther(bounded(update));
+    await this.#writer.ready();
   }
 
-  /** Writes an event in its place among the others. */
-  note(body: EventBody, actor: EventActor, reason: string | null = null): void {
+  /** Writes an event after the earlier ones. */
+  note(body: EventBody, actor: EventActor, reason: Reason | null = null): void {
     this.#writer.add(eventOf(this.#conversation, body, { at: this.#deps.clock.now(), actor, reason }));
   }
 
-  /** Answers when all that was taken is written. Rejects where the log can't be written. */
+  /** Resolves when everything is written. Rejects if the log can't be written. */
   async settled(): Promise<void> {
     await this.#writer.drained();
   }
 
-  /** Ends the message that is open, and answers when all is written. */
+  /** Ends the open message. Resolves when everything is written. */
   async finish(): Promise<void> {
     this.#endMessage();
     await this.settled();
   }
 
-  #say({ messageId: named, channel, text }: Chunk): void {
+  #recordChunk({ messageId: agentMessageId, channel, text }: Chunk): void {
     if (text === '') return;
-    const other = this.#open !== null && (this.#open.named !== named || this.#open.channel !== channel);
-    if (other || (this.#open?.length ?? 0) >= maxMessage) this.#endMessage();
-    this.#open ??= { messageId: this.#deps.random.id('msg'), named, channel, parts: [], length: 0 };
+    const isOther = this.#open !== null && (this.#open.agentMessageId !== agentMessageId || this.#open.channel !== channel);
+    if (isOther || (this.#open?.length ?? 0) >= maxMessage) this.#endMessage();
+    this.#open ??= { messageId: this.#deps.random.id('msg'), agentMessageId, channel, parts: [], length: 0 };
     const { messageId, parts } = this.#open;
     parts.push(text);
     this.#open.length += text.length;
     this.note({ kind: 'message_chunk', data: { messageId, channel, text } }, 'agent');
   }
 
-  #tell(update: Exclude<AgentUpdate, Chunk>): void {
+  #recordOther(update: Exclude<AgentUpdate, Chunk>): void {
     switch (update.kind) {
       case 'tool_call':
         if (!this.#calls.has(update.call.toolCallId)) this.#begin(update.call.toolCallId);
@@ -112,16 +113,16 @@ export class TurnRecorder {
   }
 }
 
-/** What one text of an event holds at most, and all of them together; what an agent says beyond is cut off, visibly. */
+/** The longest text of an event, and of all its texts together. Longer ones are cut, with a note of how much is missing. */
 const maxText = 65_536;
 const maxTexts = 262_144;
 const maxItems = 200;
 
-type Told = Exclude<AgentUpdate, { kind: 'message_chunk' }>;
+type OtherUpdate = Exclude<AgentUpdate, Chunk>;
 type Cut = (text: string) => string;
 
-/** The update, small enough for the log. */
-export function bounded(update: Told): Told {
+/** Returns the update, cut to a size for the log. */
+export function bounded(update: OtherUpdate): OtherUpdate {
   const cut = cutter();
   switch (update.kind) {
     case 'usage':
@@ -142,7 +143,7 @@ function smaller(content: ToolCallContent, cut: Cut): ToolCallContent {
   return { ...content, oldText: content.oldText === null ? null : cut(content.oldText), newText: cut(content.newText) };
 }
 
-/** Cuts texts so that they have room together. */
+/** Returns a function that cuts texts so that together they stay in the limits. */
 function cutter(): Cut {
   let left = maxTexts;
   return (text) => {
@@ -152,14 +153,14 @@ function cutter(): Cut {
   };
 }
 
-/** What may wait to be written: beyond, the agent is held back. */
+/** How many events may wait to be written. The agent is held back until there are fewer. */
 const maxWaiting = 200;
-/** Parts of a message that wait are joined up to this many characters. */
+/** Waiting parts of a message are joined up to this many characters. */
 const maxJoined = 16_384;
 
 /**
- * Writes events in their order, one batch at a time: the first goes at once, and what comes while it is written makes the
- * next batch. After a write that failed nothing more is written, since it can't be known what was.
+ * Writes events in their order, one batch at a time: the first at once, and what comes meanwhile as the next batch. After a
+ * failed write nothing more is written, because nobody knows what was written.
  */
 export class EventWriter {
   readonly #store: EventStore;
@@ -179,13 +180,13 @@ export class EventWriter {
     this.#writing ??= this.#write();
   }
 
-  /** Answers when there is room for more. Rejects where a write has failed. */
-  async room(): Promise<void> {
+  /** Resolves when more can be added. Rejects if a write has failed. */
+  async ready(): Promise<void> {
     while (this.#waiting.length >= maxWaiting && this.#failure === null) await this.#writing;
     this.#check();
   }
 
-  /** Answers when all is written. Rejects where a write has failed. */
+  /** Resolves when everything is written. Rejects if a write has failed. */
   async drained(): Promise<void> {
     await this.#writing;
     this.#check();
@@ -197,7 +198,7 @@ export class EventWriter {
         const batch = this.#waiting;
         this.#waiting = [];
         await this.#store.append(batch);
-        // Readers get it before more is written.
+        // Readers get this batch before the next is written.
         await new Promise<void>((resolve) => void setImmediate(resolve));
       }
     } catch (error) {
@@ -212,7 +213,7 @@ export class EventWriter {
   }
 }
 
-/** Two parts of one message as one, where that is not too long; null otherwise. */
+/** Returns two parts of one message as one; null if they are of two messages, or too long together. */
 function join(first: EventDraft, second: EventDraft): EventDraft | null {
   if (first.kind !== 'message_chunk' || second.kind !== 'message_chunk') return null;
   if (first.data.messageId !== second.data.messageId || first.data.text.length + second.data.text.length > maxJoined) return null;

@@ -2,6 +2,7 @@ import type { TurnStopReason } from '../../../domain/agent.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
 import type { Conversation, Message, QueuedMessage } from '../../../domain/conversation.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';
+import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
@@ -30,17 +31,17 @@ export class Turns {
   }
 
   /**
-   * Runs a turn, and keeps the sandbox awake for it, also while its owner is asked for leave. Nothing happens where the
-   * message is not (any more) the next. Rejects where the store fails.
+   * Runs a turn and keeps the sandbox awake meanwhile, also while the owner is asked for permission. Does nothing if the
+   * message is not (any more) the next. Rejects if the store fails.
    */
   async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
     const { records, access, clock, timing } = this.#deps;
     const message: Message = await this.#introductions.introduce(conversation, agent, queued.message);
     const recorder = new TurnRecorder(this.#deps, conversation);
     const permissions = new TurnPermissions(this.#deps, conversation, records, recorder);
-    const afterPatience = (callback: () => void) => clock.after(timing.cancelWithinMs, callback);
+    const afterCancelTimeout = (callback: () => void) => clock.after(timing.cancelWithinMs, callback);
     const keepAwake = () => access.keepAwake(sandbox);
-    const turn = new Turn({ conversation, queued, agent, records, recorder, permissions, afterPatience, keepAwake });
+    const turn = new Turn({ conversation, queued, agent, records, recorder, permissions, afterCancelTimeout, keepAwake });
     this.#running.set(conversation.id, turn);
     try {
       await turn.run(message, signal);
@@ -49,20 +50,20 @@ export class Turns {
     }
   }
 
-  /** Asks the conversation's turn to leave off, if one runs here. */
+  /** Asks the agent to stop the conversation's turn, if one runs here. */
   cancel(conversationId: string): void {
     this.#running.get(conversationId)?.cancel();
   }
 
-  /** Hands on what the owner chose, and what is written down already. */
+  /** Passes on the owner's choice, which is written already. */
   answered(conversationId: string, permissionId: string, optionId: string): void {
     this.#running.get(conversationId)?.answered(permissionId, optionId);
   }
 }
 
 /**
- * Tells an agent of the repository's microagents, by their paths, in front of the first message of each of its sessions.
- * The log shows the message as the user wrote it.
+ * Puts the paths of the repository's microagents in front of the first message of each agent session. The log shows the
+ * message as the user wrote it.
  */
 class Introductions {
   readonly #events: EventStore;
@@ -72,18 +73,19 @@ class Introductions {
     this.#events = events;
   }
 
-  /** The message as the agent is to have it. */
+  /** Returns the message for the agent. */
   async introduce(conversation: Conversation, agent: LiveAgent, message: Message): Promise<Message> {
     const { microagents } = conversation;
     if (microagents === null || microagents.length === 0 || this.#introduced.has(agent)) return message;
     const known = agent.loaded && (await this.#hadTurns(conversation));
     this.#introduced.add(agent);
     if (known) return message;
-    const text = `Microagents of this repository, to be read where they apply (paths from its root):\n${microagents.map((path) => `- ${path}`).join('\n')}`;
+    const list = microagents.map((path) => `- ${path}`).join('\n');
+    const text = `Microagents of this repository, to be read where they apply (paths from its root):\n${list}`;
     return { content: [{ type: 'text', text }, ...message.content] };
   }
 
-  /** A session may have been opened, and lost with its process before anything was said in it. */
+  /** A session can be opened and lost with its process before its first turn. */
   async #hadTurns({ id, ownerId }: Conversation): Promise<boolean> {
     return (await this.#events.read({ ownerId, conversationId: id, kinds: ['turn_started'] }, 0, 1)).length > 0;
   }
@@ -96,35 +98,35 @@ interface TurnDeps {
   readonly records: ConversationRecords;
   readonly recorder: TurnRecorder;
   readonly permissions: TurnPermissions;
-  /** Begins to count when the turn is cancelled; answers with the function that ends it. */
-  readonly afterPatience: (callback: () => void) => () => void;
-  /** Keeps the sandbox from being put to rest; answers with the function that ends it. */
+  /** Calls back when an agent had enough time to stop its turn. Returns the function that cancels it. */
+  readonly afterCancelTimeout: (callback: () => void) => () => void;
+  /** Keeps the sandbox from being paused as idle. Returns the function that ends it. */
   readonly keepAwake: () => () => void;
 }
 
 /**
- * A turn of an agent. The message leaves the queue in a write before it is handed over, and is never put back: it is
- * handed over at most once.
+ * A turn of an agent. The message leaves the queue in a write before it is sent, and is never put back: it is sent at most
+ * once.
  */
 class Turn {
   readonly #deps: TurnDeps;
   readonly #withdrawn = new AbortController();
   #cancelled = false;
   #prompted = false;
-  #calm: () => void = () => {};
+  #stopTimeout: () => void = () => {};
 
   constructor(deps: TurnDeps) {
     this.#deps = deps;
   }
 
-  /** Asks the agent to leave off, and ends it where it does not. Idempotent. */
+  /** Asks the agent to stop, and ends the agent if it does not. Idempotent. */
   cancel(): void {
     if (this.#cancelled) return;
     this.#cancelled = true;
     this.#withdrawn.abort();
     if (!this.#prompted) return;
-    const { agent, afterPatience } = this.#deps;
-    this.#calm = afterPatience(() => void agent.kill());
+    const { agent, afterCancelTimeout } = this.#deps;
+    this.#stopTimeout = afterCancelTimeout(() => void agent.kill());
     agent.cancel().catch(() => {});
   }
 
@@ -133,88 +135,84 @@ class Turn {
   }
 
   /**
-   * Takes the message out of the queue, hands it over and answers when the turn has ended and that is written down. When
-   * the signal fires, the agent is ended, and the turn with it. Rejects where the store fails.
+   * Takes the message out of the queue, sends it, and resolves when the end of the turn is written. When the signal fires, the
+   * agent is ended, and the turn with it. Rejects if the store fails.
    */
   async run(message: Message, signal: AbortSignal): Promise<void> {
-    if (await this.#take()) await this.#end(await this.#prompt(message, signal));
+    if (await this.#dequeue()) await this.#end(await this.#prompt(message, signal));
   }
 
-  async #take(): Promise<boolean> {
+  async #dequeue(): Promise<boolean> {
     const { conversation, queued, records } = this.#deps;
     const { messageId } = queued;
-    const taken = await records.change(conversation.id, ({ deletedAt, turn, queue }) =>
+    const written = await records.change(conversation.id, ({ deletedAt, turn, queue }) =>
       deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId
         ? null
         : {
-            to: { turn: queued, queue: queue.slice(1), executionStatus: 'running', statusDetail: null },
+            to: { turn: queued, queue: queue.slice(1), executionStatus: 'running', statusReason: null },
             actor: 'skep',
             reason: null,
             events: [{ kind: 'turn_started', data: { messageId } }],
           },
     );
-    return taken !== null;
+    return written !== null;
   }
 
   async #prompt(message: Message, signal: AbortSignal): Promise<AgentTurn> {
     const { agent, recorder, permissions, keepAwake } = this.#deps;
-    if (this.#cancelled || signal.aborted) return { stopReason: this.#cancelled ? 'cancelled' : 'interrupted', detail: null };
+    if (this.#cancelled) return { stopReason: 'cancelled', reason: null };
+    if (signal.aborted) return { stopReason: 'interrupted', reason: null };
     const kill = (): void => void agent.kill();
     signal.addEventListener('abort', kill, { once: true });
     this.#prompted = true;
-    // The agent has the message before anything else is done.
+    // The agent gets the message before anything else is done.
     const prompting = agent.prompt(message, {
-      update: (update) => recorder.take(update),
+      update: (update) => recorder.record(update),
       permission: (request, withdrawn) => permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
     });
-    const rest = keepAwake();
+    const stopKeepingAwake = keepAwake();
     try {
       const ended = await prompting;
       this.#withdrawn.abort();
       await recorder.finish();
-      if (signal.aborted) return { stopReason: 'interrupted', detail: 'Skep was shut down in the midst of it' };
-      // An agent that was ended because it did not heed the request, or took it as an error, was cancelled all the same.
+      if (signal.aborted) return { stopReason: 'interrupted', reason: { code: 'interrupted_by_shutdown' } };
+      // Also an agent that had to be ended, or that reported the request as an error, was cancelled.
       return this.#cancelled && statusAfterTurn(ended.stopReason) === 'error' ? { ...ended, stopReason: 'cancelled' } : ended;
     } catch (error) {
-      // What it says can't be written down, so it is not to go on.
+      // What the agent says can't be written, so it must not go on.
       await agent.kill();
       throw error;
     } finally {
-      rest();
-      this.#calm();
+      stopKeepingAwake();
+      this.#stopTimeout();
       signal.removeEventListener('abort', kill);
     }
   }
 
-  async #end({ stopReason, detail }: AgentTurn): Promise<void> {
+  async #end({ stopReason, reason }: AgentTurn): Promise<void> {
     const { conversation, queued, records } = this.#deps;
     const actor = stopReason === 'cancelled' ? 'user' : stopReason === 'interrupted' ? 'skep' : 'agent';
     await records.change(conversation.id, ({ turn, permission }) =>
-      turn?.messageId === queued.messageId ? endOfTurn({ turn, permission }, stopReason, detail, actor) : null,
+      turn?.messageId === queued.messageId ? endOfTurn({ turn, permission }, stopReason, reason, actor) : null,
     );
   }
 }
 
-/** How the end of a turn is written down: what it still asked leave for is withdrawn. */
-export function endOfTurn(
-  { turn, permission }: { readonly turn: QueuedMessage; readonly permission: Conversation['permission'] },
-  stopReason: TurnStopReason,
-  reason: string | null,
-  actor: EventActor,
-): Changed {
-  return {
-    to: { turn: null, permission: null, executionStatus: statusAfterTurn(stopReason), statusDetail: statusAfterTurn(stopReason) === 'error' ? (reason ?? `the turn ended: ${stopReason}`) : null },
-    actor,
-    reason,
-    events: turnEnded({ turn, permission }, stopReason),
-  };
+interface RunningTurn {
+  readonly turn: QueuedMessage;
+  readonly permission: Conversation['permission'];
 }
 
-/** What the log tells of the end of a turn. */
-export function turnEnded(
-  { turn, permission }: { readonly turn: QueuedMessage; readonly permission: Conversation['permission'] },
-  stopReason: TurnStopReason,
-): EventBody[] {
-  const withdrawn: EventBody[] = permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
+/** Returns the change of the record at the end of a turn. An open request for permission is withdrawn. */
+export function endOfTurn(running: RunningTurn, stopReason: TurnStopReason, reason: Reason | null, actor: EventActor): Changed {
+  const executionStatus = statusAfterTurn(stopReason);
+  const statusReason = executionStatus === 'error' ? (reason ?? ({ code: 'turn_failed', stopReason } as const)) : null;
+  return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEnded(running, stopReason) };
+}
+
+/** Returns the events of the end of a turn. */
+export function turnEnded({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {
+  const withdrawn: EventBody[] =
+    permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
   return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
 }

@@ -1,0 +1,186 @@
+import type { TurnStopReason } from './agent.ts';
+import { canonicalJson } from './fingerprint.ts';
+import type { FailureData } from './failure.ts';
+import type { ProbeMiss } from './readiness.ts';
+import type { LimitReached } from './sandbox-limits.ts';
+import type { SandboxStatus } from './sandbox.ts';
+
+type None = Readonly<Record<never, never>>;
+interface Cause {
+  readonly cause: Reason | null;
+}
+interface Exit {
+  /** Null if it is not known. */
+  readonly exitCode: number | null;
+  /** The name of the signal that ended the process: `SIGKILL`; null if none did. */
+  readonly signal: string | null;
+}
+/** `message` comes from outside: bounded, on one line, without secrets. It is shown and never parsed. */
+interface Said {
+  readonly message: string;
+}
+interface ImageName {
+  readonly image: string;
+  readonly registry: string;
+}
+interface Authentication extends Said {
+  /** Names of environment variables that the agent speaks of. */
+  readonly variables: readonly string[];
+  /** The methods that the agent offers. */
+  readonly methods: readonly { readonly id: string; readonly name: string }[];
+}
+
+/**
+ * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
+ * (see `adapters/shared/sentences.ts`) does not compile until it is complete. Times are in milliseconds.
+ */
+export interface ReasonData {
+  // Any part
+  /** An adapter explains what has no code of its own. */
+  explained: Said;
+  /** A text that an earlier version wrote. */
+  noted: { readonly text: string };
+  failure: FailureData;
+  /** The log says more. */
+  internal_error: None;
+  closed: None;
+  unreachable: None;
+  host_unknown: None;
+  connection_lost: None;
+  certificate_untrusted: None;
+  server_error: { readonly status: number };
+  unexpected_status: { readonly status: number };
+  malformed_answer: { readonly about: string };
+  /** `limit` says what is bounded. */
+  too_large: { readonly limit: string };
+  disk_full: None;
+
+  // What an owner, a rule or somebody else did to a sandbox
+  paused_by_owner: None;
+  resumed_by_owner: None;
+  deleted_by_owner: None;
+  claimed_from_pool: { readonly instanceId: string };
+  idle: { readonly tier: 'freeze' | 'stop' | 'delete'; readonly afterMs: number };
+  life_over: { readonly afterMs: number };
+  made_room: LimitReached & { readonly forSandbox: string };
+  ended_outside: Cause;
+  ended_while_frozen: Cause;
+  frozen_outside: None;
+  vanished: None;
+  host_restarted: None;
+  being_removed: None;
+  pause_refused: None;
+  pool_spec_changed: None;
+  pool_full: None;
+  pool_member_lost: Cause & { readonly status: SandboxStatus };
+
+  // How a sandbox's start or resumption goes
+  waiting_for_start_slot: None;
+  /** Bytes are null until the registry says them. */
+  pulling_image: {
+    readonly image: string;
+    readonly layers: number;
+    readonly doneLayers: number;
+    readonly bytes: number | null;
+    readonly doneBytes: number | null;
+  };
+  creating_sandbox: None;
+  starting_command: None;
+  runtime_silent: None;
+  probe_missed: { readonly probe: 'tcp' | 'http'; readonly port: number; readonly path: string | null; readonly miss: ProbeMiss };
+  processes_continued: None;
+  processes_restarted: None;
+  /** `last` is what was seen last. */
+  not_ready_in_time: { readonly withinMs: number; readonly last: Reason | null };
+  ended_while_starting: None;
+  ended_while_resuming: None;
+  image_not_named: None;
+  image_name_invalid: { readonly image: string };
+  image_not_found: ImageName;
+  /** The image does not exist, or the registry wants a login. */
+  image_login_required: ImageName;
+  /** The image does not exist, or the registry refuses the login. */
+  image_login_refused: ImageName;
+  image_pull_timeout: ImageName & { readonly limitMs: number };
+  image_pull_failed: ImageName & Said;
+  isolation_unavailable: { readonly name: string; readonly available: readonly string[] };
+  command_not_named: None;
+  command_not_found: { readonly command: string };
+  command_not_executable: { readonly command: string };
+  user_not_found: { readonly kind: 'user' | 'group'; readonly name: string };
+  launch_refused: Said;
+  invalid_id: None;
+
+  // How a sandbox ended
+  processes_ended: None;
+  processes_killed: None;
+  process_exited: Exit & { readonly program: string | null };
+  out_of_memory: Exit;
+  /** The first process ended, and others that it started still run. */
+  main_process_ended: Cause;
+
+  // Conversations
+  sandbox_deleted: None;
+  sandbox_lost: Cause & { readonly status: 'ERROR' | 'MISSING' };
+  step_failed: Cause & { readonly step: string };
+  not_done_in_time: { readonly withinMs: number };
+  /** `percent` is of the phase; null while git has not said. */
+  fetching_repository: { readonly phase: 'receiving' | 'unpacking' | null; readonly percent: number | null };
+  /** What was kept of the repository was damaged. */
+  fetching_repository_again: None;
+  copying_files: None;
+  message_waiting: Cause;
+  messages_dropped: Cause & { readonly count: number };
+  start_failed: Cause;
+  queue_full: { readonly limit: 'messages' | 'bytes'; readonly max: number };
+
+  // Turns and permissions
+  turn_failed: { readonly stopReason: TurnStopReason };
+  interrupted_by_shutdown: None;
+  /** Skep ended during the turn. */
+  interrupted_by_restart: None;
+  permission_by_policy: { readonly policy: 'allow' | 'deny' };
+  permission_not_offered: { readonly policy: 'allow' | 'deny' };
+  permission_withdrawn: None;
+
+  // Agents
+  agent_not_named: None;
+  agent_protocol_unknown: { readonly protocol: string };
+  agent_secrets_missing: { readonly names: readonly string[] };
+  agent_start_failed: Cause;
+  agent_not_ready_in_time: { readonly withinMs: number; readonly last: Reason | null };
+  /** `output` is the end of its standard error. */
+  agent_ended: Cause & { readonly exitCode: number | null; readonly output: string };
+  agent_exited: None;
+  agent_error: Said;
+  agent_session_refused: Said;
+  agent_session_not_found: None;
+  agent_session_closed: None;
+  agent_connection_lost: None;
+  agent_version_unsupported: { readonly offered: number; readonly supported: number };
+  agent_authentication_required: Authentication;
+  agent_authentication_refused: Authentication & { readonly methodId: string };
+  agent_output_invalid: { readonly maxLines: number; readonly firstLine: string };
+  agent_line_too_long: { readonly maxBytes: number };
+  agent_output_not_stored: None;
+  agent_stop_reason_unknown: { readonly stopReason: string };
+  agent_busy: None;
+}
+
+export type ReasonCode = keyof ReasonData;
+
+/** Why something is as it is: a code with its data. */
+export type Reason = { [C in ReasonCode]: { readonly code: C } & ReasonData[C] }[ReasonCode];
+
+/** The reason with this code. */
+export type ReasonOf<C extends ReasonCode> = Extract<Reason, { readonly code: C }>;
+
+/** Returns true if both say the same. */
+export function isSameReason(a: Reason | null, b: Reason | null): boolean {
+  return a === b || canonicalJson(a) === canonicalJson(b);
+}
+
+/** Returns the reason of an adapter that has no code for it. */
+export function explained(message: string): ReasonOf<'explained'> {
+  return { code: 'explained', message };
+}
