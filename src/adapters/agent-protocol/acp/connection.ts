@@ -1,31 +1,32 @@
 import { type AnyMessage, client, type ClientContext, methods } from '@agentclientprotocol/sdk';
+import type { Reason } from '../../../domain/reason.ts';
 import type { AgentStreams } from '../../../ports/agent-protocol.ts';
-import { inbound, type InboundLimits, LineTooLong, Rubbish } from './inbound.ts';
-import { type Listener, NotTaken } from './listener.ts';
+import { inbound, type InboundLimits, InvalidOutput, LineTooLong } from './inbound.ts';
+import { type Listener, UpdateRejected } from './listener.ts';
 import { permissionRequest } from './schema.ts';
 
-/** Two ends of a conversation in JSON-RPC, of which the SDK sees only what {@link inbound} lets through. */
+/** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link inbound} passes on. */
 export interface Connection {
-  /** Whom to ask. A question that has no answer yet rejects when the connection ends. */
+  /** Sends requests to the agent. Open requests reject when the connection ends. */
   readonly agent: ClientContext;
-  /** Why it has ended, in words; null while it has not. */
-  readonly why: () => string | null;
-  readonly ended: Promise<string>;
+  /** Returns why the connection has ended; null while it is open. */
+  readonly endReason: () => Reason | null;
+  readonly ended: Promise<Reason>;
   /** Idempotent: the first reason stays. */
-  readonly end: (why: string) => void;
+  readonly end: (reason: Reason) => void;
 }
 
 export function connect(streams: AgentStreams, listener: Listener, limits: InboundLimits): Connection {
-  const intake = new Intake();
+  const requests = new OpenRequests();
   const reader = streams.stdout.getReader();
-  const outbound = createOutbound(streams.stdin, intake);
-  const { promise: ended, resolve } = Promise.withResolvers<string>();
-  let why: string | null = null;
+  const outbound = createOutbound(streams.stdin, requests);
+  const { promise: ended, resolve } = Promise.withResolvers<Reason>();
+  let endReason: Reason | null = null;
 
   async function* messages(): ReturnType<typeof inbound> {
     try {
-      yield* inbound(reader, listener, intake, limits);
-      end('the agent has ended');
+      yield* inbound(reader, listener, requests, limits);
+      end({ code: 'agent_exited' });
     } catch (error) {
       end(reasonOf(error, limits));
     }
@@ -38,53 +39,52 @@ export function connect(streams: AgentStreams, listener: Listener, limits: Inbou
     })
     .connect({ readable: ReadableStream.from(messages()), writable: outbound.messages });
 
-  function end(reason: string): void {
-    if (why !== null) return;
-    why = reason;
+  function end(reason: Reason): void {
+    if (endReason !== null) return;
+    endReason = reason;
     listener.end();
-    sdk.close(new Error(reason));
+    sdk.close(new Error(reason.code));
     reader.cancel().catch(() => {});
     outbound.close();
     resolve(reason);
   }
 
-  void sdk.closed.then(() => end('the connection has ended'));
-  return { agent: sdk.agent, why: () => why, ended, end };
+  void sdk.closed.then(() => end({ code: 'agent_connection_lost' }));
+  return { agent: sdk.agent, endReason: () => endReason, ended, end };
 }
 
-function reasonOf(error: unknown, { lineBytes }: InboundLimits): string {
-  if (error instanceof Rubbish) return error.message;
-  if (error instanceof NotTaken) return 'what the agent said could not be taken in';
-  if (error instanceof LineTooLong) return `the agent wrote a line of more than ${lineBytes} bytes`;
-  return 'the connection to the agent broke off';
+function reasonOf(error: unknown, { lineBytes, invalidLines }: InboundLimits): Reason {
+  if (error instanceof InvalidOutput) return { code: 'agent_output_invalid', maxLines: invalidLines, firstLine: error.firstLine };
+  if (error instanceof UpdateRejected) return { code: 'agent_output_not_stored' };
+  if (error instanceof LineTooLong) return { code: 'agent_line_too_long', maxBytes: lineBytes };
+  return { code: 'agent_connection_lost' };
 }
 
-/** The way to the agent. */
 interface Outbound {
   readonly messages: WritableStream<AnyMessage>;
   close(): void;
 }
 
 /**
- * What can't be written is dropped: an agent that takes nothing more has ended, and what it said until then is still to be
- * read. The end of its output is what ends the connection.
+ * What can't be written is dropped: an agent that reads nothing any more has ended, and what it wrote until then is still to
+ * be read. The end of its output ends the connection.
  */
-function createOutbound(stdin: WritableStream<Uint8Array>, intake: Intake): Outbound {
+function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequests): Outbound {
   const writer = stdin.getWriter();
   const encoder = new TextEncoder();
   let writing = false;
   return {
     messages: new WritableStream({
       async write(message) {
-        intake.sending(message);
+        requests.beforeSend(message);
         writing = true;
         await writer.write(encoder.encode(`${JSON.stringify(message)}\n`)).catch(() => {});
         writing = false;
-        intake.sent(message);
+        requests.afterSend(message);
       },
     }),
     close() {
-      // An agent that does not read would hold up an orderly close for ever.
+      // A normal close would wait for ever for an agent that does not read.
       const closed = writing ? writer.abort(new Error('the connection was closed')) : writer.close();
       closed.catch(() => {});
     },
@@ -93,38 +93,36 @@ function createOutbound(stdin: WritableStream<Uint8Array>, intake: Intake): Outb
 
 const maxOpenRequests = 64;
 
-/** What is open between the two sides: requests of theirs that are not answered yet, and ours. */
-export class Intake {
-  readonly #asked = new Map<string | number, string>();
-  #open = 0;
+/** The requests that are not answered yet, of both sides. */
+export class OpenRequests {
+  readonly #sent = new Map<string | number, string>();
+  #received = 0;
   #waiting: (() => void) | null = null;
 
-  /** Waits while the other side has too many requests open: it would make us hold the answers that it does not read. */
-  async enter(): Promise<void> {
-    while (this.#open >= maxOpenRequests) {
+  /** Waits while the agent has too many open requests. An agent that does not read our answers would fill the memory with them. */
+  async receive(): Promise<void> {
+    while (this.#received >= maxOpenRequests) {
       await new Promise<void>((resolve) => {
         this.#waiting = resolve;
       });
     }
-    this.#open += 1;
+    this.#received += 1;
   }
 
-  /** To be told of a message before it is sent. */
-  sending(message: AnyMessage): void {
-    if ('method' in message && 'id' in message && message.id !== null) this.#asked.set(message.id, message.method);
+  beforeSend(message: AnyMessage): void {
+    if ('method' in message && 'id' in message && message.id !== null) this.#sent.set(message.id, message.method);
   }
 
-  /** To be told of the same message when it is out. */
-  sent(message: AnyMessage): void {
+  afterSend(message: AnyMessage): void {
     if ('method' in message) return;
-    this.#open -= 1;
+    this.#received -= 1;
     this.#waiting?.();
   }
 
-  /** The method that was asked under this id, once; null where nothing was. */
+  /** Returns the method of our request with this id, once; null if there is none. */
   answered(id: string | number): string | null {
-    const method = this.#asked.get(id) ?? null;
-    this.#asked.delete(id);
+    const method = this.#sent.get(id) ?? null;
+    this.#sent.delete(id);
     return method;
   }
 }

@@ -2,12 +2,12 @@ import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/a
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
 import { plain, ToolCalls, updateOf } from './updates.ts';
 
-/** The client has failed to take an update. */
-export class NotTaken extends Error {}
+/** The client failed to handle an update. */
+export class UpdateRejected extends Error {}
 
 /**
- * Hands what the agent says and asks to the client while a turn is under way. What comes between turns, the replay of a
- * loaded session for one, belongs to none and is passed over.
+ * Passes what the agent says and asks to the client while a turn runs. What comes between turns is dropped, for example the
+ * repeated messages of a loaded session.
  */
 export class Listener {
   readonly #client: AgentClient;
@@ -15,7 +15,7 @@ export class Listener {
   #sessionId = '';
   /** Aborted when the turn is cancelled or over. */
   #turn: AbortController | null = null;
-  #taking: Promise<void> = Promise.resolve();
+  #passing: Promise<void> = Promise.resolve();
 
   constructor(client: AgentClient) {
     this.#client = client;
@@ -26,7 +26,7 @@ export class Listener {
     this.#turn = new AbortController();
   }
 
-  /** Withdraws what the agent asks leave for. Answers false when there is nothing to cancel, or it is cancelled already. */
+  /** Withdraws open requests for permission. Returns false if no turn runs, or it is cancelled already. */
   cancel(): boolean {
     if (this.#turn === null || this.#turn.signal.aborted) return false;
     this.#turn.abort();
@@ -39,31 +39,31 @@ export class Listener {
     this.#calls.clear();
   }
 
-  /** Answers when the client has taken what it was last given. */
+  /** Resolves when the client has handled the last update. */
   async settled(): Promise<void> {
-    await this.#taking.catch(() => {});
+    await this.#passing.catch(() => {});
   }
 
-  /** Answers with whether it was an update; rejects where the client does not take it. */
+  /** Returns false if it is no update. Rejects if the client fails to handle it. */
   async update(params: unknown): Promise<boolean> {
     if (this.#turn === null) return true;
     const parsed = sessionUpdate.safeParse(params);
     if (!parsed.success) return false;
     const { sessionId, update } = parsed.data;
-    if (update !== 'other' && sessionId === this.#sessionId) await this.#take(updateOf(update, this.#calls));
+    if (update !== 'other' && sessionId === this.#sessionId) await this.#pass(updateOf(update, this.#calls));
     return true;
   }
 
-  /** The call that the agent asks leave for, as an update: the request may be the first, or the only one, to show what it is to do. */
+  /** Passes on the tool call of a request for permission as an update: the request may be the first that shows it. */
   async announce(params: unknown): Promise<void> {
     const { data } = permissionRequest.safeParse(params);
     if (this.#turn === null || data === undefined) return;
     const before = this.#calls.get(data.toolCall.toolCallId);
     const call = this.#calls.merge(data.toolCall);
-    if (JSON.stringify(call) !== JSON.stringify(before)) await this.#take({ kind: 'tool_call', call });
+    if (JSON.stringify(call) !== JSON.stringify(before)) await this.#pass({ kind: 'tool_call', call });
   }
 
-  /** The option that was chosen; null where the request is withdrawn, or nobody can answer it. */
+  /** Resolves to the chosen option; null if the request is withdrawn, or nobody can answer it. */
   async permission({ toolCall: { toolCallId }, options }: WirePermission, withdrawn: AbortSignal): Promise<string | null> {
     const turn = this.#turn;
     if (turn === null) return null;
@@ -79,13 +79,13 @@ export class Listener {
     return await Promise.race([this.#client.permission(request, signal).catch(() => null), aborted]);
   }
 
-  async #take(update: AgentUpdate | null): Promise<void> {
+  async #pass(update: AgentUpdate | null): Promise<void> {
     if (update === null) return;
-    this.#taking = this.#client.update(update);
+    this.#passing = this.#client.update(update);
     try {
-      await this.#taking;
+      await this.#passing;
     } catch (cause) {
-      throw new NotTaken('an update was not taken', { cause });
+      throw new UpdateRejected('the client rejected an update', { cause });
     }
   }
 }

@@ -1,36 +1,45 @@
+import { ZodError } from 'zod';
 import { type AgentProtocol, AgentRefusal } from '../../../ports/agent-protocol.ts';
 import { connect } from './connection.ts';
 import { shakeHands } from './handshake.ts';
 import { Listener } from './listener.ts';
-import { createSession, wordsOf } from './session.ts';
+import { createSession, messageOf } from './session.ts';
 
 export interface AcpOptions {
-  /** A line of the agent's that is longer ends the connection; 16 MiB unless it is said. */
+  /** A longer line of the agent's ends the connection. Default: 16 MiB. */
   readonly maxLineBytes?: number;
-  /** How many lines in a row may be no message of the protocol before the connection ends; 1,000 unless it is said. */
-  readonly maxRubbishLines?: number;
+  /** How many lines in a row may be no message of the protocol before the connection ends. Default: 1,000. */
+  readonly maxInvalidLines?: number;
 }
 
-/** The Agent Client Protocol, version 1: JSON-RPC, a message a line. */
-export function createAcpProtocol({ maxLineBytes = 16 * 1024 * 1024, maxRubbishLines = 1000 }: AcpOptions = {}): AgentProtocol {
+const defaultMaxLineBytes = 16 * 1024 * 1024;
+const defaultMaxInvalidLines = 1000;
+
+/** The Agent Client Protocol, version 1: JSON-RPC, one message a line. */
+export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
+  const limits = {
+    lineBytes: options.maxLineBytes ?? defaultMaxLineBytes,
+    invalidLines: options.maxInvalidLines ?? defaultMaxInvalidLines,
+  };
   return {
     name: 'acp',
     async open(request, signal) {
       const listener = new Listener(request.client);
-      const connection = connect(request.streams, listener, { lineBytes: maxLineBytes, rubbishLines: maxRubbishLines });
-      const abort = (): void => connection.end('the session was not wanted any more');
+      const connection = connect(request.streams, listener, limits);
+      const abort = (): void => connection.end({ code: 'agent_session_closed' });
       signal.addEventListener('abort', abort, { once: true });
       try {
         signal.throwIfAborted();
         const { id, loaded } = await shakeHands(connection.agent, request);
         return createSession(connection, listener, id, loaded);
       } catch (error) {
-        const why = connection.why();
-        connection.end('no session came about');
+        const reason = connection.endReason();
+        connection.end({ code: 'agent_session_closed' });
         signal.throwIfAborted();
-        if (why !== null) throw new AgentRefusal(`no session came about: ${why}`);
+        if (reason !== null) throw new AgentRefusal(reason);
         if (error instanceof AgentRefusal) throw error;
-        throw new AgentRefusal(`the agent refuses a session: ${wordsOf(error)}`);
+        if (error instanceof ZodError) throw new AgentRefusal({ code: 'malformed_answer', about: 'the session' });
+        throw new AgentRefusal({ code: 'agent_session_refused', message: messageOf(error) });
       } finally {
         signal.removeEventListener('abort', abort);
       }

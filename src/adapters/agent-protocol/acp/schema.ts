@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Text, or something else whose kind and place are all that is made of it. */
+/** Text, or something else of which only the kind and the name are shown. */
 const block = z.object({
   type: z.string(),
   text: z.string().optional(),
@@ -20,7 +20,7 @@ const toolCallContent = z.union([
 
 export type WireToolCallContent = z.infer<typeof toolCallContent>;
 
-/** What is left out, or null, stays as it was. */
+/** A member that is absent or null is unchanged. */
 const toolCall = z.object({
   toolCallId: z.string(),
   title: z.string().nullish(),
@@ -61,7 +61,7 @@ export type WireUpdate = z.infer<typeof update>;
 
 const known: ReadonlySet<string> = new Set(update.options.map(({ shape }) => shape.sessionUpdate.value));
 
-/** An update of a kind that is not known here is `other`: agents may say more than anybody needs. */
+/** An update of a kind that is not known here is `other`. */
 export const sessionUpdate = z.object({
   sessionId: z.string(),
   update: z.union([update, z.object({ sessionUpdate: z.string().refine((kind) => !known.has(kind)) }).transform(() => 'other' as const)]),
@@ -88,7 +88,7 @@ const authMethod = z.object({
   vars: z.array(z.object({ name: z.string() })).optional().catch(undefined),
 });
 
-/** A way in that the agent offers. */
+/** A method of authentication that the agent offers. */
 export type AuthMethod = z.infer<typeof authMethod>;
 
 export const initialized = z.object({
@@ -109,7 +109,7 @@ export const sessionMade = z.object({ sessionId: z.string().min(1) });
 
 export const promptAnswer = z.object({ stopReason: z.string() });
 
-/** What a failure's `data` may say besides its message. */
+/** What the `data` of an error may add to its message. */
 export const failureData = z.union([
   z.string(),
   z.object({ message: z.string() }).transform(({ message }) => message),

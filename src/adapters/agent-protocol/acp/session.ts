@@ -5,11 +5,11 @@ import type { AgentSession, AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { Connection } from './connection.ts';
 import type { Listener } from './listener.ts';
 import { failureData, promptAnswer } from './schema.ts';
-import { words } from './updates.ts';
+import { oneLine } from './updates.ts';
 
 const stopReasons: ReadonlySet<string> = new Set<TurnStopReason>(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled']);
 
-export function createSession({ agent, why, ended, end }: Connection, listener: Listener, id: string, loaded: boolean): AgentSession {
+export function createSession({ agent, endReason, ended, end }: Connection, listener: Listener, id: string, loaded: boolean): AgentSession {
   let busy = false;
   let cancelled = false;
 
@@ -18,7 +18,7 @@ export function createSession({ agent, why, ended, end }: Connection, listener: 
     loaded,
     closed: ended,
     async prompt({ content }) {
-      if (busy) return { stopReason: 'failed', detail: 'another turn is under way' };
+      if (busy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
       busy = true;
       cancelled = false;
       listener.begin(id);
@@ -26,10 +26,10 @@ export function createSession({ agent, why, ended, end }: Connection, listener: 
         const prompt = content.map(({ text }) => ({ type: 'text' as const, text }));
         return turnOf(promptAnswer.parse(await agent.request(methods.agent.session.prompt, { sessionId: id, prompt })).stopReason);
       } catch (error) {
-        // Many agents answer a cancelled turn with the error that the cancelling made.
-        if (why() === null) return { stopReason: cancelled ? 'cancelled' : 'failed', detail: wordsOf(error) };
+        // Many agents answer a cancelled turn with the error that the cancellation caused.
+        if (endReason() === null) return { stopReason: cancelled ? 'cancelled' : 'failed', reason: agentError(error) };
         await listener.settled();
-        return { stopReason: 'interrupted', detail: why() };
+        return { stopReason: 'interrupted', reason: endReason() };
       } finally {
         listener.end();
         busy = false;
@@ -38,36 +38,40 @@ export function createSession({ agent, why, ended, end }: Connection, listener: 
     async cancel() {
       if (!listener.cancel()) return;
       cancelled = true;
-      // An agent that reads nothing is not waited for.
+      // Not awaited: the agent may not read.
       agent.notify(methods.agent.session.cancel, { sessionId: id }).catch(() => {});
     },
     async close() {
-      end('the session was closed');
+      end({ code: 'agent_session_closed' });
     },
   };
 }
 
-function turnOf(reason: string): AgentTurn {
-  if (isStopReason(reason)) return { stopReason: reason, detail: null };
-  return { stopReason: 'failed', detail: `the agent ended the turn for a reason that is not known here: ${reason}` };
+function turnOf(stopReason: string): AgentTurn {
+  if (isStopReason(stopReason)) return { stopReason, reason: null };
+  return { stopReason: 'failed', reason: { code: 'agent_stop_reason_unknown', stopReason: oneLine(stopReason) } };
 }
 
 function isStopReason(reason: string): reason is TurnStopReason {
   return stopReasons.has(reason);
 }
 
+function agentError(error: unknown): AgentTurn['reason'] {
+  return error instanceof ZodError ? { code: 'malformed_answer', about: 'the turn' } : { code: 'agent_error', message: messageOf(error) };
+}
+
 const authRequired = -32_000;
 
+/** Returns true if the agent asks for authentication. */
 export function asksForAuthentication(error: unknown): boolean {
   return error instanceof RequestError && error.code === authRequired;
 }
 
-/** What the agent said of a failure, for a person. */
-export function wordsOf(error: unknown): string {
-  if (error instanceof ZodError) return "its answer is not of the protocol's form";
-  if (!(error instanceof RequestError)) return error instanceof Error ? words(error.message) : 'it failed';
+/** Returns what the agent said of a failure, on one line. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof RequestError)) return error instanceof Error ? oneLine(error.message) : '';
   const { data } = failureData.safeParse(error.data);
-  const message = words(error.message);
-  if (data === undefined || data === '' || message.includes(words(data))) return message === '' ? `error ${error.code}` : message;
-  return message === '' ? words(data) : `${message}: ${words(data)}`;
+  const message = oneLine(error.message);
+  if (data === undefined || data === '' || message.includes(oneLine(data))) return message === '' ? `error ${error.code}` : message;
+  return message === '' ? oneLine(data) : `${message}: ${oneLine(data)}`;
 }

@@ -3,7 +3,7 @@ import type { ToolCall, ToolCallContent } from '../../../domain/agent.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import type { Block, WireToolCall, WireToolCallContent, WireUpdate } from './schema.ts';
 
-/** The update as the port knows it; null where nothing is left of it to show. */
+/** Returns the update in the port's form; null if nothing of it is shown. */
 export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | null {
   switch (update.sessionUpdate) {
     case 'agent_message_chunk':
@@ -25,8 +25,8 @@ export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | nu
 const maxHeld = 32 * 1024 * 1024;
 
 /**
- * The tool calls of a turn as they stand: an update says only what changed. What is held for them is bounded; a call that
- * was forgotten begins anew with its next update.
+ * The tool calls of a turn in their present state, because an update says only what changed. Their memory is bounded; a call that
+ * was dropped starts again with its next update.
  */
 export class ToolCalls {
   readonly #calls = new Map<string, { readonly call: ToolCall; readonly size: number }>();
@@ -72,15 +72,18 @@ export class ToolCalls {
   }
 }
 
-/** About how much memory it takes: characters, and something for each part. */
+/** Returns about how much memory it takes. */
 function sizeOf({ toolCallId, title, paths, content }: ToolCall): number {
   let size = 500 + toolCallId.length + title.length;
   for (const path of paths) size += 100 + path.length;
-  for (const part of content) size += 100 + (part.type === 'text' ? part.text.length : part.path.length + part.newText.length + (part.oldText?.length ?? 0));
+  for (const part of content) {
+    size += 100;
+    size += part.type === 'text' ? part.text.length : part.path.length + part.newText.length + (part.oldText?.length ?? 0);
+  }
   return size;
 }
 
-/** What is not text is named, not shown. */
+/** Returns the text of a block. What is not text is shown by its name. */
 function textOf({ type, text, mimeType, name, uri, resource }: Block): string {
   if (type === 'text') return plain(text ?? '');
   const what = name ?? resource?.uri ?? uri ?? mimeType;
@@ -88,7 +91,7 @@ function textOf({ type, text, mimeType, name, uri, resource }: Block): string {
   return plain(what === null || what === undefined ? `[${kind}]` : `[${kind}: ${what}]`);
 }
 
-/** A change of a file is shown as it is, to the byte. */
+/** The texts of a changed file stay exactly as they are. */
 function contentOf(content: WireToolCallContent): ToolCallContent {
   switch (content.type) {
     case 'content':
@@ -100,19 +103,19 @@ function contentOf(content: WireToolCallContent): ToolCallContent {
   }
 }
 
-// What is left of an escape sequence that two chunks shared, and what no reader can see.
+// The rest of an escape sequence that was split over two chunks, and invisible characters.
 // oxlint-disable-next-line no-control-regex -- they are what has to go
-const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
+const invisible = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
 
-/** What an agent says, without what would move the cursor or colour the terminal of whoever reads it. */
+/** Returns the text without control sequences of a terminal. */
 export function plain(text: string): string {
-  return stripVTControlCharacters(text).replace(unseen, '');
+  return stripVTControlCharacters(text).replace(invisible, '');
 }
 
-const maxWords = 2000;
+const maxLine = 2000;
 
-/** The same for words that go into one line for a person. */
-export function words(text: string): string {
+/** Returns the text as one line of bounded length. */
+export function oneLine(text: string): string {
   const line = plain(text).replace(/\s+/gu, ' ').trim();
-  return line.length > maxWords ? `${line.slice(0, maxWords)}...` : line;
+  return line.length > maxLine ? `${line.slice(0, maxLine)}...` : line;
 }

@@ -25,7 +25,7 @@ export function askHttp(path: string): Attempt {
         .on('error', (error) => resolve(missOf(error, withinMs)))
         .end();
     } catch {
-      resolve({ kind: 'failed', reason: 'it is no path that can be asked for' });
+      resolve({ kind: 'invalid_path' });
     }
     return promise;
   };

@@ -1,24 +1,20 @@
 import type { ProbeMiss } from '../../../domain/readiness.ts';
 
-type Reading = readonly [codes: RegExp, reason: string];
+/** A proxy in front of the sandbox accepts the connection and closes it if nobody listens behind. */
+export const closedUnanswered: ProbeMiss = { kind: 'closed' };
 
-const closed = 'the connection was closed without an answer';
-
-/** A proxy in front of the sandbox takes the connection and lets go of it where nobody listens behind. */
-export const closedUnanswered: ProbeMiss = { kind: 'failed', reason: closed };
-
-const readings: readonly Reading[] = [
-  [/^(?:ECONNRESET|EPIPE)$/u, closed],
-  [/^(?:ENOTFOUND|EAI_AGAIN)$/u, 'the name of its host can not be resolved'],
-  [/^(?:EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/u, 'its host can not be reached'],
-  [/^HPE_/u, 'what it answered is not HTTP'],
-  [/CERT|SIGNATURE|ISSUER|TLS|SSL|EPROTO/u, 'its certificate or its TLS is not accepted'],
+const misses: readonly (readonly [codes: RegExp, miss: ProbeMiss])[] = [
+  [/^ECONNREFUSED$/u, { kind: 'refused' }],
+  [/^(?:ECONNRESET|EPIPE)$/u, closedUnanswered],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/u, { kind: 'host_unknown' }],
+  [/^(?:EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/u, { kind: 'host_unreachable' }],
+  [/^HPE_/u, { kind: 'malformed' }],
+  [/CERT|SIGNATURE|ISSUER|TLS|SSL|EPROTO/u, { kind: 'certificate_refused' }],
 ];
 
-/** What an error of a connection means. */
+/** Returns what an error of a connection means. */
 export function missOf(error: Error, withinMs: number): ProbeMiss {
   if (error.name === 'AbortError') return { kind: 'silent', withinMs };
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'without a code';
-  if (code === 'ECONNREFUSED') return { kind: 'refused' };
-  return { kind: 'failed', reason: readings.find(([codes]) => codes.test(code))?.[1] ?? `the connection failed (${code})` };
+  const errorCode = 'code' in error && typeof error.code === 'string' ? error.code : null;
+  return misses.find(([codes]) => errorCode !== null && codes.test(errorCode))?.[1] ?? { kind: 'failed', errorCode };
 }

@@ -1,0 +1,79 @@
+import type { ProbeMiss } from '../../domain/readiness.ts';
+import type { ReasonOf } from '../../domain/reason.ts';
+
+/** Returns a text from outside as a sentence. */
+export function asSentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/u.test(begun) ? begun : `${begun}.`;
+}
+
+export function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+const units = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000]] as const;
+
+/** Returns the duration in the largest unit that divides it: `15 min`. */
+export function duration(ms: number): string {
+  const [name, size] = units.find(([, size]) => ms >= size && ms % size === 0) ?? ['s', 1000];
+  return `${ms / size} ${name}`;
+}
+
+export function ofBytes(done: number | null, all: number | null): string {
+  return all === null ? '' : `, ${megabytes(done ?? 0)} of ${megabytes(all)} MB`;
+}
+
+function megabytes(bytes: number): string {
+  const value = bytes / 1e6;
+  return value < 10 ? value.toFixed(1) : String(Math.round(value));
+}
+
+export function exited(subject: string, exitCode: number | null, signal: string | null, program: string | null): string {
+  if (exitCode === null) return signal === null ? `${subject} ended.` : `${subject} was killed by ${signal}.`;
+  const code = `${subject} exited with code ${exitCode}${signal === null ? '' : ` (${signal})`}`;
+  if (program !== null && exitCode === 127) return `${code}: the command, or one that it runs, was not found: ${program}`;
+  if (program !== null && exitCode === 126) return `${code}: the command, or one that it runs, is not executable: ${program}`;
+  return `${code}.`;
+}
+
+export function missed(miss: ProbeMiss): string {
+  switch (miss.kind) {
+    case 'answered':
+      return `it answered ${miss.status}`;
+    case 'refused':
+      return 'the connection was refused';
+    case 'silent':
+      return `no answer within ${duration(miss.withinMs)}`;
+    case 'closed':
+      return 'the connection was closed without an answer';
+    case 'host_unknown':
+      return "the name of its host can't be resolved";
+    case 'host_unreachable':
+      return "its host can't be reached";
+    case 'malformed':
+      return 'its answer is not HTTP';
+    case 'certificate_refused':
+      return 'its certificate or its TLS is not accepted';
+    case 'invalid_path':
+      return "the path can't be requested";
+    case 'failed':
+      return `the connection failed${miss.errorCode === null ? '' : ` (${miss.errorCode})`}`;
+    case 'unexposed':
+      return 'the port is not exposed';
+  }
+}
+
+type Authentication = Pick<ReasonOf<'agent_authentication_required'>, 'variables' | 'methods'>;
+
+export function authenticationAdvice({ variables, methods }: Authentication): string {
+  const secret = variables.length === 0 ? "the variable with its model's key" : variables.join(' or ');
+  const advice = `Name ${secret} in the agent's secrets in the sandbox spec, and set it in the environment of the deployment.`;
+  if (methods.length === 0) return advice;
+  return `${advice} Some agents also need an auth_method; this one offers ${methods.map(({ id, name }) => `${id} (${name})`).join(', ')}.`;
+}
+
+export const idleActions = {
+  freeze: (span: string) => `Frozen because it was idle for ${span}`,
+  stop: (span: string) => `Stopped because it was frozen for ${span}; its files are kept`,
+  delete: (span: string) => `Deleted because it was stopped for ${span}`,
+};

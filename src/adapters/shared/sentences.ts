@@ -1,0 +1,189 @@
+import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
+import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
+import { asSentence, authenticationAdvice, duration, exited, idleActions, missed, ofBytes, quoted } from './sentence-parts.ts';
+
+/** Returns the reason in plain English: one sentence or more. */
+export function sentenceOf(reason: Reason): string {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by its codes; a later version may know more
+  const sentence = reasons[reason.code] as ((reason: Reason) => string) | undefined;
+  return sentence === undefined ? asSentence(String(reason.code).replaceAll('_', ' ')) : sentence(reason);
+}
+
+/** Returns the failure in plain English: what went wrong, and what to do. */
+export function sentenceOfFailure({ code, context }: Pick<AnyFailure, 'code' | 'context'>): string {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
+  const sentence = failures[code] as ((context: AnyFailure['context']) => string) | undefined;
+  return sentence === undefined ? asSentence(String(code).replaceAll('_', ' ')) : sentence(context);
+}
+
+const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } = {
+  explained: ({ message }) => asSentence(message),
+  noted: ({ text }) => asSentence(text),
+  failure: ({ failure: code, context }) => sentenceOfFailure({ code, context }),
+  internal_error: () => 'An internal error occurred. The log of the server says more.',
+  closed: () => 'It is closed.',
+  unreachable: () => "It can't be reached.",
+  host_unknown: () => "The name of its host can't be resolved.",
+  connection_lost: () => 'The connection broke.',
+  certificate_untrusted: () => 'Its certificate is not trusted.',
+  server_error: ({ status }) => `It answered with status ${status}.`,
+  unexpected_status: ({ status }) => `It answered with the unexpected status ${status}.`,
+  malformed_answer: ({ about }) => `Its answer about ${about} does not have the documented form.`,
+  too_large: ({ limit }) => `There is too much to read. The limit is ${limit}.`,
+  disk_full: () => 'The disk is full.',
+
+  paused_by_owner: () => 'Paused by its owner.',
+  resumed_by_owner: () => 'Resumed by its owner.',
+  deleted_by_owner: () => 'Deleted by its owner.',
+  claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
+  idle: ({ tier, afterMs }) => `${idleActions[tier](duration(afterMs))}, as its spec says.`,
+  life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec allows no longer life.`,
+  made_room: ({ forSandbox, limit, max }) =>
+    `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
+  ended_outside: ({ cause }) => join('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
+  ended_while_frozen: ({ cause }) => join('Its processes ended while it was frozen. Its files are kept.', cause),
+  frozen_outside: () => 'Something outside of Skep froze it.',
+  vanished: () => 'The runtime does not have it any more.',
+  host_restarted: () => 'Its host was restarted while it ran.',
+  being_removed: () => 'The runtime is removing it, or failed to remove it.',
+  pause_refused: () => 'The runtime left the sandbox running.',
+  pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
+  pool_full: () => 'The pool has enough members without it.',
+  pool_member_lost: ({ status, cause }) => join(`It is ${status}.`, cause),
+
+  waiting_for_start_slot: () => 'Waiting until other sandboxes have started.',
+  pulling_image: ({ image, layers, doneLayers, bytes, doneBytes }) =>
+    `Pulling the image ${image}${layers === 0 ? '' : `: ${doneLayers} of ${layers} layers${ofBytes(doneBytes, bytes)}`}.`,
+  creating_sandbox: () => 'Creating the sandbox.',
+  starting_command: () => 'Starting its command.',
+  runtime_silent: () => 'The runtime does not answer.',
+  probe_missed: ({ probe, port, path, miss }) =>
+    `The last probe of ${probe} port ${port}${path === null ? '' : ` ${path}`}: ${missed(miss)}.`,
+  processes_continued: () => 'Resumed. Its processes continue where they were.',
+  processes_restarted: () => 'Resumed. Its processes were started again over the files that were kept.',
+  not_ready_in_time: ({ withinMs, last }) => join(`It was not ready within ${duration(withinMs)}.`, last),
+  ended_while_starting: () => 'It ended while it started.',
+  ended_while_resuming: () => 'It ended while it was resumed.',
+  image_not_named: () => 'Its spec names no image.',
+  image_name_invalid: ({ image }) => `${quoted(image)} is not the name of an image. Correct the image of the spec.`,
+  image_not_found: ({ image, registry }) =>
+    `${registry} has no image ${image}. Correct the image of the spec, or build or load the image where the sandboxes run.`,
+  image_login_required: ({ image, registry }) =>
+    `The image ${image} does not exist, or ${registry} requires a login. Correct the image of the spec, or log in with docker login.`,
+  image_login_refused: ({ image, registry }) =>
+    `The image ${image} does not exist, or ${registry} refuses the login. Correct the image of the spec, or log in again.`,
+  image_pull_timeout: ({ image, registry, limitMs }) =>
+    `The image ${image} was not pulled within ${duration(limitMs)}. Pull it in advance, or check the connection to ${registry}.`,
+  image_pull_failed: ({ image, registry, message }) =>
+    `The image ${image} could not be pulled. Correct the image of the spec, load the image, or make ${registry} reachable. ` +
+    asSentence(message),
+  isolation_unavailable: ({ name, available }) =>
+    `The isolation ${quoted(name)} is not installed where the sandboxes run, only ${available.join(', ')}. Install it, or change the spec.`,
+  command_not_named: () => 'Its spec has no command, and this runtime runs no image.',
+  command_not_found: ({ command }) => `Its command was not found: ${command}`,
+  command_not_executable: ({ command }) => `Its command is not executable: ${command}`,
+  user_not_found: ({ kind, name }) => `Its image has no ${kind} ${name}.`,
+  launch_refused: ({ message }) => `It could not be started. ${asSentence(message)}`,
+  invalid_id: () => 'Its id is not a DNS label.',
+
+  processes_ended: () => 'Its processes ended.',
+  processes_killed: () => 'Its processes were killed.',
+  process_exited: ({ exitCode, signal, program }) => exited('It', exitCode, signal, program),
+  out_of_memory: ({ exitCode, signal }) => `It ran out of memory. ${exited('It', exitCode, signal, null)}`,
+  main_process_ended: ({ cause }) => join('Its first process ended, but other processes still run.', cause),
+
+  sandbox_deleted: () => 'The sandbox was deleted.',
+  sandbox_lost: ({ status, cause }) => join(`The sandbox is ${status}.`, cause),
+  step_failed: ({ step, cause }) => join(`The start failed at ${step}.`, cause),
+  not_done_in_time: ({ withinMs }) => `It was not done within ${duration(withinMs)}.`,
+  fetching_repository: ({ phase, percent }) =>
+    `Fetching the repository${phase === null ? '' : `: ${percent ?? 0}% ${phase === 'receiving' ? 'received' : 'unpacked'}`}.`,
+  fetching_repository_again: () => 'Fetching the repository again, because the earlier copy was damaged.',
+  copying_files: () => 'Copying the files into the sandbox.',
+  message_waiting: ({ cause }) => join('A message is waiting.', cause),
+  messages_dropped: ({ count, cause }) =>
+    join(`The agent did not get ${count === 1 ? 'one message that was' : `${count} messages that were`} waiting.`, cause),
+  start_failed: ({ cause }) => join('The start of the conversation failed.', cause),
+  queue_full: ({ limit, max }) => `The limit of ${max} ${limit} that wait is reached. Wait until the agent has handled some.`,
+
+  turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
+  interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
+  interrupted_by_restart: () => 'Skep ended during the turn. The message is not sent again.',
+  permission_by_policy: ({ policy }) => `Decided by the policy of the conversation: ${policy}.`,
+  permission_not_offered: ({ policy }) => `The agent offers no option for the policy of the conversation: ${policy}.`,
+  permission_withdrawn: () => 'The turn was cancelled, or the agent does not ask any more.',
+
+  agent_not_named: () => 'The sandbox spec names no agent.',
+  agent_protocol_unknown: ({ protocol }) => `The deployment does not support the agent protocol ${protocol}.`,
+  agent_secrets_missing: ({ names }) =>
+    `The agent needs these variables, which are not set in the environment of the deployment: ${names.join(', ')}.`,
+  agent_start_failed: ({ cause }) => join('The agent could not be started.', cause),
+  agent_not_ready_in_time: ({ withinMs, last }) => join(`The agent had no session within ${duration(withinMs)}.`, last),
+  agent_ended: ({ cause, exitCode, output }) =>
+    [
+      cause === null ? 'The agent ended.' : sentenceOf(cause),
+      ...(exitCode === null ? [] : [`Its exit code was ${exitCode}.`]),
+      ...(output === '' ? [] : [`Its last output: ${output}`]),
+    ].join(' '),
+  agent_exited: () => 'The agent has ended.',
+  agent_error: ({ message }) => (message === '' ? 'The agent reported an error.' : `The agent reported an error: ${message}`),
+  agent_session_refused: ({ message }) => `The agent refused a session: ${message}`,
+  agent_session_not_found: () =>
+    "The agent's earlier session could not be loaded. It starts a new one, and knows nothing of what was said before.",
+  agent_session_closed: () => 'The session with the agent was closed.',
+  agent_connection_lost: () => 'The connection to the agent broke.',
+  agent_version_unsupported: ({ offered, supported }) =>
+    `The agent speaks version ${offered} of its protocol, and Skep version ${supported}. Use another release of the agent.`,
+  agent_authentication_required: (reason) =>
+    `The agent requires authentication: ${asSentence(reason.message)} ${authenticationAdvice(reason)}`,
+  agent_authentication_refused: (reason) =>
+    `The agent refused to authenticate by ${reason.methodId}: ${asSentence(reason.message)} ${authenticationAdvice(reason)}`,
+  agent_output_invalid: ({ maxLines, firstLine }) =>
+    `The agent wrote more than ${maxLines} lines in a row that are not of its protocol. The first was ${quoted(firstLine)}.`,
+  agent_line_too_long: ({ maxBytes }) => `The agent wrote a line of more than ${maxBytes} bytes.`,
+  agent_output_not_stored: () => 'What the agent said could not be stored.',
+  agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
+  agent_busy: () => 'Another turn is running.',
+};
+
+const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
+  unauthorized: () => 'The API key is missing, unknown, expired or revoked. Send a valid one.',
+  forbidden: ({ action }) => `This API key may not ${action}. Use a key with full access.`,
+  not_found: () => 'There is no such route. The OpenAPI document lists all routes.',
+  repository_not_found: ({ repository }) =>
+    `The repository ${quoted(repository)} does not exist, or the deployment's credential can't see it.`,
+  repository_forbidden: ({ provider, repository }) =>
+    `The deployment's credential for the git provider ${provider} may not read the repository ${quoted(repository)}. Allow it there.`,
+  repository_empty: ({ repository, branch }) =>
+    `The repository ${quoted(repository)} is empty, so it has no branch ${quoted(branch)}. Push a commit, or select no branch.`,
+  branch_not_found: ({ repository, branch }) =>
+    `The repository ${quoted(repository)} has no branch ${quoted(branch)}. Select an existing branch, or none for the default branch.`,
+  sandbox_not_found: ({ id }) => `There is no sandbox ${quoted(id)}.`,
+  conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
+  permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
+  file_not_found: ({ path }) => `There is no ${quoted(path)} in the sandbox.`,
+  method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
+  sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
+  sandbox_not_paused: ({ id, status }) => `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed.`,
+  sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
+  conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
+  idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
+  payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
+  invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
+  sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
+  rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
+  internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
+  provider_unauthorized: ({ provider }) =>
+    `The git provider ${provider} refused the deployment's credential. Its administrator has to renew it.`,
+  provider_failed: ({ provider, reason }) => join(`The git provider ${provider} failed.`, reason),
+  provider_rate_limited: ({ provider }) => `The git provider ${provider} limits the rate of requests. Try again later.`,
+  provider_timeout: ({ provider, limitMs }) => `The git provider ${provider} did not answer within ${limitMs} ms.`,
+  runtime_unavailable: ({ runtime, reason }) => join(`The sandbox runtime ${runtime} is not available.`, reason),
+  runtime_timeout: ({ runtime, limitMs }) => `The sandbox runtime ${runtime} did not answer within ${limitMs} ms.`,
+  store_unavailable: ({ reason }) => join('The store is not available.', reason),
+  shutting_down: () => 'The server is shutting down and accepts no new work. Try again later.',
+};
+
+function join(sentence: string, cause: Reason | null): string {
+  return cause === null ? sentence : `${sentence} ${sentenceOf(cause)}`;
+}
