@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { explained } from '../../src/domain/reason.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
@@ -33,7 +34,7 @@ test('what is told of while a start is under way is looked at before its readine
   };
   const id = await start('probed');
   await calm();
-  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
 });
 
 test('what has no effect on the runtime is not done on and on, but again with the next sweep', async () => {
@@ -60,7 +61,7 @@ test('a refusal is told to whoever asked, also where the sandbox was looked at o
   const id = await start();
   runtime.freeze = async () => {
     driver.enqueue(id);
-    throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: 'no', retryAfterSeconds: 1 });
+    throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: explained('no'), retryAfterSeconds: 1 });
   };
   expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');
   expect(await statusOf(id)).toBe('RUNNING');

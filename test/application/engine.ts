@@ -1,5 +1,6 @@
 import { absentSandbox, type ObservedSandbox } from '../../src/domain/sandbox.ts';
 import { Failure } from '../../src/domain/failure.ts';
+import { explained, type Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { Progress, Provision, SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 
@@ -9,13 +10,13 @@ export type Gate = 'provide' | 'start' | 'ready';
 interface Container {
   readonly launch: SandboxLaunch;
   state: 'running' | 'frozen' | 'stopped';
-  detail: string | null;
+  reason: Reason | null;
   endedFromOutside: boolean;
 }
 
 function unused(what: string): () => Promise<never> {
   return async () => {
-    throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: `it has no ${what}`, retryAfterSeconds: 1 });
+    throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: explained(`it has no ${what}`), retryAfterSeconds: 1 });
   };
 }
 
@@ -62,13 +63,13 @@ export class ScriptedEngine {
     await Promise.race([closed.opened, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
   }
 
-  crash(id: string, detail = 'exited with code 3'): void {
-    this.#end(id, detail, false);
+  crash(id: string, reason: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null }): void {
+    this.#end(id, reason, false);
   }
 
   /** A person stops it. */
-  endFromOutside(id: string, detail = 'it was stopped from outside'): void {
-    this.#end(id, detail, true);
+  endFromOutside(id: string, reason: Reason = { code: 'processes_killed' }): void {
+    this.#end(id, reason, true);
   }
 
   freezeFromOutside(id: string): void {
@@ -89,7 +90,7 @@ export class ScriptedEngine {
   restart(): void {
     const before = this.isMute;
     this.isMute = true;
-    for (const id of this.#containers.keys()) this.#end(id, 'its engine was restarted', true);
+    for (const id of this.#containers.keys()) this.#end(id, { code: 'host_restarted' }, true);
     this.isMute = before;
   }
 
@@ -100,14 +101,14 @@ export class ScriptedEngine {
   inspect(id: string): ObservedSandbox {
     const container = this.#containers.get(id);
     if (container === undefined) return absentSandbox(id);
-    const { launch, state, detail, endedFromOutside } = container;
+    const { launch, state, reason, endedFromOutside } = container;
     const ports = state === 'stopped' ? [] : launch.spec.ports;
     const exposedUrls = ports.map(({ name, port }) => ({ name, port, url: `http://${id}.invalid:${port}` }));
-    return { id, state, exposedUrls, detail, endedFromOutside };
+    return { id, state, exposedUrls, reason, endedFromOutside };
   }
 
   run(launch: SandboxLaunch): void {
-    const container: Container = { launch, state: 'running', detail: null, endedFromOutside: false };
+    const container: Container = { launch, state: 'running', reason: null, endedFromOutside: false };
     this.#containers.set(launch.id, container);
     if (this.broken.has(launch.spec.id)) this.crash(launch.id);
   }
@@ -149,9 +150,9 @@ export class ScriptedEngine {
 
   async #provide(spec: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
     this.calls.provide += 1;
-    progress(`pulling ${spec.image ?? 'nothing'}`);
+    progress({ code: 'pulling_image', image: spec.image ?? '', layers: 0, doneLayers: 0, bytes: null, doneBytes: null });
     await this.pass('provide', signal);
-    return this.refused.has(spec.id) ? { kind: 'refused', detail: `there is no image ${spec.image ?? ''}` } : { kind: 'provided' };
+    return this.refused.has(spec.id) ? { kind: 'refused', reason: { code: 'image_not_found', image: spec.image ?? '', registry: 'Docker Hub' } } : { kind: 'provided' };
   }
 
   async #start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
@@ -159,7 +160,7 @@ export class ScriptedEngine {
     this.starting += 1;
     this.mostStarting = Math.max(this.mostStarting, this.starting);
     try {
-      progress('starting');
+      progress({ code: 'starting_command' });
       await this.pass('start', signal);
       if (!this.#containers.has(launch.id)) this.run(launch);
       return this.inspect(launch.id);
@@ -170,14 +171,14 @@ export class ScriptedEngine {
 
   #to(id: string, from: readonly Container['state'][], state: Container['state']): ObservedSandbox {
     const container = this.#containers.get(id);
-    if (container !== undefined && from.includes(container.state)) Object.assign(container, { state, detail: null, endedFromOutside: false });
+    if (container !== undefined && from.includes(container.state)) Object.assign(container, { state, reason: null, endedFromOutside: false });
     return this.inspect(id);
   }
 
-  #end(id: string, detail: string, endedFromOutside: boolean): void {
+  #end(id: string, reason: Reason, endedFromOutside: boolean): void {
     const container = this.#containers.get(id);
     if (container === undefined || container.state === 'stopped') return;
-    Object.assign(container, { state: 'stopped', detail, endedFromOutside });
+    Object.assign(container, { state: 'stopped', reason, endedFromOutside });
     this.onDeath(id);
     this.#tell(id);
   }

@@ -33,7 +33,7 @@ export function checkWrite({ from, to, member }: Write): void {
   const shown = JSON.stringify({ from, to });
   expect(isMove(from, to, member), shown).toBe(true);
   // What was ended from outside did not crash.
-  if (from?.status === 'RUNNING' && to.status === 'ERROR') expect(to.statusDetail, shown).not.toMatch(/outside|restarted/);
+  if (from?.status === 'RUNNING' && to.status === 'ERROR') expect(to.statusReason?.code, shown).not.toMatch(/outside|restarted/);
 }
 
 function isMove(from: Sandbox | null, to: Sandbox, member: string | null): boolean {
@@ -64,7 +64,7 @@ export function checkEnd({ records, facts, now, pool }: End): void {
     expect(['RUNNING', 'PAUSED', 'ERROR', 'MISSING'], shown).toContain(one.status);
     expect(state === 'running', shown).toBe(one.status === 'RUNNING');
     if (one.status === 'PAUSED') expect(state, shown).toBe(one.pauseKind === 'freeze' ? 'frozen' : 'stopped');
-    if (one.status !== 'RUNNING') expect(one.statusDetail, shown).not.toBeNull();
+    if (one.status !== 'RUNNING') expect(one.statusReason, shown).not.toBeNull();
     expect(nextIdleAction(one)?.at ?? Infinity, `a rule of rest is overdue: ${shown}`).toBeGreaterThan(now);
   }
   if (pool === null) return;

@@ -1,3 +1,4 @@
+import { explained } from '../../src/domain/reason.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 
@@ -97,11 +98,11 @@ export class Mortal {
 }
 
 export function storeFailure(): Failure<'store_unavailable'> {
-  return new Failure('store_unavailable', { reason: 'a planted fault', retryAfterSeconds: 1 });
+  return new Failure('store_unavailable', { reason: explained('a planted fault'), retryAfterSeconds: 1 });
 }
 
 export function runtimeFailure(what: 'unavailable' | 'timeout'): Failure {
   return what === 'timeout'
     ? new Failure('runtime_timeout', { runtime: 'scripted', limitMs: 1000 })
-    : new Failure('runtime_unavailable', { runtime: 'scripted', reason: 'a planted fault', retryAfterSeconds: 1 });
+    : new Failure('runtime_unavailable', { runtime: 'scripted', reason: explained('a planted fault'), retryAfterSeconds: 1 });
 }

@@ -8,18 +8,18 @@ describe('what the probe of a start has met last', () => {
     const { engine, begin, ids, of, clock, miss, writes } = await started();
     engine.close('ready');
     await begin();
-    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: null });
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusReason: null });
     clock.advance(300);
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'the last probe of tcp port 80: connection refused' });
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusReason: { code: 'probe_missed', probe: 'tcp', port: 80, path: null, miss: { kind: 'refused' } } });
     for (let times = 0; times < 1000; times += 1) miss({ kind: 'silent', withinMs: 2000 });
     clock.advance(9699);
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'the last probe of tcp port 80: no answer within 2 s' });
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusReason: { code: 'probe_missed', probe: 'tcp', port: 80, path: null, miss: { kind: 'silent', withinMs: 2000 } } });
     miss({ kind: 'answered', status: 503 });
     clock.advance(1);
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; the last probe of tcp port 80: answered 503' });
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000, last: { code: 'probe_missed', miss: { kind: 'answered', status: 503 } } } });
     expect(writes).toHaveLength(6);
   });
 
@@ -33,7 +33,7 @@ describe('what the probe of a start has met last', () => {
       clock.advance(1000);
       await calm();
     }
-    expect(writes.map(({ to }) => to.statusDetail)).toEqual([null, null, 'the last probe of tcp port 80: connection refused']);
+    expect(writes.map(({ to }) => to.statusReason)).toEqual([null, null, { code: 'probe_missed', probe: 'tcp', port: 80, path: null, miss: { kind: 'refused' } }]);
   });
 
   test('is told by the next process too, as far as it was written down', async () => {
@@ -47,7 +47,7 @@ describe('what the probe of a start has met last', () => {
     clock.advance(60_000);
     await boot().reconciler.start();
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; the last probe of tcp port 80: answered 404' });
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000, last: { code: 'probe_missed', miss: { kind: 'answered', status: 404 } } } });
   });
 
   test('is told no more once it is ready', async () => {
@@ -58,7 +58,7 @@ describe('what the probe of a start has met last', () => {
     await calm();
     engine.open('ready');
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'RUNNING', statusDetail: null });
+    expect(await of(ids[0])).toMatchObject({ status: 'RUNNING', statusReason: null });
   });
 
   test('tells of it in the same way when it is resumed', async () => {
@@ -72,6 +72,6 @@ describe('what the probe of a start has met last', () => {
     clock.advance(10_000);
     await calm();
     await resumed;
-    expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; the last probe of tcp port 80: connection refused' });
+    expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000, last: { code: 'probe_missed', miss: { kind: 'refused' } } } });
   });
 });

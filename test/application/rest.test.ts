@@ -24,9 +24,9 @@ describe('a sandbox at rest', () => {
     await pass(1499);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
     await pass(1);
-    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusDetail: 'frozen: no activity for 1.5 s, as its spec says' });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusReason: { code: 'idle', tier: 'freeze', afterMs: 1500 } });
     await pass(1500);
-    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusDetail: expect.stringContaining('stopped: frozen for 1.5 s') });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'idle', tier: 'stop', afterMs: 1500 } });
     expect(engine.inspect(id).state).toBe('stopped');
     await pass(1500);
     expect(await codeOf(sandboxes.get('me', id))).toBe('sandbox_not_found');
@@ -58,7 +58,7 @@ describe('a sandbox at rest', () => {
     await pass(1000);
     for (const one of [id, broken.id]) {
       expect(await codeOf(sandboxes.get('me', one))).toBe('sandbox_not_found');
-      expect(await store.sandboxes.find(one)).toMatchObject({ statusDetail: expect.stringContaining('the longest life that its spec allows') });
+      expect(await store.sandboxes.find(one)).toMatchObject({ statusReason: { code: 'life_over' } });
       expect(engine.inspect(one).state).toBe('absent');
     }
   });
@@ -67,21 +67,21 @@ describe('a sandbox at rest', () => {
     const { sandboxes, engine, store, id, pass } = await running();
     await pass(1500);
     await sandboxes.resume('me', id);
-    engine.endFromOutside(id, 'somebody stopped it');
+    engine.endFromOutside(id);
     await calm();
     await sandboxes.delete('me', id);
     const events = await store.events.read({ ownerId: 'me' }, 0, 100);
-    const told = events.map(({ kind, actor, reason, data }) => [kind, actor, 'from' in data ? `${data.from} ${data.to}` : '', reason]);
+    const told = events.map(({ kind, actor, reason, data }) => [kind, actor, 'from' in data ? `${data.from} ${data.to}` : '', reason?.code]);
     expect(told).toEqual([
-      ['sandbox_moved', 'user', 'null STARTING', null],
-      ['sandbox_moved', 'runtime', 'STARTING RUNNING', null],
-      ['sandbox_moved', 'skep', 'RUNNING PAUSING', expect.stringContaining('no activity')],
-      ['sandbox_moved', 'skep', 'PAUSING PAUSED', expect.stringContaining('no activity')],
-      ['sandbox_moved', 'user', 'PAUSED RESUMING', 'resumed by its owner'],
-      ['sandbox_moved', 'runtime', 'RESUMING RUNNING', expect.stringContaining('resumed')],
-      ['sandbox_moved', 'runtime', 'RUNNING PAUSING', expect.stringContaining('somebody stopped it')],
-      ['sandbox_moved', 'skep', 'PAUSING PAUSED', expect.stringContaining('somebody stopped it')],
-      ['sandbox_moved', 'user', 'PAUSED null', 'deleted by its owner'],
+      ['sandbox_moved', 'user', 'null STARTING', undefined],
+      ['sandbox_moved', 'runtime', 'STARTING RUNNING', undefined],
+      ['sandbox_moved', 'skep', 'RUNNING PAUSING', 'idle'],
+      ['sandbox_moved', 'skep', 'PAUSING PAUSED', 'idle'],
+      ['sandbox_moved', 'user', 'PAUSED RESUMING', 'resumed_by_owner'],
+      ['sandbox_moved', 'runtime', 'RESUMING RUNNING', 'processes_continued'],
+      ['sandbox_moved', 'runtime', 'RUNNING PAUSING', 'ended_outside'],
+      ['sandbox_moved', 'skep', 'PAUSING PAUSED', 'ended_outside'],
+      ['sandbox_moved', 'user', 'PAUSED null', 'deleted_by_owner'],
     ]);
     expect(events.every(({ sandboxId }) => sandboxId === id)).toBe(true);
   });
@@ -97,7 +97,7 @@ describe('what happens from outside', () => {
     await reconciler.sweep();
     await calm();
     for (const one of [id, frozen.id]) {
-      expect(await sandboxes.get('me', one)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusDetail: expect.stringContaining('its engine was restarted') });
+      expect(await sandboxes.get('me', one)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'ended_outside', cause: { code: 'host_restarted' } } });
       expect(await sandboxes.resume('me', one)).toMatchObject({ status: 'RUNNING' });
       expect(engine.inspect(one).state).toBe('running');
     }
@@ -107,13 +107,13 @@ describe('what happens from outside', () => {
     const { sandboxes, engine, reconciler, id } = await running();
     engine.freezeFromOutside(id);
     await calm();
-    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusDetail: 'it was frozen from outside' });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusReason: { code: 'frozen_outside' } });
     await sandboxes.resume('me', id);
     engine.crash(id);
     await calm();
     engine.restart();
     await reconciler.sweep();
     await calm();
-    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 });

@@ -36,7 +36,7 @@ describe('a full deployment', () => {
     clock.advance(10);
     const third = await sandboxes.start('me', { specId: null });
     await calm();
-    expect(await sandboxes.get('me', ids[2] ?? '')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusDetail: expect.stringContaining(`make room for ${third.id}`) });
+    expect(await sandboxes.get('me', ids[2] ?? '')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusReason: { code: 'made_room', forSandbox: third.id } });
     expect(await sandboxes.get('me', ids[1] ?? '')).toMatchObject({ status: 'RUNNING' });
     expect(await sandboxes.get('you', ids[0] ?? '')).toMatchObject({ status: 'RUNNING' });
     expect(await sandboxes.resume('me', ids[2] ?? '')).toMatchObject({ status: 'RUNNING' });

@@ -20,10 +20,10 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', pauseKind: null });
     expect(await sandboxes.pause('me', id, 'freeze')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
     expect(engine.inspect(id).state).toBe('frozen');
-    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', pauseKind: null, statusDetail: expect.stringContaining('went on') });
+    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', pauseKind: null, statusReason: { code: 'processes_continued' } });
     expect(await sandboxes.pause('me', id, 'stop')).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
     expect(engine.inspect(id).state).toBe('stopped');
-    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('files') });
+    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
   test('pausing what is paused and resuming what runs change nothing', async () => {
@@ -81,9 +81,9 @@ describe('a sandbox', () => {
 
   test('that crashes is an ERROR with the reason; one that vanishes is MISSING', async () => {
     const { sandboxes, engine, reconciler, id } = await running();
-    engine.crash(id, 'exited with code 3');
+    engine.crash(id);
     await calm();
-    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
     const other = await sandboxes.start('me', { specId: null });
     await calm();
     engine.vanish(other.id);
@@ -96,7 +96,7 @@ describe('a sandbox', () => {
     const { sandboxes, faults, id } = await running();
     faults.plan({ call: 'freeze', what: 'unavailable', when: 'before' });
     expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');
-    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('planted') });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'failure', failure: 'runtime_unavailable' } });
     expect(await sandboxes.pause('me', id, 'freeze')).toMatchObject({ status: 'PAUSED' });
     faults.plan({ call: 'resume', what: 'unavailable', when: 'before' });
     expect(await codeOf(sandboxes.resume('me', id))).toBe('runtime_unavailable');

@@ -11,7 +11,7 @@ describe('a start', () => {
     await begin();
     clock.advance(1000);
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'pulling node:26', startingSince: null });
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusReason: { code: 'pulling_image', image: 'node:26' }, startingSince: null });
     clock.advance(60_000);
     await calm();
     expect((await of(ids[0]))?.status).toBe('STARTING');
@@ -20,24 +20,24 @@ describe('a start', () => {
     clock.advance(5000);
     await calm();
     expect(engine.starting).toBe(2);
-    expect(await of(ids[2])).toMatchObject({ status: 'STARTING', statusDetail: 'waiting for its turn', startingSince: null });
+    expect(await of(ids[2])).toMatchObject({ status: 'STARTING', statusReason: { code: 'waiting_for_start_slot' }, startingSince: null });
     engine.open('start');
     await calm();
-    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'RUNNING', statusDetail: null });
+    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'RUNNING', statusReason: null });
     expect(engine.mostStarting).toBe(2);
   });
 
   test('that is quick is told of in no word, and writes no more than it must', async () => {
     const { begin, writes } = await started();
     await begin();
-    expect(writes.map(({ to }) => [to.status, to.statusDetail])).toEqual([['STARTING', null], ['STARTING', null], ['RUNNING', null]]);
+    expect(writes.map(({ to }) => [to.status, to.statusReason])).toEqual([['STARTING', null], ['STARTING', null], ['RUNNING', null]]);
   });
 
   test('of an image that can\'t be had is an ERROR that says so', async () => {
     const { engine, begin, ids, of } = await started();
     engine.refused.add('pulled');
     await begin();
-    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'there is no image node:26' });
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'image_not_found', image: 'node:26' } });
     expect(engine.calls.start).toBe(0);
   });
 
@@ -62,7 +62,7 @@ describe('a start', () => {
     await calm();
     clock.advance(10_000);
     await calm();
-    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'it was not ready within 10 s; starting' });
+    for (const id of ids) expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000, last: { code: 'starting_command' } } });
     expect(await of(third)).toMatchObject({ status: 'STARTING' });
     engine.open('start');
     await calm();
@@ -76,7 +76,7 @@ describe('a start', () => {
     await begin();
     engine.crash(ids[0] ?? '');
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 
   test('that crashes between its start and the wait for it is noticed as well', async () => {
@@ -85,7 +85,7 @@ describe('a start', () => {
     engine.close('ready');
     engine.broken.add('pulled');
     await begin();
-    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 
   test('whose engine was restarted meanwhile is run again in its time', async () => {
@@ -134,7 +134,7 @@ describe('a start', () => {
         clock.advance(1000);
         await calm();
       }
-      expect(await of(ids[0]), call).toMatchObject({ status: 'ERROR', statusDetail: expect.stringContaining('not ready within 10 s') });
+      expect(await of(ids[0]), call).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000 } });
     }
   });
 
@@ -182,11 +182,11 @@ describe('a resumption', () => {
     await Promise.all([start('you'), start('you')]);
     await calm();
     const stopped = sandboxes.resume('me', ids[0] ?? '');
-    expect(await sandboxes.resume('me', ids[1] ?? '')).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('went on') });
+    expect(await sandboxes.resume('me', ids[1] ?? '')).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_continued' } });
     await calm();
     expect(await of(ids[0])).toMatchObject({ status: 'RESUMING', startingSince: null });
     engine.open('start');
-    expect(await stopped).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('files') });
+    expect(await stopped).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
   test('of a frozen one whose processes ended brings back the files, and says so', async () => {
@@ -195,7 +195,7 @@ describe('a resumption', () => {
     const id = ids[0] ?? '';
     await sandboxes.pause('me', id, 'freeze');
     engine.restart();
-    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('files') });
+    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
   test('that crashes is an ERROR with the reason', async () => {
@@ -209,6 +209,6 @@ describe('a resumption', () => {
     await calm();
     engine.crash(id);
     expect(await resumed).toBe('sandbox_not_paused');
-    expect(await of(id)).toMatchObject({ status: 'ERROR', statusDetail: 'exited with code 3' });
+    expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 });

@@ -38,7 +38,7 @@ test('turns go to what an earlier process left under way before what is asked fo
   const [member] = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
   await earlier.shutdown();
   const { sandboxes, queue, driver, shutdown } = boot([spec]);
-  const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'asked', new AbortController().signal)));
+  const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'requested', new AbortController().signal)));
   const asked = await sandboxes.start('me', { specId: 'plain' });
   await calm();
   for (const id of [member, left.id]) driver.enqueue(id ?? '');

@@ -20,7 +20,7 @@ export const endCases: readonly AgentCase[] = [
       await Promise.all([session.cancel(), session.cancel()]);
       assert.equal((await turn).stopReason, 'cancelled');
       await session.cancel();
-      assert.deepEqual(await prompt(scripted({ say: ' on' })), { stopReason: 'end_turn', detail: null });
+      assert.deepEqual(await prompt(scripted({ say: ' on' })), { stopReason: 'end_turn', reason: null });
       assert.equal(client.said(), 'stalling on');
     },
   ],
@@ -30,9 +30,9 @@ export const endCases: readonly AgentCase[] = [
       const { session, agent, prompt, turn } = await stalled(open, 'deaf');
       await session.cancel();
       await Promise.all([session.close(), session.close()]);
-      const { stopReason, detail } = await turn;
+      const { stopReason, reason } = await turn;
       assert.equal(stopReason, 'interrupted');
-      assert.notEqual(detail, null);
+      assert.notEqual(reason, null);
       assert.notEqual(await soon('why it is closed', session.closed), '');
       await session.close();
       assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
@@ -44,10 +44,10 @@ export const endCases: readonly AgentCase[] = [
     'ends a turn as interrupted when the agent ends, after all that it said',
     async ({ open }) => {
       const { session, client, prompt } = await open();
-      const { stopReason, detail } = await prompt(scripted({ flood: 300 }, { crash: true }));
+      const { stopReason, reason } = await prompt(scripted({ flood: 300 }, { crash: true }));
       assert.equal(stopReason, 'interrupted');
       assert.equal(client.updates.length, 300);
-      assert.equal(await soon('why it is closed', session.closed), detail);
+      assert.deepEqual(await soon('why it is closed', session.closed), reason);
       assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
     },
   ],

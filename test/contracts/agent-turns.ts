@@ -27,7 +27,7 @@ export const turnCases: readonly AgentCase[] = [
       assert.notEqual(session.id, '');
       assert.equal(session.loaded, false);
       const steps = [{ say: 'hm ', channel: 'thought' as const }, { say: 'hello ', messageId: 'm-1' }, { say: 'wörld 🙂\n', messageId: 'm-1' }];
-      assert.deepEqual(await prompt(scripted(...steps)), { stopReason: 'end_turn', detail: null });
+      assert.deepEqual(await prompt(scripted(...steps)), { stopReason: 'end_turn', reason: null });
       assert.deepEqual(client.updates, [chunk('hm ', 'thought'), chunk('hello ', 'answer', 'm-1'), chunk('wörld 🙂\n', 'answer', 'm-1')]);
     },
   ],
@@ -73,7 +73,7 @@ export const turnCases: readonly AgentCase[] = [
       `says that a turn ended for ${stop}`,
       async ({ open }) => {
         const { prompt } = await open();
-        assert.deepEqual(await prompt(scripted({ say: 'so' }, { stop })), { stopReason: stop, detail: null });
+        assert.deepEqual(await prompt(scripted({ say: 'so' }, { stop })), { stopReason: stop, reason: null });
       },
     ],
   ),
@@ -83,7 +83,7 @@ export const turnCases: readonly AgentCase[] = [
       const { client, prompt } = await open();
       const turn = await prompt(scripted({ say: 'a' }, { fail: 'the model is overloaded' }));
       assert.equal(turn.stopReason, 'failed');
-      assert.match(turn.detail ?? '', /the model is overloaded/u);
+      assert.ok(turn.reason?.code === 'agent_error' && turn.reason.message.includes('the model is overloaded'), JSON.stringify(turn.reason));
       assert.equal((await prompt(scripted({ say: 'b' }))).stopReason, 'end_turn');
       assert.equal(client.said(), 'ab');
     },

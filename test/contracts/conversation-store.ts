@@ -1,4 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import { explained } from '../../src/domain/reason.ts';
 import { conversationStartStatuses, executionStatuses } from '../../src/domain/conversation.ts';
 import { permissionPolicies } from '../../src/domain/agent.ts';
 import type { ContractCase } from './contract.ts';
@@ -36,7 +37,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       const full = someConversation('full', {
         startStatus: 'READY',
         executionStatus: 'running',
-        statusDetail: 'it works',
+        statusReason: explained('it works'),
         startsSandbox: false,
         queue: [someMessage('m2'), someMessage('m3', '')],
         turn: someMessage('m1'),

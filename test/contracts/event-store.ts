@@ -46,7 +46,7 @@ const everyKind: readonly EventDraft[] = [
   }),
   eventOf('permission_answered', { permissionId: 'p', optionId: null }),
   eventOf('turn_started', { messageId: 'm' }, { actor: 'skep' }),
-  eventOf('turn_ended', { messageId: 'm', stopReason: 'interrupted' }, { actor: 'runtime', reason: 'the sandbox went away' }),
+  eventOf('turn_ended', { messageId: 'm', stopReason: 'interrupted' }, { actor: 'runtime', reason: { code: 'vanished' } }),
   eventOf('start_step', { from: null, to: 'WORKING' }, { sandboxId: null }),
   eventOf('execution_changed', { from: 'idle', to: null }),
   eventOf('agent_started', { sessionId: 's', loaded: true }),
@@ -69,7 +69,7 @@ function appendCases(harness: StoreHarness): ContractCase[] {
     }),
     storeCase(harness, 'takes every text for data', async ([{ events }]) => {
       for (const text of hostileTexts) {
-        const place = { ownerId: `owner ${text}`, conversationId: `c ${text}`, sandboxId: `s ${text}`, reason: text };
+        const place = { ownerId: `owner ${text}`, conversationId: `c ${text}`, sandboxId: `s ${text}`, reason: { code: 'noted', text } as const };
         const tool = { toolCallId: text, title: text, toolKind: text, status: 'failed', paths: [text], content: [{ type: 'text', text }] } as const;
         const drafts = [someEvent(text, place), eventOf('tool_call', tool, place)];
         await events.append(drafts);

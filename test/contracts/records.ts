@@ -69,7 +69,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     microagents: null,
     startStatus: 'WORKING',
     executionStatus: null,
-    statusDetail: null,
+    statusReason: null,
     version: 1,
     createdAt: someTime,
     updatedAt: someTime,

@@ -8,7 +8,7 @@ import type { SandboxCommands } from './sandbox-runtime-commands.ts';
 export interface SandboxRuntimeTraits {
   /** What is found of a sandbox whose command does not exist. */
   readonly missingCommand: 'absent' | 'created' | 'stopped';
-  /** Does `detail` tell the code that a command exited with? */
+  /** Does the reason of an ended sandbox hold the exit code of its command? */
   readonly exitCode: 'told' | 'unknown';
   /** Does something answer at the exposed URLs where a program listens? */
   readonly ports: 'served' | 'pretended';
@@ -99,7 +99,7 @@ function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): S
     async begun(program) {
       const launch = harness.launch(program);
       const fact = await start(launch);
-      assert.equal(fact.state, 'running', fact.detail ?? 'no detail');
+      assert.equal(fact.state, 'running', JSON.stringify(fact.reason));
       await eventually(`${launch.id} begins`, async () => (await runs(launch.id)) > 0);
       return launch;
     },

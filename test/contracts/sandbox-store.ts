@@ -1,4 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import { explained } from '../../src/domain/reason.ts';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
@@ -44,7 +45,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       const full = someSandbox('full', {
         instanceId: 'instance-of-full',
         status: 'PAUSED',
-        statusDetail: 'frozen: no activity',
+        statusReason: { code: 'idle', tier: 'freeze', afterMs: 900_000 },
         pauseKind: 'freeze',
         exposedUrls: [{ name: 'AGENT_SERVER', url: 'http://127.0.0.1:40001', port: 8000 }],
         lastActiveAt: someTime + 1,
@@ -74,7 +75,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
           ownerId: `owner ${text}`,
           instanceId: `instance ${text}`,
           spec: someSpec({ id: text, initialEnv: { X: text }, command: [text], labels: { x: text } }),
-          statusDetail: text,
+          statusReason: { code: 'noted', text },
           sessionApiKey: text,
         });
         await sandboxes.insert(sandbox, unlimited, { ownerId: text, key: text, fingerprint: text });
@@ -132,7 +133,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       let current = someSandbox('one');
       await sandboxes.insert(current, unlimited);
       for (let round = 0; round < 10; round += 1) {
-        const rivals = Array.from({ length: 20 }, (_, turn) => nextGeneration(current, { statusDetail: `${round}/${turn}` }));
+        const rivals = Array.from({ length: 20 }, (_, turn) => nextGeneration(current, { statusReason: explained(`${round}/${turn}`) }));
         const outcomes = await race(connections, rivals.length, async (store, turn) => {
           const rival = rivals[turn];
           return rival !== undefined && (await store.sandboxes.replace(rival)).kind === 'replaced';
@@ -160,7 +161,7 @@ function touchCases(harness: StoreHarness): ContractCase[] {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       await sandboxes.touch('one', someTime + 100);
-      await sandboxes.replace(nextGeneration(sandbox, { statusDetail: 'written with the older time' }));
+      await sandboxes.replace(nextGeneration(sandbox, { statusReason: explained('written with the older time') }));
       equal((await sandboxes.find('one'))?.lastActiveAt, someTime + 100);
     }),
     storeCase(harness, 'ends at the latest of many touches at once', async (connections) => {

@@ -17,7 +17,7 @@ const facts = fc.record({
   id: fc.constant('sb-1'),
   state: fc.constantFrom('absent', 'created', 'running', 'frozen', 'stopped' as const),
   exposedUrls: fc.constant([]),
-  detail: fc.option(fc.constant('why'), { nil: null }),
+  reason: fc.option(fc.constant({ code: 'explained', message: 'why' } as const), { nil: null }),
   endedFromOutside: fc.boolean(),
 }) satisfies fc.Arbitrary<ObservedSandbox>;
 
@@ -32,9 +32,10 @@ const sandboxes = fc.record({
 }).map((fields): Sandbox => ({ ...fresh, ...fields }));
 
 const of = (fields: Partial<Sandbox>): Sandbox => ({ ...fresh, startingSince: 0, ...fields });
-const found = (fields: Partial<ObservedSandbox>): ObservedSandbox => ({ id: 'sb-1', state: 'stopped', exposedUrls: [], detail: null, endedFromOutside: false, ...fields });
-const fromOutside = found({ endedFromOutside: true, detail: 'the engine was restarted' });
-const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pauseKind }), 'resume', { now: 5, detail: null }) ?? fresh;
+const found = (fields: Partial<ObservedSandbox>): ObservedSandbox => ({ id: 'sb-1', state: 'stopped', exposedUrls: [], reason: null, endedFromOutside: false, ...fields });
+const exited3 = { code: 'process_exited', exitCode: 3, signal: null, program: null } as const;
+const fromOutside = found({ endedFromOutside: true, reason: { code: 'host_restarted' } });
+const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pauseKind }), 'resume', { now: 5, reason: null }) ?? fresh;
 
 describe('the lifecycle', () => {
   test('is the table of the design', () => {
@@ -52,7 +53,7 @@ describe('the lifecycle', () => {
   test('a move that the table lacks is none, and a deleted sandbox makes no move', () => {
     fc.assert(
       fc.property(sandboxes, fc.constantFrom(...events), (sandbox, event) => {
-        const moved = move(sandbox, event, { now: 10, detail: null });
+        const moved = move(sandbox, event, { now: 10, reason: null });
         const to = next(sandbox.status, event);
         if (sandbox.deletedAt !== null || to === null) {
           expect(moved).toBeNull();
@@ -68,34 +69,34 @@ describe('the lifecycle', () => {
 describe('reconciliation', () => {
   test('whatever it records is a move of the table', () => {
     fc.assert(
-      fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, fact, now) => {
-        for (const step of [nextSandboxStep(sandbox, fact, now), stepWithoutRuntime(sandbox, now)]) {
-          if (step.kind === 'record') expect(next(sandbox.status, step.event)).not.toBeNull();
+      fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, observed, now) => {
+        for (const step of [nextSandboxStep(sandbox, observed, now), stepWithoutRuntime(sandbox, now)]) {
+          if (step.kind === 'record') expect(next(sandbox.status, step.transition)).not.toBeNull();
         }
       }),
       { numRuns: 5000 },
     );
   });
 
-  test('with a runtime that does what it is told, everything comes to rest, and the record and the fact agree', () => {
+  test('with a runtime that does what it is told, everything comes to rest, and the record and the observed agree', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (start, found, now) => {
         let sandbox: Sandbox = { ...start, pauseKind: start.status === 'PAUSED' || start.status === 'PAUSING' ? (start.pauseKind ?? 'freeze') : start.pauseKind };
-        let fact: ObservedSandbox = found;
+        let observed: ObservedSandbox = found;
         for (let steps = 0; ; steps += 1) {
-          expect(steps, JSON.stringify({ start, found, now, sandbox, fact })).toBeLessThan(12);
-          const step = nextSandboxStep(sandbox, fact, now);
+          expect(steps, JSON.stringify({ start, found, now, sandbox, observed })).toBeLessThan(12);
+          const step = nextSandboxStep(sandbox, observed, now);
           if (step.kind === 'none') break;
-          [sandbox, fact] = apply(sandbox, fact, step, now);
+          [sandbox, observed] = apply(sandbox, observed, step, now);
         }
         if (sandbox.deletedAt !== null) {
-          expect([fact.state, sandbox.removedAt === null]).toEqual(['absent', false]);
+          expect([observed.state, sandbox.removedAt === null]).toEqual(['absent', false]);
           return;
         }
         expect(['RUNNING', 'PAUSED', 'ERROR', 'MISSING']).toContain(sandbox.status);
-        const runs = fact.state === 'running';
+        const runs = observed.state === 'running';
         expect(runs).toBe(sandbox.status === 'RUNNING');
-        if (sandbox.status === 'PAUSED') expect(fact.state === 'frozen').toBe(sandbox.pauseKind === 'freeze');
+        if (sandbox.status === 'PAUSED') expect(observed.state === 'frozen').toBe(sandbox.pauseKind === 'freeze');
       }),
       { numRuns: 10_000 },
     );
@@ -104,46 +105,46 @@ describe('reconciliation', () => {
 
   test('a running one that was ended from outside goes by way of PAUSING to PAUSED, with the files; a crash is an ERROR', () => {
     const running = of({ status: 'RUNNING' });
-    expect(nextSandboxStep(running, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'pause', pauseKind: 'stop', by: 'runtime', detail: expect.stringContaining('the engine was restarted') });
-    expect(nextSandboxStep(running, found({ detail: 'exited with code 3' }), 1)).toMatchObject({ kind: 'record', event: 'crashed', detail: 'exited with code 3' });
-    const pausing = of({ status: 'PAUSING', pauseKind: 'stop', statusDetail: 'why' });
-    expect(nextSandboxStep(pausing, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'stop', detail: 'why' });
-    expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind: 'freeze' }), fromOutside, 1)).toMatchObject({ kind: 'deepen' });
+    expect(nextSandboxStep(running, fromOutside, 1)).toMatchObject({ kind: 'record', transition: 'pause', pauseKind: 'stop', by: 'runtime', reason: { code: 'ended_outside', cause: { code: 'host_restarted' } } });
+    expect(nextSandboxStep(running, found({ reason: exited3 }), 1)).toMatchObject({ kind: 'record', transition: 'crashed', reason: exited3 });
+    const pausing = of({ status: 'PAUSING', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' } });
+    expect(nextSandboxStep(pausing, fromOutside, 1)).toMatchObject({ kind: 'record', transition: 'paused', pauseKind: 'stop', reason: { code: 'paused_by_owner' } });
+    expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind: 'freeze' }), fromOutside, 1)).toMatchObject({ kind: 'stop-frozen' });
     expect(nextSandboxStep(of({ status: 'ERROR' }), fromOutside, 1)).toEqual({ kind: 'none' });
   });
 
   test('a start that was ended from outside is run again within its time, and no longer', () => {
     const starting = of({ status: 'STARTING' });
     expect(nextSandboxStep(starting, fromOutside, 999)).toEqual({ kind: 'resume' });
-    expect(nextSandboxStep(starting, fromOutside, 1000)).toMatchObject({ kind: 'record', event: 'expired' });
-    expect(nextSandboxStep(starting, found({}), 999)).toMatchObject({ kind: 'record', event: 'failed' });
-    expect(nextSandboxStep(starting, found({ detail: 'exited with code 3' }), 1000), 'why it failed counts more than when').toMatchObject({ event: 'failed', detail: 'exited with code 3' });
+    expect(nextSandboxStep(starting, fromOutside, 1000)).toMatchObject({ kind: 'record', transition: 'expired' });
+    expect(nextSandboxStep(starting, found({}), 999)).toMatchObject({ kind: 'record', transition: 'failed' });
+    expect(nextSandboxStep(starting, found({ reason: exited3 }), 1000), 'why it failed counts more than when').toMatchObject({ transition: 'failed', reason: exited3 });
   });
 
   test('the time of a start counts from its turn, and a runtime that does not answer makes it count', () => {
     const waiting = of({ status: 'STARTING', startingSince: null });
-    expect(nextSandboxStep(waiting, absentSandbox('sb-1'), 17_000)).toEqual({ kind: 'take-turn' });
+    expect(nextSandboxStep(waiting, absentSandbox('sb-1'), 17_000)).toEqual({ kind: 'take-start-slot' });
     expect(stepWithoutRuntime(waiting, 17_000)).toEqual({ kind: 'begin' });
     const begun = takeStartSlot(waiting, 17_000);
     expect(nextSandboxStep(begun, absentSandbox('sb-1'), 17_999)).toEqual({ kind: 'launch' });
     expect(stepWithoutRuntime(begun, 17_999)).toEqual({ kind: 'none' });
-    expect(stepWithoutRuntime({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ kind: 'record', event: 'expired' });
+    expect(stepWithoutRuntime({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ kind: 'record', transition: 'expired' });
   });
 
   test('a frozen one is resumed without a turn, a stopped one after it, and a crash after that is an ERROR', () => {
     expect(nextSandboxStep(resume('freeze'), found({ state: 'frozen' }), 6)).toEqual({ kind: 'resume' });
-    expect(nextSandboxStep(resume('stop'), found({}), 6)).toEqual({ kind: 'take-turn' });
+    expect(nextSandboxStep(resume('stop'), found({}), 6)).toEqual({ kind: 'take-start-slot' });
     expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
-    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7, true)).toMatchObject({ kind: 'record', event: 'failed' });
+    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7, true)).toMatchObject({ kind: 'record', transition: 'failed' });
     expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), fromOutside, 7, true)).toEqual({ kind: 'resume' });
-    for (const kind of ['freeze', 'stop'] as const) expect(nextSandboxStep(resume(kind), absentSandbox('sb-1'), 6)).toMatchObject({ kind: 'record', event: 'failed' });
+    for (const kind of ['freeze', 'stop'] as const) expect(nextSandboxStep(resume(kind), absentSandbox('sb-1'), 6)).toMatchObject({ kind: 'record', transition: 'failed' });
     expect(nextSandboxStep(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'requeue' });
   });
 
   test('whatever its status, what has lived long enough is deleted, even if the runtime does not answer; in a pool it is not', () => {
     fc.assert(
-      fc.property(sandboxes, facts, (sandbox, fact) => {
-        const steps = [nextSandboxStep(sandbox, fact, 18_000), stepWithoutRuntime(sandbox, 18_000)];
+      fc.property(sandboxes, facts, (sandbox, observed) => {
+        const steps = [nextSandboxStep(sandbox, observed, 18_000), stepWithoutRuntime(sandbox, 18_000)];
         for (const { kind } of steps) expect(kind === 'delete').toBe(sandbox.deletedAt === null && sandbox.ownerId === 'me');
       }),
     );
@@ -179,7 +180,7 @@ describe('reconciliation', () => {
 
   test('a pause that is to stop is not content with what is frozen', () => {
     expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'stop' }), found({ state: 'frozen' }), 1)).toEqual({ kind: 'stop' });
-    expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'freeze' });
+    expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ kind: 'record', transition: 'paused', pauseKind: 'freeze' });
   });
 
   test('a pause is acted on before anything is looked at, in its own tier; and nothing else is, a deletion included', () => {
@@ -195,28 +196,28 @@ describe('reconciliation', () => {
 type Step = ReturnType<typeof nextSandboxStep>;
 
 /** What a faultless driver and runtime make of the step. */
-function apply(sandbox: Sandbox, fact: ObservedSandbox, step: Step, now: number): [Sandbox, ObservedSandbox] {
-  const to = (state: ObservedSandbox['state']): [Sandbox, ObservedSandbox] => [sandbox, { ...fact, state }];
+function apply(sandbox: Sandbox, observed: ObservedSandbox, step: Step, now: number): [Sandbox, ObservedSandbox] {
+  const to = (state: ObservedSandbox['state']): [Sandbox, ObservedSandbox] => [sandbox, { ...observed, state }];
   switch (step.kind) {
     case 'none':
-      return [sandbox, fact];
+      return [sandbox, observed];
     case 'record':
-      return [move(sandbox, step.event, { now, detail: step.detail, ...(step.pauseKind && { pauseKind: step.pauseKind }) }) ?? sandbox, fact];
-    case 'deepen':
-      return [stopFrozen(sandbox, step.detail, now), fact];
+      return [move(sandbox, step.transition, { now, reason: step.reason, ...(step.pauseKind && { pauseKind: step.pauseKind }) }) ?? sandbox, observed];
+    case 'stop-frozen':
+      return [stopFrozen(sandbox, step.reason, now), observed];
     case 'delete':
-      return [markDeleted(sandbox, step.detail, now), fact];
-    case 'forget':
-      return [markRemoved(sandbox, now), fact];
+      return [markDeleted(sandbox, step.reason, now), observed];
+    case 'mark-removed':
+      return [markRemoved(sandbox, now), observed];
     case 'relocate':
-      return [relocate(sandbox, fact.exposedUrls, now), fact];
+      return [relocate(sandbox, observed.exposedUrls, now), observed];
     case 'requeue':
-      return [requeue(sandbox, step.detail, now), fact];
+      return [requeue(sandbox, step.reason, now), observed];
     case 'begin':
-    case 'take-turn':
-      return [takeStartSlot(sandbox, now), fact];
+    case 'take-start-slot':
+      return [takeStartSlot(sandbox, now), observed];
     case 'await-ready':
-      return [move(sandbox, 'ready', { now, detail: null }) ?? sandbox, fact];
+      return [move(sandbox, 'ready', { now, reason: null }) ?? sandbox, observed];
     case 'launch':
     case 'resume':
       return to('running');

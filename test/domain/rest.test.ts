@@ -13,14 +13,14 @@ const of = (fields: Partial<Sandbox>): Sandbox => ({ ...newSandbox({ id: 'sb-1',
 
 describe('rest', () => {
   test.each<[string, Partial<Sandbox>, string, number, string]>([
-    ['running, from its last activity', { status: 'RUNNING', lastActiveAt: 7 }, 'freeze', 15 * minute + 7, 'no activity for 15 min'],
-    ['frozen, from its freeze', { status: 'PAUSED', pauseKind: 'freeze', statusSince: 7 }, 'stop', 120 * minute + 7, 'frozen for 2 h'],
-    ['stopped, from its stop', { status: 'PAUSED', pauseKind: 'stop', statusSince: 7 }, 'delete', 14_400 * minute + 7, 'stopped for 10 d'],
-    ['failed, from its creation', { status: 'ERROR', createdAt: 7 }, 'delete', 28_800 * minute + 7, '20 d old'],
-    ['old, before it is idle', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, '20 d old'],
-  ])('%s', (_what, fields, tier, at, detail) => {
+    ['running, from its last activity', { status: 'RUNNING', lastActiveAt: 7 }, 'freeze', 15 * minute + 7, 'idle'],
+    ['frozen, from its freeze', { status: 'PAUSED', pauseKind: 'freeze', statusSince: 7 }, 'stop', 120 * minute + 7, 'idle'],
+    ['stopped, from its stop', { status: 'PAUSED', pauseKind: 'stop', statusSince: 7 }, 'delete', 14_400 * minute + 7, 'idle'],
+    ['failed, from its creation', { status: 'ERROR', createdAt: 7 }, 'delete', 28_800 * minute + 7, 'life_over'],
+    ['old, before it is idle', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, 'life_over'],
+  ])('%s', (_what, fields, tier, at, code) => {
     const sandbox = of(fields);
-    expect(nextIdleAction(sandbox)).toMatchObject({ tier, at, detail: expect.stringContaining(detail) });
+    expect(nextIdleAction(sandbox)).toMatchObject({ tier, at, reason: { code } });
     expect(dueIdleAction(sandbox, at - 1)).toBeNull();
     expect(dueIdleAction(sandbox, at)).toMatchObject({ tier });
   });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Reason } from '../../../src/domain/reason.ts';
 import { AgentRefusal, type AgentStreams } from '../../../src/ports/agent-protocol.ts';
 import { createReady } from './support.ts';
 import { calm, createOne, plain, said, told, until, type WorldOptions } from './world.ts';
@@ -23,25 +24,28 @@ async function startOf(options: WorldOptions, meanwhile: (world: ReturnType<type
   expect(world.host.running).toEqual([]);
   await world.close();
   expect(world.clock.pending).toBe(0);
-  return record?.statusDetail;
+  return record?.statusReason;
 }
+
+const tooNew: Reason = { code: 'agent_version_unsupported', offered: 9, supported: 1 };
 
 /** Lets go of the agent, which ends by itself then. */
-async function refuse({ stdin, stdout }: AgentStreams, why: string): Promise<never> {
+async function refuse({ stdin, stdout }: AgentStreams, reason: Reason): Promise<never> {
   await Promise.all([stdout.cancel(), stdin.close()]);
-  throw new AgentRefusal(why);
+  throw new AgentRefusal(reason);
 }
 
-const notStarted = 'STARTING_AGENT: its agent could not be started: ';
+const notStarted = (cause: Reason) => ({ code: 'step_failed', step: 'STARTING_AGENT', cause: { code: 'agent_start_failed', cause } });
+const ended = (exitCode: number | null, output: string): Reason => ({ code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode, output });
 
 describe('a start whose agent ends tells its exit code and its last words', () => {
   test('which come after the end of its output', async () => {
-    const detail = await startOf({}, (world) => endsLate(world, 127, 'sh: agent: not found\n'));
-    expect(detail).toBe(`${notStarted}no session came about: the agent has ended (exit code 127); its last words: sh: agent: not found`);
+    const reason = await startOf({}, (world) => endsLate(world, 127, 'sh: agent: not found\n'));
+    expect(reason).toEqual(notStarted(ended(127, 'sh: agent: not found')));
   });
 
   test('though what it started keeps its streams open', async () => {
-    const detail = await startOf({}, async ({ host, clock }) => {
+    const reason = await startOf({}, async ({ host, clock }) => {
       host.executed.at(-1)?.complain('no licence\n');
       host.executed.at(-1)?.exit(3);
       await calm();
@@ -49,11 +53,11 @@ describe('a start whose agent ends tells its exit code and its last words', () =
       await calm();
       clock.advance(2000);
     });
-    expect(detail).toBe(`${notStarted}no session came about: the agent has ended (exit code 3); its last words: no licence`);
+    expect(reason).toEqual(notStarted(ended(3, 'no licence')));
   });
 
   test('as far as they come in a while', async () => {
-    const detail = await startOf({}, async ({ host, clock }) => {
+    const reason = await startOf({}, async ({ host, clock }) => {
       host.executed.at(-1)?.complain('stuck');
       await calm();
       host.executed.at(-1)?.endOutput();
@@ -62,14 +66,14 @@ describe('a start whose agent ends tells its exit code and its last words', () =
       await calm();
       clock.advance(2000);
     });
-    expect(detail).toBe(`${notStarted}no session came about: the agent has ended; its last words: stuck`);
+    expect(reason).toEqual(notStarted(ended(null, 'stuck')));
   });
 
   test('and no code where it is ended because its session is refused', async () => {
-    const world = createOne({ protocol: { name: 'acp', open: async ({ streams }) => await refuse(streams, 'it speaks version 9') } });
+    const world = createOne({ protocol: { name: 'acp', open: async ({ streams }) => await refuse(streams, tooNew) } });
     const { conversation: { id } } = await world.conversations.start('me', plain);
     const record = await until(() => world.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
-    expect(record?.statusDetail).toBe(`${notStarted}it speaks version 9`);
+    expect(record?.statusReason).toEqual(notStarted(tooNew));
   });
 });
 
@@ -83,10 +87,10 @@ describe('a turn whose agent ends tells its exit code and its last words', () =>
     });
     await w.conversations.send('me', w.id, said('go'));
     await w.rested();
-    const reason = 'the agent has ended (exit code 139); its last words: Segmentation fault';
+    const reason = ended(139, 'Segmentation fault');
     expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted']);
-    expect((await w.record()).statusDetail).toBe(reason);
-    expect(w.logged.join('\n')).toContain(reason);
+    expect((await w.record()).statusReason).toEqual(reason);
+    expect(w.logged.join('\n')).toContain('Segmentation fault');
   });
 
   test('though what it started keeps its streams open', async () => {
@@ -105,7 +109,7 @@ describe('a turn whose agent ends tells its exit code and its last words', () =>
       w.clock.advance(1000);
     }
     await w.rested();
-    expect((await w.record()).statusDetail).toBe('the agent has ended (exit code 1); its last words: out of memory');
+    expect((await w.record()).statusReason).toEqual(ended(1, 'out of memory'));
     expect(told(await w.log(), 'message').map(({ text }) => text)).toContain('still to be read');
   });
 
@@ -123,6 +127,6 @@ describe('a turn whose agent ends tells its exit code and its last words', () =>
     });
     await w.conversations.send('me', w.id, said('go'));
     await w.rested();
-    expect((await w.record()).statusDetail).toBe('the agent has ended (exit code 1); its last words: ********** and');
+    expect((await w.record()).statusReason).toEqual(ended(1, '********** and'));
   });
 });

@@ -24,7 +24,7 @@ describe('cancelling a turn', () => {
     const log = await w.log();
     expect(log.filter(({ kind }) => kind === 'turn_ended')).toMatchObject([{ actor: 'user', data: { stopReason: 'cancelled' } }, { data: { stopReason: 'end_turn' } }]);
     expect(told(log, 'message').map(({ text }) => text)).toContain('working, stopped');
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: null } });
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusReason: null } });
     expect(w.host.executed).toHaveLength(1);
   });
 

@@ -104,7 +104,7 @@ describe.each(['before', 'after'] as const)('killed %s a call has its effect', (
       await second.conversations.send('me', id, said('three'));
       await until(async () => made.handed.some((text) => text.endsWith('three')) && (await atRest(made, id)));
       await invariants(made, id, [...acknowledged, 'three']);
-      expect(await second.conversations.get('me', id)).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: null }, sandboxStatus: 'RUNNING' });
+      expect(await second.conversations.get('me', id)).toMatchObject({ conversation: { executionStatus: 'idle', statusReason: null }, sandboxStatus: 'RUNNING' });
       expect(made.host.running).toHaveLength(1);
     } finally {
       await second.close();
@@ -125,7 +125,7 @@ describe.each(['before', 'after'] as const)('a call that fails %s it has its eff
       const found = await made.store.conversations.find(id);
       if (found?.startStatus === 'ERROR') {
         expect(stepsIn(await made.log(id)).at(-1)).toBe('ERROR');
-        expect(found.statusDetail).toContain('a planted fault');
+        expect(JSON.stringify(found.statusReason)).toContain('a planted fault');
         expect(made.handed).toEqual([]);
         // A command whose beginning could not be told is lost with the connection that carries it.
         if (name === 'runtime.execute' && when === 'after') made.host.executed.at(-1)?.end(null);

@@ -97,7 +97,7 @@ test('parts of one message that wait are one event, up to a length; parts of ano
 test('where much waits, whoever adds is held back until there is room', async () => {
   const { writer, held } = heldWriter();
   for (let count = 0; count <= 200; count += 1) writer.add(call(`${count}`));
-  const room = writer.room();
+  const room = writer.ready();
   expect(await isPending(room)).toBe(true);
   for (const one of held) one.let();
   await isPending(room);
@@ -109,12 +109,12 @@ test('where much waits, whoever adds is held back until there is room', async ()
 test('after a write that failed nothing more is written, and whoever waits or asks afterwards is told', async () => {
   const { writer, batches, held, log } = heldWriter();
   for (let count = 0; count <= 200; count += 1) writer.add(call(`${count}`));
-  const outcomes = Promise.allSettled([writer.room(), writer.drained()]);
+  const outcomes = Promise.allSettled([writer.ready(), writer.drained()]);
   const failure = new Error('the disk is full');
   held[0]?.fail(failure);
   expect(await outcomes).toEqual([{ status: 'rejected', reason: failure }, { status: 'rejected', reason: failure }]);
   writer.add(call('later'));
-  await expect(writer.room()).rejects.toThrow('the disk is full');
+  await expect(writer.ready()).rejects.toThrow('the disk is full');
   await expect(writer.drained()).rejects.toThrow('the disk is full');
   expect(batches).toEqual([['0']]);
   expect(await log()).toEqual([]);

@@ -1,3 +1,4 @@
+import { explained } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { AgentRefusal } from '../../../src/ports/agent-protocol.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
@@ -78,8 +79,8 @@ export class Mortal {
 
 /** How a port that does not answer fails. */
 function failureOfPort(port: string): Error {
-  if (port === 'runtime') return new Failure('runtime_unavailable', { runtime: 'memory', reason: 'a planted fault', retryAfterSeconds: 1 });
-  if (port === 'git' || port === 'checkouts') return new Failure('provider_failed', { provider: 'memory', reason: 'a planted fault' });
-  if (port === 'protocol') return new AgentRefusal('a planted fault');
-  return new Failure('store_unavailable', { reason: 'a planted fault', retryAfterSeconds: 1 });
+  if (port === 'runtime') return new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('a planted fault'), retryAfterSeconds: 1 });
+  if (port === 'git' || port === 'checkouts') return new Failure('provider_failed', { provider: 'memory', reason: explained('a planted fault') });
+  if (port === 'protocol') return new AgentRefusal(explained('a planted fault'));
+  return new Failure('store_unavailable', { reason: explained('a planted fault'), retryAfterSeconds: 1 });
 }

@@ -36,8 +36,8 @@ describe('a conversation whose sandbox rests', () => {
     await until(async () => (await w.sandboxes.get('me', other.id)).status === 'RUNNING');
     const { conversation } = await w.conversations.send('me', w.id, said('one'));
     expect(conversation.queue).toHaveLength(1);
-    await until(async () => (await w.record()).statusDetail);
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: expect.stringMatching(/message waits: The limit running \(1\)/) }, sandboxStatus: 'PAUSED' });
+    await until(async () => (await w.record()).statusReason);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusReason: { code: 'message_waiting', cause: { failure: 'sandbox_limit_reached' } } }, sandboxStatus: 'PAUSED' });
     const { version } = await w.record();
     await w.reconciler.sweep();
     await calm();
@@ -47,7 +47,7 @@ describe('a conversation whose sandbox rests', () => {
     await w.reconciler.sweep();
     await w.rested();
     expect(w.handed).toEqual(['one']);
-    expect(await w.view()).toMatchObject({ conversation: { statusDetail: null } });
+    expect(await w.view()).toMatchObject({ conversation: { statusReason: null } });
   });
 
   test('goes on at once when its owner resumes the sandbox', async () => {
@@ -55,7 +55,7 @@ describe('a conversation whose sandbox rests', () => {
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
     const other = await w.sandboxes.start('me', { specId: null });
     await w.conversations.send('me', w.id, said('one'));
-    await until(async () => (await w.record()).statusDetail);
+    await until(async () => (await w.record()).statusReason);
     await w.sandboxes.delete('me', other.id);
     await w.sandboxes.resume('me', w.sandboxId);
     await w.rested();
@@ -154,17 +154,17 @@ describe('a conversation whose sandbox is lost', () => {
     await w.conversations.send('me', w.id, said('one'));
     await w.conversations.send('me', w.id, said('two'));
     await until(() => w.handed.length === 1);
-    w.engine.crash(w.sandboxId, 'exited with code 137');
+    w.engine.crash(w.sandboxId, { code: 'process_exited', exitCode: 137, signal: null, program: null });
     w.driver.enqueue(w.sandboxId);
     await until(w.record, ({ queue }) => queue.length === 0);
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', turn: null, statusDetail: expect.stringMatching(/sandbox is ERROR.*137.*messages that waited \(1\)/) }, sandboxStatus: 'ERROR' });
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', turn: null, statusReason: expect.stringMatching(/sandbox is ERROR.*137.*messages that waited \(1\)/) }, sandboxStatus: 'ERROR' });
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
     expect(await failureOf(w.conversations.send('me', w.id, said('three')))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('ERROR') });
     expect(await w.store.conversations.scanUnsettled(null, 10)).toEqual([]);
 
     const idle = await createReady();
     await idle.sandboxes.delete('me', idle.sandboxId);
-    expect(await idle.view()).toMatchObject({ conversation: { executionStatus: 'error', statusDetail: 'its sandbox was deleted' }, sandboxStatus: 'MISSING' });
+    expect(await idle.view()).toMatchObject({ conversation: { executionStatus: 'error', statusReason: { code: 'sandbox_deleted' } }, sandboxStatus: 'MISSING' });
     expect(await failureOf(idle.conversations.send('me', idle.id, said('one')))).toMatchObject({ code: 'conversation_not_ready' });
   });
 });
@@ -189,7 +189,7 @@ test('what waits goes on by itself after its sandbox was ended from outside in a
   await w.conversations.send('me', w.id, said('two'));
   await until(() => w.handed.length === 1);
   const sandbox = await w.sandboxes.get('me', w.sandboxId);
-  await w.store.sandboxes.replace({ ...sandbox, status: 'PAUSED', pauseKind: 'stop', statusDetail: 'ended from outside', version: sandbox.version + 1 });
+  await w.store.sandboxes.replace({ ...sandbox, status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'ended_outside', cause: null }, version: sandbox.version + 1 });
   w.engine.stop(w.sandboxId);
   w.host.notice();
   await w.rested();
@@ -205,7 +205,7 @@ test('of several conversations whose messages wait for one sandbox all go on whe
   const other = await w.sandboxes.start('me', { specId: null });
   for (const id of [w.id, conversation.id]) {
     await w.conversations.send('me', id, said(id));
-    await until(async () => (await w.store.conversations.find(id))?.statusDetail);
+    await until(async () => (await w.store.conversations.find(id))?.statusReason);
   }
   await w.sandboxes.delete('me', other.id);
   await w.sandboxes.resume('me', w.sandboxId);

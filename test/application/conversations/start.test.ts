@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { explained, type Reason } from '../../../src/domain/reason.ts';
 import { createMemoryCheckouts, createMemoryGitProvider, type MemoryWorkTrees } from '../../doubles/memory/index.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
-import { Failure } from '../../../src/domain/failure.ts';
+import { Failure, type FailureCode } from '../../../src/domain/failure.ts';
 import { AgentRefusal } from '../../../src/ports/agent-protocol.ts';
 import { failureOf, gate } from './support.ts';
 import { calm, createOne, plain, said, shop, stepsIn, told, until, type WorldOptions } from './world.ts';
@@ -32,7 +33,7 @@ describe('the start of a conversation', () => {
     ['both', {}, repository, ['WORKING', 'WAITING_FOR_SANDBOX', 'PREPARING_REPOSITORY', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY'], 'idle'],
   ] as const)('with %s takes the steps that apply, each told', async (_, agent, request, steps, executionStatus) => {
     const { record, log } = await started({ agent }, request);
-    expect(record).toMatchObject({ startStatus: 'READY', statusDetail: null, executionStatus });
+    expect(record).toMatchObject({ startStatus: 'READY', statusReason: null, executionStatus });
     expect(stepsIn(log)).toEqual(steps);
   });
 
@@ -60,53 +61,56 @@ describe('the start of a conversation', () => {
 
   test('tells how far a long step is, now and then', async () => {
     const held = gate();
-    const told: string[] = [];
     const w = createOne({
       checkouts: {
         checkOut: async (_, progress) => {
-          for (let n = 0; n < 1000; n += 1) progress(`received ${n} of 1000`);
+          for (let n = 0; n < 1000; n += 1) progress({ code: 'fetching_repository', phase: 'receiving', percent: n });
           await held.opened;
           return { branch: 'main', commit: 'c', archive: new Blob(['x']).stream() };
         },
       },
     });
     const { conversation: { id } } = await w.conversations.start('me', repository);
-    const detail = async () => (await w.store.conversations.find(id))?.statusDetail ?? null;
-    await until(detail, (found) => found === 'received 0 of 1000');
+    const reason = async () => (await w.store.conversations.find(id))?.statusReason ?? null;
+    const isFirst = (found: Reason | null): boolean => found?.code === 'fetching_repository' && found.percent === 0;
+    await until(reason, isFirst);
     w.clock.advance(1000);
-    told.push((await until(detail, (found) => found !== 'received 0 of 1000')) ?? '');
-    expect(told).toEqual(['received 999 of 1000']);
+    expect(await until(reason, (found) => !isFirst(found))).toMatchObject({ percent: 999 });
     held.open();
     await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
-    expect(await detail()).toBeNull();
+    expect(await reason()).toBeNull();
     expect((await w.store.conversations.find(id))?.version).toBeLessThan(12);
     await w.close();
     expect(w.clock.pending).toBe(0);
   });
 });
 
+const failure = (code: FailureCode) => ({ code: 'failure', failure: code });
+const notStarted = (cause: Reason) => ({ code: 'agent_start_failed', cause });
+const tooNew: Reason = { code: 'agent_version_unsupported', offered: 9, supported: 1 };
+
 describe('a step that fails is the end of the start, with its name and the reason', () => {
-  const refused = new Failure('provider_failed', { provider: 'memory', reason: 'it is down' });
+  const refused = new Failure('provider_failed', { provider: 'memory', reason: explained('it is down') });
   const main = { defaultBranch: 'main', branches: { main: {} } };
-  const cases: readonly (readonly [string, WorldOptions, RegExp])[] = [
-    ['the checkout', { checkouts: { checkOut: () => Promise.reject(refused) } }, /^PREPARING_REPOSITORY: The git provider memory failed: it is down/],
-    ['the branch, which there is not', checkouts(main), /^PREPARING_REPOSITORY: The repository "acme\/shop" has no branch "next"\./],
-    ['the branch, of an empty repository', checkouts({ defaultBranch: null, branches: {} }), /^PREPARING_REPOSITORY: The repository "acme\/shop" is empty: it has no commit, and so no branch "next"\./],
-    ['the repository, which is gone', checkouts(null), /^PREPARING_REPOSITORY: The repository "acme\/shop" does not exist, or /],
-    ['the repository, which the credential may not read', checkouts({ ...main, refuses: 'repository' }), /^PREPARING_REPOSITORY: The git provider memory does not let the deployment's credential read the repository "acme\/shop"\./],
-    ['the credential, which its host refuses', checkouts({ ...main, refuses: 'credential' }), /^PREPARING_REPOSITORY: .* refused the deployment's credential/],
-    ['the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: () => Promise.reject(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, /^PREPARING_REPOSITORY: .*credential/],
-    ['a defect', { checkouts: { checkOut: () => Promise.reject(new TypeError('/home/skep/x.ts:1 boom')) } }, /^PREPARING_REPOSITORY: it failed inside; the log tells more$/],
-    ['the listing', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), listFiles: () => Promise.reject(refused) }] }, /^LISTING_MICROAGENTS: /],
-    ['a missing secret', { agent: { secrets: ['MODEL_KEY'] } }, /^STARTING_AGENT: .*MODEL_KEY.*not set/],
-    ['the agent', { beforeOpen: () => { throw new AgentRefusal('it speaks version 9'); } }, /^STARTING_AGENT: its agent could not be started: it speaks version 9/],
+  const cases: readonly (readonly [string, WorldOptions, string, object])[] = [
+    ['the checkout', { checkouts: { checkOut: () => Promise.reject(refused) } }, 'PREPARING_REPOSITORY', failure('provider_failed')],
+    ['the branch, which there is not', checkouts(main), 'PREPARING_REPOSITORY', failure('branch_not_found')],
+    ['the branch, of an empty repository', checkouts({ defaultBranch: null, branches: {} }), 'PREPARING_REPOSITORY', failure('repository_empty')],
+    ['the repository, which is gone', checkouts(null), 'PREPARING_REPOSITORY', failure('repository_not_found')],
+    ['the repository, which the credential may not read', checkouts({ ...main, refuses: 'repository' }), 'PREPARING_REPOSITORY', failure('repository_forbidden')],
+    ['the credential, which its host refuses', checkouts({ ...main, refuses: 'credential' }), 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
+    ['the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: () => Promise.reject(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
+    ['a defect', { checkouts: { checkOut: () => Promise.reject(new TypeError('/home/skep/x.ts:1 boom')) } }, 'PREPARING_REPOSITORY', { code: 'internal_error' }],
+    ['the listing', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), listFiles: () => Promise.reject(refused) }] }, 'LISTING_MICROAGENTS', failure('provider_failed')],
+    ['a missing secret', { agent: { secrets: ['MODEL_KEY'] } }, 'STARTING_AGENT', notStarted({ code: 'agent_secrets_missing', names: ['MODEL_KEY'] })],
+    ['the agent', { beforeOpen: () => { throw new AgentRefusal(tooNew); } }, 'STARTING_AGENT', notStarted(tooNew)],
   ];
 
-  test.each(cases)('%s', async (_, options, detail) => {
+  test.each(cases)('%s', async (_, options, step, cause) => {
     const w = await started(options, { ...repository, selectedBranch: 'next', initialMessage: said('hello') });
-    expect(w.record).toMatchObject({ startStatus: 'ERROR', statusDetail: expect.stringMatching(detail), executionStatus: null });
+    expect(w.record).toMatchObject({ startStatus: 'ERROR', statusReason: { code: 'step_failed', step, cause }, executionStatus: null });
     expect(stepsIn(w.log).at(-1)).toBe('ERROR');
-    expect(w.log.at(-1)).toMatchObject({ kind: 'start_step', reason: w.record.statusDetail });
+    expect(w.log.at(-1)).toMatchObject({ kind: 'start_step', reason: w.record.statusReason });
     expect(w.host.running).toEqual([]);
     expect(await failureOf(w.conversations.send('me', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_ready' });
     expect(await w.store.conversations.scanUnsettled(null, 10)).toEqual([]);
@@ -115,9 +119,9 @@ describe('a step that fails is the end of the start, with its name and the reaso
   });
 
   test.each([
-    ['a checkout that does not end', { checkouts: { checkOut: (_: unknown, __: unknown, signal: AbortSignal) => aborted(signal) } }, 30 * 60_000, /^PREPARING_REPOSITORY: it was not done within 1800 s$/],
-    ['an agent that says nothing', { beforeOpen: () => new Promise<void>(() => {}) }, 20_000, /^STARTING_AGENT: .*no session within 20 s.*warming up/],
-  ] as const)('%s', async (_, options, ms, detail) => {
+    ['a checkout that does not end', { checkouts: { checkOut: (_: unknown, __: unknown, signal: AbortSignal) => aborted(signal) } }, 30 * 60_000, 'PREPARING_REPOSITORY', { code: 'not_done_in_time', withinMs: 30 * 60_000 }],
+    ['an agent that says nothing', { beforeOpen: () => new Promise<void>(() => {}) }, 20_000, 'STARTING_AGENT', notStarted({ code: 'agent_not_ready_in_time', withinMs: 20_000, last: { code: 'agent_ended', cause: null, exitCode: null, output: 'warming up' } })],
+  ] as const)('%s', async (_, options, ms, step, cause) => {
     const w = createOne(options);
     const { conversation: { id } } = await w.conversations.start('me', repository);
     await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'PREPARING_REPOSITORY' || found?.startStatus === 'STARTING_AGENT');
@@ -126,7 +130,7 @@ describe('a step that fails is the end of the start, with its name and the reaso
     await calm();
     w.clock.advance(ms);
     const record = await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
-    expect(record?.statusDetail).toMatch(detail);
+    expect(record?.statusReason).toEqual({ code: 'step_failed', step, cause });
     expect(w.host.running).toEqual([]);
   });
 
@@ -135,10 +139,10 @@ describe('a step that fails is the end of the start, with its name and the reaso
     const w = createOne({ beforeOpen: () => held.opened });
     const { conversation } = await w.conversations.start('me', repository);
     await until(() => w.host.running.length === 1);
-    w.engine.crash(conversation.sandboxId, 'exited with code 1');
+    w.engine.crash(conversation.sandboxId, { code: 'process_exited', exitCode: 1, signal: null, program: null });
     w.driver.enqueue(conversation.sandboxId);
     const record = await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'ERROR');
-    expect(record?.statusDetail).toMatch(/STARTING_AGENT/);
+    expect(record?.statusReason).toMatchObject({ code: 'step_failed', step: 'STARTING_AGENT' });
     held.open();
   });
 });
@@ -149,7 +153,7 @@ test('a start whose runtime does not answer waits without asking on and on, and 
   let asked = 0;
   w.runtime.inspect = async (id) => {
     asked += 1;
-    if (asked <= 50) throw new Failure('runtime_unavailable', { runtime: 'memory', reason: 'it is being renewed', retryAfterSeconds: 1 });
+    if (asked <= 50) throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
     return await inspect(id);
   };
   const { conversation: { id, sandboxId } } = await w.conversations.start('me', plain);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { explained } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
@@ -69,12 +70,12 @@ describe('a turn', () => {
     });
     await w.conversations.send('me', w.id, said('one'));
     await w.rested();
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', statusDetail: 'the model is overloaded' } });
-    expect((await w.log()).find(({ kind }) => kind === 'turn_ended')).toMatchObject({ reason: 'the model is overloaded', data: { stopReason: 'failed' } });
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', statusReason: { code: 'agent_error', message: 'the model is overloaded' } } });
+    expect((await w.log()).find(({ kind }) => kind === 'turn_ended')).toMatchObject({ reason: { code: 'agent_error', message: 'the model is overloaded' }, data: { stopReason: 'failed' } });
     fails = false;
     await w.conversations.send('me', w.id, said('two'));
     await w.rested();
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: null } });
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusReason: null } });
     expect(w.host.executed).toHaveLength(1);
   });
 
@@ -94,7 +95,7 @@ describe('a turn', () => {
     expect(w.handed).toEqual(['one', 'two']);
     const log = await w.log();
     expect(told(log, 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
-    expect(log.find(({ kind }) => kind === 'turn_ended')?.reason).toMatch(/exit code 139.*out of memory/);
+    expect(log.find(({ kind }) => kind === 'turn_ended')?.reason).toMatchObject({ code: 'agent_ended', exitCode: 139, output: expect.stringContaining('out of memory') });
     expect(told(log, 'agent_started').map(({ loaded }) => loaded)).toEqual([false, true]);
   });
 
@@ -111,7 +112,7 @@ describe('a turn', () => {
     await calm();
     await w.conversations.send('me', w.id, said('one'));
     await w.rested();
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', statusDetail: expect.stringContaining('could not be started') } });
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', statusReason: { code: 'agent_start_failed' } } });
     expect(JSON.stringify(await w.log())).not.toContain('only the log');
     expect(w.logged.join()).toContain('only the log');
     refuses = false;
@@ -120,7 +121,7 @@ describe('a turn', () => {
     expect(w.handed).toEqual(['two']);
     const log = await w.log();
     expect(told(log, 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['failed', 'end_turn']);
-    expect(log.findLast(({ kind }) => kind === 'agent_started')).toMatchObject({ data: { loaded: false }, reason: expect.stringContaining('starts anew') });
+    expect(log.findLast(({ kind }) => kind === 'agent_started')).toMatchObject({ data: { loaded: false }, reason: { code: 'agent_session_not_found' } });
   });
 
   test('whose agent can\'t be run for now waits, says why, and is tried again at the next sweep', async () => {
@@ -129,11 +130,11 @@ describe('a turn', () => {
     await calm();
     const execute = w.runtime.execute.bind(w.runtime);
     w.runtime.execute = async () => {
-      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: 'it is being renewed', retryAfterSeconds: 1 });
+      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
     };
     await w.conversations.send('me', w.id, said('one'));
-    await until(async () => (await w.record()).statusDetail);
-    expect(await w.record()).toMatchObject({ executionStatus: 'idle', statusDetail: expect.stringMatching(/a message waits: .*being renewed/), queue: [{ message: said('one') }] });
+    await until(async () => (await w.record()).statusReason);
+    expect(await w.record()).toMatchObject({ executionStatus: 'idle', statusReason: { code: 'message_waiting', cause: { code: 'failure', failure: 'runtime_unavailable' } }, queue: [{ message: said('one') }] });
     w.runtime.execute = execute;
     await w.reconciler.sweep();
     await w.rested();
@@ -185,7 +186,7 @@ describe('a turn', () => {
     await w.conversations.send('me', w.id, said('two'));
     await until(() => w.handed.length === 1);
     await w.close();
-    expect(await w.record()).toMatchObject({ turn: null, executionStatus: 'error', statusDetail: expect.stringContaining('shut down'), queue: [{ message: said('two') }] });
+    expect(await w.record()).toMatchObject({ turn: null, executionStatus: 'error', statusReason: { code: 'interrupted_by_shutdown' }, queue: [{ message: said('two') }] });
     const next = w.boot();
     await next.reconciler.start();
     await w.rested();

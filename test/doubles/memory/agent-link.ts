@@ -1,14 +1,22 @@
+import type { Reason } from '../../../src/domain/reason.ts';
 import type { AgentStreams } from '../../../src/ports/agent-protocol.ts';
 
 /** The session has ended while its agent was at work. */
-export class LinkEnded extends Error {}
+export class LinkEnded extends Error {
+  readonly reason: Reason;
+
+  constructor(reason: Reason) {
+    super(reason.code);
+    this.reason = reason;
+  }
+}
 
 /** The streams of an agent's process, of which only the end matters to an agent that is in memory. */
 export interface MemoryLink {
   /** Answers when it has ended, with why. */
-  readonly closed: Promise<string>;
-  readonly why: () => string | null;
-  readonly end: (why: string) => void;
+  readonly closed: Promise<Reason>;
+  readonly why: () => Reason | null;
+  readonly end: (why: Reason) => void;
   /** Throws when it has ended. */
   readonly check: () => void;
   /** Does the work, and rejects when the link ends before. */
@@ -16,12 +24,12 @@ export interface MemoryLink {
 }
 
 export function createMemoryLink({ stdin, stdout }: AgentStreams): MemoryLink {
-  const { promise: closed, resolve } = Promise.withResolvers<string>();
+  const { promise: closed, resolve } = Promise.withResolvers<Reason>();
   const reader = stdout.getReader();
   const waiting = new Set<(error: LinkEnded) => void>();
-  let why: string | null = null;
+  let why: Reason | null = null;
 
-  const end = (reason: string): void => {
+  const end = (reason: Reason): void => {
     if (why !== null) return;
     why = reason;
     reader.cancel().catch(() => {});
@@ -34,9 +42,9 @@ export function createMemoryLink({ stdin, stdout }: AgentStreams): MemoryLink {
   };
   const drain = async (): Promise<void> => {
     while (!(await reader.read()).done);
-    end('the agent has ended');
+    end({ code: 'agent_exited' });
   };
-  drain().catch(() => end('the connection to the agent broke off'));
+  drain().catch(() => end({ code: 'agent_connection_lost' }));
 
   return {
     closed,

@@ -26,12 +26,13 @@ export function createMemorySession({ id, loaded, script, client, link }: Memory
       const stopReason = (await link.during(() => script(turn))) ?? 'end_turn';
       await settled();
       link.check();
-      return { stopReason, detail: null };
+      return { stopReason, reason: null };
     } catch (error) {
       const why = link.why();
       await settled();
-      if (why !== null) return { stopReason: 'interrupted', detail: why };
-      return { stopReason: signal.aborted ? 'cancelled' : 'failed', detail: error instanceof Error ? error.message : 'it failed' };
+      if (why !== null) return { stopReason: 'interrupted', reason: why };
+      const message = error instanceof Error ? error.message : '';
+      return { stopReason: signal.aborted ? 'cancelled' : 'failed', reason: { code: 'agent_error', message } };
     }
   }
 
@@ -40,7 +41,7 @@ export function createMemorySession({ id, loaded, script, client, link }: Memory
     loaded,
     closed: link.closed,
     async prompt(message) {
-      if (under !== null) return { stopReason: 'failed', detail: 'another turn is under way' };
+      if (under !== null) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
       under = new AbortController();
       try {
         return await run(message, under);
@@ -53,7 +54,7 @@ export function createMemorySession({ id, loaded, script, client, link }: Memory
       under?.abort();
     },
     async close() {
-      link.end('the session was closed');
+      link.end({ code: 'agent_session_closed' });
     },
   };
 }

@@ -37,7 +37,7 @@ export function createMemoryTurn({ sessionId, message, client, signal, link }: M
   async function give(update: AgentUpdate, before: Promise<void>): Promise<void> {
     await before;
     link.check();
-    await client.update(update).catch(() => link.end('what the agent said could not be taken in'));
+    await client.update(update).catch(() => link.end({ code: 'agent_output_not_stored' }));
     link.check();
   }
 
@@ -70,7 +70,7 @@ export function createMemoryTurn({ sessionId, message, client, signal, link }: M
 
   async function crash(): Promise<never> {
     await last;
-    link.end('the agent has ended');
+    link.end({ code: 'agent_exited' });
     return await link.during(() => new Promise<never>(() => {}));
   }
 

@@ -45,8 +45,8 @@ async function createHarness(): Promise<AgentHarness> {
     script,
     async beforeOpen({ streams }: { readonly streams: AgentStreams }) {
       const behaviour = behaviours.get(streams);
-      if (behaviour === 'refuses') throw new AgentRefusal('no room');
-      if (behaviour === 'other_version') throw new AgentRefusal('the agent speaks another version');
+      if (behaviour === 'refuses') throw new AgentRefusal({ code: 'agent_session_refused', message: 'no room' });
+      if (behaviour === 'other_version') throw new AgentRefusal({ code: 'agent_version_unsupported', offered: 9, supported: 1 });
       if (behaviour === 'silent' || behaviour === 'ends') await new Promise(() => {});
     },
   };

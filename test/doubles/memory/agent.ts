@@ -22,15 +22,15 @@ export function createMemoryAgentProtocol({ script = echo, beforeOpen = () => {}
     name,
     async open(request, signal) {
       const link = createMemoryLink(request.streams);
-      const abort = (): void => link.end('the session was not wanted any more');
+      const abort = (): void => link.end({ code: 'agent_session_closed' });
       signal.addEventListener('abort', abort, { once: true });
       try {
         signal.throwIfAborted();
         await link.during(async () => beforeOpen(request));
       } catch (error) {
-        link.end('no session came about');
+        link.end({ code: 'agent_session_closed' });
         signal.throwIfAborted();
-        throw error instanceof LinkEnded ? new AgentRefusal(`no session came about: ${error.message}`) : error;
+        throw error instanceof LinkEnded ? new AgentRefusal(error.reason) : error;
       } finally {
         signal.removeEventListener('abort', abort);
       }

@@ -48,13 +48,13 @@ export function createMemoryCheckouts(): MemoryCheckouts {
       const branch = request.branch ?? trees.defaultBranch;
       const files = branch === null ? {} : new Map(Object.entries(trees.branches)).get(branch);
       if (files === undefined) throw missing(repository, trees, branch ?? '');
-      progress('fetching the repository');
+      progress({ code: 'fetching_repository', phase: null, percent: null });
       const commit = branch === null ? null : createHash('sha1').update(JSON.stringify(files)).digest('hex');
       return { branch, commit, archive: archiveOf(branch ?? 'main', files, ending) };
     },
     check: async () => ({ ok: true, detail: `${repositories.size} repositories in memory` }),
     async close() {
-      closing.abort(new Failure('provider_failed', { provider: 'memory', reason: 'it is closed' }));
+      closing.abort(new Failure('provider_failed', { provider: 'memory', reason: { code: 'closed' } }));
     },
   };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import type { Reason } from '../../../src/domain/reason.ts';
 import { createMemoryRuntime, MemoryEngine } from './index.ts';
 import { never } from '../../contracts/sandbox-runtime-harness.ts';
 import { finish } from '../../contracts/sandbox-runtime-streams.ts';
@@ -15,13 +16,13 @@ describe('what an engine lacks', () => {
   test('can be refused, and can take its time with progress until nobody wants it', async () => {
     const engine = new MemoryEngine();
     const runtime = createMemoryRuntime(engine);
-    engine.provider = async () => ({ kind: 'refused', detail: 'no such image' });
-    assert.deepEqual(await runtime.provide(spec, () => {}, never), { kind: 'refused', detail: 'no such image' });
+    engine.provider = async () => ({ kind: 'refused', reason: { code: 'image_not_named' } });
+    assert.deepEqual(await runtime.provide(spec, () => {}, never), { kind: 'refused', reason: { code: 'image_not_named' } });
 
-    const lines: string[] = [];
+    const lines: Reason[] = [];
     const arrived = Promise.withResolvers<{ kind: 'provided' }>();
     engine.provider = (_spec, progress) => {
-      progress('pulling its image: 50 %');
+      progress({ code: 'creating_sandbox' });
       return arrived.promise;
     };
     const reason = new Error('no longer wanted');
@@ -32,7 +33,7 @@ describe('what an engine lacks', () => {
     await assert.rejects(left, (error) => error === reason);
     arrived.resolve({ kind: 'provided' });
     assert.deepEqual(await waiting, { kind: 'provided' });
-    assert.deepEqual(lines, ['pulling its image: 50 %']);
+    assert.deepEqual(lines, [{ code: 'creating_sandbox' }]);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { Reason } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
@@ -12,7 +13,7 @@ export interface MemorySandbox {
   readonly files: MemoryFiles;
   readonly isFrozen: () => boolean;
   /** Ends the program, with how it ended in words. */
-  readonly end: (detail: string) => void;
+  readonly end: (reason: Reason) => void;
 }
 
 /** Stands for the command of a spec: called each time that it is run, and answers with what undoes it when it ends. */
@@ -26,7 +27,7 @@ interface Entry {
   readonly executions: Set<OwnExecution>;
   launch: SandboxLaunch;
   state: 'running' | 'frozen' | 'stopped';
-  detail: string | null;
+  reason: Reason | null;
   endedFromOutside: boolean;
   run: object;
   undo: (() => void) | void;
@@ -49,20 +50,20 @@ export class MemoryEngine {
   }
 
   /** Ends a sandbox's program from within, as an error of its own does, and wakes who listens. */
-  crash(id: string, detail = 'its processes were killed'): void {
+  crash(id: string, reason: Reason = { code: 'processes_killed' }): void {
     const entry = this.#sandboxes.get(id);
-    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, detail, { unasked: true });
+    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true });
   }
 
   /** Ends a sandbox as a person does who stops it by hand, and wakes who listens. */
-  stopFromOutside(id: string, detail = 'it was stopped from outside'): void {
+  stopFromOutside(id: string, reason: Reason = { code: 'processes_killed' }): void {
     const entry = this.#sandboxes.get(id);
-    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, detail, { unasked: true, endedFromOutside: true });
+    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true, endedFromOutside: true });
   }
 
   /** Ends all sandboxes as a restart of the engine does, and wakes who listens. */
   restart(): void {
-    for (const id of this.#sandboxes.keys()) this.stopFromOutside(id, 'its engine was restarted');
+    for (const id of this.#sandboxes.keys()) this.stopFromOutside(id, { code: 'host_restarted' });
   }
 
   /** The file's text; null when there is none. */
@@ -77,11 +78,11 @@ export class MemoryEngine {
   inspect(id: string): ObservedSandbox {
     const entry = this.#sandboxes.get(id);
     if (entry === undefined) return absentSandbox(id);
-    const { state, detail, launch, endedFromOutside } = entry;
+    const { state, reason, launch, endedFromOutside } = entry;
     const ports = state === 'stopped' ? [] : launch.spec.ports;
     // A name that no resolver knows, since nothing listens there.
     const exposedUrls = ports.map(({ name, port }) => ({ name, port, url: `http://${id}.invalid:${port}` }));
-    return { id, state, exposedUrls, detail, endedFromOutside };
+    return { id, state, exposedUrls, reason, endedFromOutside };
   }
 
   start(launch: SandboxLaunch): void {
@@ -91,7 +92,7 @@ export class MemoryEngine {
       executions: new Set(),
       launch,
       state: 'stopped',
-      detail: null,
+      reason: null,
       endedFromOutside: false,
       run: {},
       undo: undefined,
@@ -110,7 +111,7 @@ export class MemoryEngine {
 
   stop(id: string): void {
     const entry = this.#sandboxes.get(id);
-    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, 'it was stopped', {});
+    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, { code: 'processes_ended' }, {});
   }
 
   resume(launch: SandboxLaunch): void {
@@ -159,21 +160,21 @@ export class MemoryEngine {
 
   #run(entry: Entry, launch: SandboxLaunch): void {
     const run = {};
-    Object.assign(entry, { launch, run, state: 'running', detail: null, endedFromOutside: false, undo: undefined });
+    Object.assign(entry, { launch, run, state: 'running', reason: null, endedFromOutside: false, undo: undefined });
     const undo = this.#program({
       launch,
       files: entry.files,
       isFrozen: () => entry.run === run && entry.state === 'frozen',
-      end: (detail) => {
-        if (entry.run === run && entry.state !== 'stopped') this.#end(entry, detail, { unasked: true });
+      end: (reason) => {
+        if (entry.run === run && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true });
       },
     });
     if (entry.run === run && entry.state !== 'stopped') entry.undo = undo;
     else undo?.();
   }
 
-  #end(entry: Entry, detail: string, { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean }): void {
-    Object.assign(entry, { state: 'stopped', detail, endedFromOutside });
+  #end(entry: Entry, reason: Reason, { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean }): void {
+    Object.assign(entry, { state: 'stopped', reason, endedFromOutside });
     entry.thawed.resolve();
     entry.undo?.();
     for (const execution of entry.executions) execution.end(null);

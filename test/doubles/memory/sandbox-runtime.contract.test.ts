@@ -10,9 +10,9 @@ import { commands, runCommand } from './commands.ts';
 function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => void) | void {
   const { sessionApiKey, spec } = launch;
   const program = spec.command?.[0];
-  if (program === 'missing') return end('command not found');
+  if (program === 'missing') return end({ code: 'command_not_found', command: program });
   files.set('runs', `${files.get('runs') ?? ''}run\n`);
-  if (program === 'exits') return end('exited with code 3');
+  if (program === 'exits') return end({ code: 'process_exited', exitCode: 3, signal: null, program: null });
   if (program === 'tells') files.set('told', `${spec.initialEnv['GREETING']}\n${sessionApiKey}\n`);
   let count = 0;
   const timer = setInterval(() => {

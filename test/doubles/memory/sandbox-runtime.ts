@@ -17,7 +17,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
     },
     async start(launch, progress, signal) {
       signal.throwIfAborted();
-      progress('starting its program');
+      progress({ code: 'starting_command' });
       engine.start(launch);
       return engine.inspect(launch.id);
     },

@@ -44,7 +44,7 @@ describe('what is not the protocol', () => {
   });
 
   test('does not count as long as there are messages between', async () => {
-    const { client, does } = await openScripted({ acp: { maxRubbishLines: 5 } });
+    const { client, does } = await openScripted({ acp: { maxInvalidLines: 5 } });
     const steps = Array.from({ length: 20 }, (): AcpStep[] => [{ raw: 'rubbish\n', times: 5 }, { say: '.' }]).flat();
     expect(await does(...steps)).toEqual(ended);
     expect(client.said()).toBe('.'.repeat(20));
@@ -52,11 +52,10 @@ describe('what is not the protocol', () => {
 
   test('ends the session where there is nothing else, in words that show it', async () => {
     const { session, client, does } = await openScripted();
-    const { stopReason, detail } = await does({ say: 'a' }, { raw: 'Segmentation \u001b[31mfault\n', times: 2000 }, { say: 'never' });
+    const { stopReason, reason } = await does({ say: 'a' }, { raw: 'Segmentation \u001b[31mfault\n', times: 2000 }, { say: 'never' });
     expect(stopReason).toBe('interrupted');
-    expect(detail).toContain('Segmentation fault');
-    expect(detail).toContain('1000');
-    expect(await session.closed).toBe(detail);
+    expect(reason).toEqual({ code: 'agent_output_invalid', maxLines: 1000, firstLine: 'Segmentation fault' });
+    expect(await session.closed).toEqual(reason);
     expect(client.said()).toBe('a');
   });
 
@@ -69,9 +68,9 @@ describe('what is not the protocol', () => {
   test('ends the session where a line is too long to be held', async () => {
     const { does } = await openScripted({ acp: { maxLineBytes: 100_000 } });
     expect(await does({ say: 'x'.repeat(50_000) })).toEqual(ended);
-    const { stopReason, detail } = await does({ raw: 'x'.repeat(1000), times: 1000 });
+    const { stopReason, reason } = await does({ raw: 'x'.repeat(1000), times: 1000 });
     expect(stopReason).toBe('interrupted');
-    expect(detail).toContain('100000 bytes');
+    expect(reason).toEqual({ code: 'agent_line_too_long', maxBytes: 100_000 });
   });
 
   test('takes long lines that can be held', async () => {

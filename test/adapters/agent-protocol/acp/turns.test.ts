@@ -57,9 +57,9 @@ test.each<readonly [string, unknown, string]>([
   ['an error', { error: { message: 'no credit', type: 'x' } }, 'Internal error: no credit'],
   ['nothing', undefined, 'Internal error'],
   ['something else', { code: 7 }, 'Internal error'],
-])('a turn that fails says what the agent says: %s', async (_, data, detail) => {
+])('a turn that fails says what the agent says: %s', async (_, data, message) => {
   const { does } = await openScripted();
-  expect(await does({ error: { code: -32_603, message: 'Internal error', data } })).toEqual({ stopReason: 'failed', detail });
+  expect(await does({ error: { code: -32_603, message: 'Internal error', data } })).toEqual({ stopReason: 'failed', reason: { code: 'agent_error', message } });
 });
 
 test.each<readonly [string, unknown]>([
@@ -68,9 +68,9 @@ test.each<readonly [string, unknown]>([
   ['a reason that is not known', { stopReason: 'of_the_future' }],
 ])('a turn that is answered with %s has failed', async (_, answer) => {
   const { does } = await openScripted();
-  const { stopReason, detail } = await does({ answer });
+  const { stopReason, reason } = await does({ answer });
   expect(stopReason).toBe('failed');
-  expect(detail).not.toBeNull();
+  expect(reason).not.toBeNull();
 });
 
 test('a turn that was cancelled is so, even if the agent answers with the error that this made', async () => {

@@ -86,7 +86,7 @@ async function fillRoom({ sandboxes }: Store): Promise<number> {
 async function replaceAll({ sandboxes }: Store): Promise<number> {
   let replaced = 0;
   for (let version = 1; version <= 200; ) {
-    const outcome = await sandboxes.replace(someSandbox('shared', { ownerId: 'bob', version: version + 1, statusDetail: tag }));
+    const outcome = await sandboxes.replace(someSandbox('shared', { ownerId: 'bob', version: version + 1, statusReason: tag }));
     if (outcome.kind === 'replaced') replaced += 1;
     version = (await sandboxes.find('shared'))?.version ?? Infinity;
   }
