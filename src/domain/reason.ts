@@ -5,7 +5,8 @@ import type { ProbeMiss } from './readiness.ts';
 import type { LimitReached } from './sandbox-limits.ts';
 import type { SandboxStatus } from './sandbox.ts';
 
-type None = Readonly<Record<never, never>>;
+/** The code says everything. */
+type None = unknown;
 interface Cause {
   readonly cause: Reason | null;
 }

@@ -162,7 +162,7 @@ describe('a pool', () => {
     expect(before).toContain(instanceId);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
     expect(before.map((member) => engine.inspect(member).state)).toEqual(before.map((member) => (member === instanceId ? 'running' : 'absent')));
-    expect(logged.filter((words) => words === 'removed from its pool')).toHaveLength(1);
+    expect(logged.filter((words) => words === 'a pool member was removed')).toHaveLength(1);
   });
 
   test('hands out what there is, however many of those that it knows of another process has handed out meanwhile', async () => {

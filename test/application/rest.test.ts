@@ -96,8 +96,9 @@ describe('what happens from outside', () => {
     engine.restart();
     await reconciler.sweep();
     await calm();
-    for (const one of [id, frozen.id]) {
-      expect(await sandboxes.get('me', one)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'ended_outside', cause: { code: 'host_restarted' } } });
+    for (const [one, code] of [[id, 'ended_outside'], [frozen.id, 'ended_while_frozen']] as const) {
+      const statusReason = { code, cause: { code: 'host_restarted' } };
+      expect(await sandboxes.get('me', one)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason });
       expect(await sandboxes.resume('me', one)).toMatchObject({ status: 'RUNNING' });
       expect(engine.inspect(one).state).toBe('running');
     }

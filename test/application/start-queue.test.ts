@@ -47,7 +47,7 @@ describe('the queue of starts', () => {
     const granted: string[] = [];
     const first = await queue.take('x', 'requested', forever);
     const turns = (['pool', 'requested', 'interrupted', 'requested'] as const).map((priority, index) => ask(queue, granted, `${priority}${index}`, { priority, owner: `${index}` }));
-    expect(await orderOf(turns, first, granted)).toEqual(['again2', 'asked1', 'asked3', 'pool0']);
+    expect(await orderOf(turns, first, granted)).toEqual(['interrupted2', 'requested1', 'requested3', 'pool0']);
   });
 
   test('whoever gives up loses its place at once, and nobody else does', async () => {

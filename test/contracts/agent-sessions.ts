@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
+import type { ReasonCode } from '../../src/domain/reason.ts';
 import { AgentRefusal } from '../../src/ports/agent-protocol.ts';
 import { never, recordingClient, soon, type AgentBehaviour, type AgentCase } from './agent-harness.ts';
 import { scripted } from './agent-script.ts';
 
-function refuses(behaviour: AgentBehaviour, words: RegExp): AgentCase {
+function refuses(behaviour: AgentBehaviour, code: ReasonCode): AgentCase {
   return [
-    `refuses in words where the agent is one that ${behaviour}, and closes the streams`,
+    `refuses with the reason if the agent is one that ${behaviour}, and closes the streams`,
     async ({ protocol, start }) => {
       const { streams, gone } = await start(behaviour);
       const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, never);
       await assert.rejects(soon('the refusal', opening), (error) => {
         assert.ok(error instanceof AgentRefusal);
-        assert.match(error.message, words);
+        assert.equal(error.reason.code, code);
         return true;
       });
       await soon('the agent ends', gone);
@@ -39,9 +40,9 @@ function goesOn(behaviour: 'speaks' | 'forgets'): AgentCase {
 }
 
 export const sessionCases: readonly AgentCase[] = [
-  refuses('refuses', /no room/u),
-  refuses('ends', /end/u),
-  refuses('other_version', /version/u),
+  refuses('refuses', 'agent_session_refused'),
+  refuses('ends', 'agent_exited'),
+  refuses('other_version', 'agent_version_unsupported'),
   [
     'rejects with the reason of the signal while the agent is silent, and closes the streams',
     async ({ protocol, start }) => {

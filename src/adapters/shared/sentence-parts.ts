@@ -73,7 +73,7 @@ export function authenticationAdvice({ variables, methods }: Authentication): st
 }
 
 export const idleActions = {
-  freeze: (span: string) => `Frozen because it was idle for ${span}`,
-  stop: (span: string) => `Stopped because it was frozen for ${span}; its files are kept`,
-  delete: (span: string) => `Deleted because it was stopped for ${span}`,
+  freeze: (span: string) => `Frozen because it was idle for ${span}, as its spec says.`,
+  stop: (span: string) => `Stopped because it was frozen for ${span}, as its spec says. Its files are kept.`,
+  delete: (span: string) => `Deleted because it was stopped for ${span}, as its spec says.`,
 };

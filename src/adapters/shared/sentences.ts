@@ -6,14 +6,14 @@ import { asSentence, authenticationAdvice, duration, exited, idleActions, missed
 export function sentenceOf(reason: Reason): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by its codes; a later version may know more
   const sentence = reasons[reason.code] as ((reason: Reason) => string) | undefined;
-  return sentence === undefined ? asSentence(String(reason.code).replaceAll('_', ' ')) : sentence(reason);
+  return sentence === undefined ? nameOf(reason.code) : sentence(reason);
 }
 
 /** Returns the failure in plain English: what went wrong, and what to do. */
 export function sentenceOfFailure({ code, context }: Pick<AnyFailure, 'code' | 'context'>): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   const sentence = failures[code] as ((context: AnyFailure['context']) => string) | undefined;
-  return sentence === undefined ? asSentence(String(code).replaceAll('_', ' ')) : sentence(context);
+  return sentence === undefined ? nameOf(code) : sentence(context);
 }
 
 const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } = {
@@ -36,7 +36,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   resumed_by_owner: () => 'Resumed by its owner.',
   deleted_by_owner: () => 'Deleted by its owner.',
   claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
-  idle: ({ tier, afterMs }) => `${idleActions[tier](duration(afterMs))}, as its spec says.`,
+  idle: ({ tier, afterMs }) => idleActions[tier](duration(afterMs)),
   life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec allows no longer life.`,
   made_room: ({ forSandbox, limit, max }) =>
     `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
@@ -61,7 +61,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `The last probe of ${probe} port ${port}${path === null ? '' : ` ${path}`}: ${missed(miss)}.`,
   processes_continued: () => 'Resumed. Its processes continue where they were.',
   processes_restarted: () => 'Resumed. Its processes were started again over the files that were kept.',
-  not_ready_in_time: ({ withinMs, last }) => join(`It was not ready within ${duration(withinMs)}.`, last),
+  not_ready_in_time: ({ withinMs, last }) => join(`It was not ready within ${duration(withinMs)}.${last === null ? '' : ' Last seen:'}`, last),
   ended_while_starting: () => 'It ended while it started.',
   ended_while_resuming: () => 'It ended while it was resumed.',
   image_not_named: () => 'Its spec names no image.',
@@ -118,7 +118,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_secrets_missing: ({ names }) =>
     `The agent needs these variables, which are not set in the environment of the deployment: ${names.join(', ')}.`,
   agent_start_failed: ({ cause }) => join('The agent could not be started.', cause),
-  agent_not_ready_in_time: ({ withinMs, last }) => join(`The agent had no session within ${duration(withinMs)}.`, last),
+  agent_not_ready_in_time: ({ withinMs, last }) => join(`The agent had no session within ${duration(withinMs)}.${last === null ? '' : ' Last seen:'}`, last),
   agent_ended: ({ cause, exitCode, output }) =>
     [
       cause === null ? 'The agent ended.' : sentenceOf(cause),
@@ -161,7 +161,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_not_found: ({ id }) => `There is no sandbox ${quoted(id)}.`,
   conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
-  file_not_found: ({ path }) => `There is no ${quoted(path)} in the sandbox.`,
+  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
   sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
   sandbox_not_paused: ({ id, status }) => `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed.`,
@@ -183,6 +183,11 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   store_unavailable: ({ reason }) => join('The store is not available.', reason),
   shutting_down: () => 'The server is shutting down and accepts no new work. Try again later.',
 };
+
+/** Returns the name of a code that only a later version knows. */
+function nameOf(code: string): string {
+  return asSentence(code.replaceAll('_', ' '));
+}
 
 function join(sentence: string, cause: Reason | null): string {
   return cause === null ? sentence : `${sentence} ${sentenceOf(cause)}`;

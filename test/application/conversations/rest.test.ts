@@ -157,9 +157,9 @@ describe('a conversation whose sandbox is lost', () => {
     w.engine.crash(w.sandboxId, { code: 'process_exited', exitCode: 137, signal: null, program: null });
     w.driver.enqueue(w.sandboxId);
     await until(w.record, ({ queue }) => queue.length === 0);
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', turn: null, statusReason: expect.stringMatching(/sandbox is ERROR.*137.*messages that waited \(1\)/) }, sandboxStatus: 'ERROR' });
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', turn: null, statusReason: { code: 'messages_dropped', count: 1, cause: { code: 'sandbox_lost', status: 'ERROR', cause: { exitCode: 137 } } } }, sandboxStatus: 'ERROR' });
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
-    expect(await failureOf(w.conversations.send('me', w.id, said('three')))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('ERROR') });
+    expect(await failureOf(w.conversations.send('me', w.id, said('three')))).toMatchObject({ code: 'conversation_not_ready', context: { reason: { code: 'sandbox_lost', status: 'ERROR' } } });
     expect(await w.store.conversations.scanUnsettled(null, 10)).toEqual([]);
 
     const idle = await createReady();

@@ -33,11 +33,11 @@ describe('messages', () => {
     await w.conversations.send('me', w.id, said('first'));
     await until(() => w.handed.length === 1);
     for (let n = 0; n < 100; n += 1) await w.conversations.send('me', w.id, said(`${n}`));
-    expect(await failureOf(w.conversations.send('me', w.id, said('one more')))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('100 messages') });
+    expect(await failureOf(w.conversations.send('me', w.id, said('one more')))).toMatchObject({ code: 'conversation_not_ready', context: { reason: { code: 'queue_full', limit: 'messages', max: 100 } } });
     held.open();
     await w.rested();
     expect(w.handed).toHaveLength(101);
-    expect(await failureOf(w.conversations.send('me', w.id, said('x'.repeat(1_048_577))))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('bytes') });
+    expect(await failureOf(w.conversations.send('me', w.id, said('x'.repeat(1_048_577))))).toMatchObject({ code: 'conversation_not_ready', context: { reason: { code: 'queue_full', limit: 'bytes' } } });
   });
 
   test('sent again under one idempotency key are one, and have one name', async () => {
@@ -54,7 +54,7 @@ describe('messages', () => {
 
   test('need an agent, and an owner', async () => {
     const w = await createReady({ agent: null });
-    expect(await failureOf(w.conversations.send('me', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_ready', message: expect.stringContaining('names no agent') });
+    expect(await failureOf(w.conversations.send('me', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_ready', context: { reason: { code: 'agent_not_named' } } });
     expect(await failureOf(w.conversations.send('you', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_found' });
     expect(await w.record()).toMatchObject({ executionStatus: null });
   });

@@ -36,14 +36,15 @@ afterEach(async () => {
 });
 
 describe('an agent that is a process tells how it has ended', () => {
-  test.each<[string, readonly string[], RegExp]>([
-    ['a program that is not there', ['no-such-agent', 'acp'], /has ended \(exit code 127\); its last words: .*no-such-agent/],
-    ['one that fails at once', shell('echo "no licence for $MODEL_KEY" >&2; exit 3'), /has ended \(exit code 3\); its last words: no licence for \*{10}$/],
-    ['one that fails when it is asked', shell('read line; echo "bad request" >&2; exit 4'), /has ended \(exit code 4\); its last words: bad request$/],
-    ['one that closes its output first', shell('read line; exec 1>&-; echo "so long" >&2; exit 5'), /has ended \(exit code 5\); its last words: so long$/],
-    ['one whose child keeps its output open', shell('sleep 1000 & read line; exit 6'), /has ended \(exit code 6\)$/],
-  ])('%s, where its session is opened', async (_, command, words) => {
-    await expect(open(command)).rejects.toThrow(words);
+  test.each<[string, readonly string[], number, RegExp]>([
+    ['a program that is not there', ['no-such-agent', 'acp'], 127, /no-such-agent/],
+    ['one that fails at once', shell('echo "no licence for $MODEL_KEY" >&2; exit 3'), 3, /^no licence for \*{10}$/],
+    ['one that fails when it is asked', shell('read line; echo "bad request" >&2; exit 4'), 4, /^bad request$/],
+    ['one that closes its output first', shell('read line; exec 1>&-; echo "so long" >&2; exit 5'), 5, /^so long$/],
+    ['one whose child keeps its output open', shell('sleep 1000 & read line; exit 6'), 6, /^$/],
+  ])('%s, where its session is opened', async (_, command, exitCode, output) => {
+    const reason = { code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode, output: expect.stringMatching(output) };
+    await expect(open(command)).rejects.toMatchObject({ reason });
   });
 
   test('in the midst of a turn, every time', async () => {
@@ -51,8 +52,8 @@ describe('an agent that is a process tells how it has ended', () => {
     for (let times = 0; times < 5; times += 1) {
       const agent = await open(acpAgentCommand());
       const turn = await agent.prompt({ content: [{ type: 'text', text: acpScript(...steps) }] }, { update: async () => {}, permission: async () => null });
-      expect(turn).toEqual({ stopReason: 'interrupted', detail: 'the agent has ended (exit code 137); its last words: panic: no room for **********' });
-      expect(await agent.ended).toBe(turn.detail);
+      expect(turn).toEqual({ stopReason: 'interrupted', reason: { code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode: 137, output: 'panic: no room for **********' } });
+      expect(await agent.ended).toEqual(turn.reason);
     }
   });
 });

@@ -64,7 +64,7 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
   });
 
   test('says what its model says, and what that took', async () => {
-    expect(await prompt({ thought: 'hm', text: 'hello from the model' })).toEqual({ stopReason: 'end_turn', detail: null });
+    expect(await prompt({ thought: 'hm', text: 'hello from the model' })).toEqual({ stopReason: 'end_turn', reason: null });
     expect(client.updates).toContainEqual(expect.objectContaining({ kind: 'message_chunk', channel: 'thought', text: 'hm' }));
     expect(client.updates.map((update) => (update.kind === 'message_chunk' && update.channel === 'answer' ? update.text : '')).join('')).toBe('hello from the model');
     expect(client.updates).toContainEqual(expect.objectContaining({ kind: 'usage', usedTokens: 100, contextTokens: 100_000 }));
@@ -106,7 +106,7 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
 
   test('fails a turn with the words of its model, and lives on', async () => {
     const turn = await prompt({ status: 400, message: 'your account has no credit' });
-    expect(turn).toEqual({ stopReason: 'failed', detail: expect.stringContaining('your account has no credit') });
+    expect(turn).toEqual({ stopReason: 'failed', reason: { code: 'agent_error', message: expect.stringContaining('your account has no credit') } });
     expect((await prompt({ text: 'fine again' })).stopReason).toBe('end_turn');
     expect(client.said()).toBe('fine again');
   });

@@ -30,7 +30,7 @@ test('what comes between turns belongs to none', async () => {
   says('a');
   first.answer({ stopReason: 'end_turn' }, saying('late'), { id: 'late', method: 'session/request_permission', params: ask });
   expect(await heard()).toMatchObject({ id: 'late', result: { outcome: { outcome: 'cancelled' } } });
-  expect(await first.ends).toEqual({ stopReason: 'end_turn', detail: null });
+  expect(await first.ends).toEqual({ stopReason: 'end_turn', reason: null });
   const second = await turn();
   says('b');
   second.answer();
@@ -153,7 +153,7 @@ test('a turn that fails after one that was cancelled has failed', async () => {
   expect((await first.ends).stopReason).toBe('cancelled');
   const second = await turn();
   second.fail('the model is overloaded');
-  expect(await second.ends).toEqual({ stopReason: 'failed', detail: 'the model is overloaded' });
+  expect(await second.ends).toEqual({ stopReason: 'failed', reason: { code: 'agent_error', message: 'the model is overloaded' } });
 });
 
 test('what the agent says last before its output ends is taken, one by one, before the turn is interrupted', async () => {
@@ -168,7 +168,7 @@ test('what the agent says last before its output ends is taken, one by one, befo
   for (const text of ['a', 'b', 'c']) says(text);
   end();
   void session.closed.then(() => order.push('closed'));
-  expect(await ends).toEqual({ stopReason: 'interrupted', detail: 'the agent has ended' });
+  expect(await ends).toEqual({ stopReason: 'interrupted', reason: { code: 'agent_exited' } });
   expect(order).toEqual(['a', 'b', 'c', 'closed']);
 });
 
@@ -185,7 +185,7 @@ test('a session that is closed while an update is taken takes none of those that
   for (let turns = 0; turns < 20; turns += 1) await tick();
   expect(over).toBe(false);
   take();
-  expect(await ends).toEqual({ stopReason: 'interrupted', detail: 'the session was closed' });
+  expect(await ends).toEqual({ stopReason: 'interrupted', reason: { code: 'agent_session_closed' } });
   for (let turns = 0; turns < 20; turns += 1) await tick();
   expect(client.said()).toBe('a');
 });

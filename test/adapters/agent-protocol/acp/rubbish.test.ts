@@ -4,7 +4,7 @@ import { soon } from '../../../contracts/agent-harness.ts';
 import type { AcpStep } from '../../../doubles/acp-agent/steps.ts';
 import { openScripted } from './agents.ts';
 
-const ended = { stopReason: 'end_turn', detail: null };
+const ended = { stopReason: 'end_turn', reason: null };
 
 /** A line that begins well and is none. */
 function line(message: object): string {

@@ -28,7 +28,7 @@ test('updates of kinds that are not known, of the user and of other sessions are
     { update: { sessionUpdate: 'of_the_future', anything: [1] } },
     { notify: { method: 'session/update', params: { sessionId: 'another', update: { sessionUpdate: 'agent_message_chunk', content: text('not mine') } } } },
   );
-  expect(turn).toEqual({ stopReason: 'end_turn', detail: null });
+  expect(turn).toEqual({ stopReason: 'end_turn', reason: null });
   expect(client.updates).toEqual([]);
 });
 
@@ -79,7 +79,7 @@ test('a turn that was cancelled is so, even if the agent answers with the error 
   const turn = does({ objects: true });
   await stalls;
   await session.cancel();
-  expect(await turn).toEqual({ stopReason: 'cancelled', detail: 'AbortError: it was aborted' });
+  expect(await turn).toEqual({ stopReason: 'cancelled', reason: { code: 'agent_error', message: 'AbortError: it was aborted' } });
 });
 
 test('a client that fails to answer lets nothing happen', async () => {
@@ -112,5 +112,5 @@ test('a session with an agent that reads nothing more can be closed while much i
   await session.cancel();
   await session.close();
   expect((await turn).stopReason).toBe('interrupted');
-  expect(await session.closed).toBe('the session was closed');
+  expect(await session.closed).toEqual({ code: 'agent_session_closed' });
 });
