@@ -26,7 +26,7 @@ RUN set -eu; \
     useradd --system --uid 10001 --home-dir /var/lib/skep --shell /usr/sbin/nologin skep; \
     install --directory --owner=skep --group=skep --mode=700 /var/lib/skep; \
     install --directory /srv/git; \
-    printf '#!/bin/sh\nexec node /skep/src/composition/bin.ts "$@"\n' >/usr/local/bin/skep; \
+    printf '#!/bin/sh\nexec node /skep/src/composition/executable/main.ts "$@"\n' >/usr/local/bin/skep; \
     chmod 755 /usr/local/bin/skep
 COPY --from=modules /usr/local/bin/node /usr/local/bin/node
 COPY --from=modules /skep/node_modules /skep/node_modules

@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 const root = import.meta.dirname;
 const all = 'test/**/*.test.ts';
-const heavyFolders = 'test/{adapters/docker,crash,e2e,package,server-image}/**/*.test.ts';
+const heavyFolders = 'test/{adapters/sandbox-runtime/docker,crash,e2e,package,server-image}/**/*.test.ts';
 
 /**
  * Files that start servers or agents, or use the Docker engine, have the machine to themselves, one at a time, after the others: on two

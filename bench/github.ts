@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createGitHubProvider } from '../src/adapters/github/index.ts';
-import { createSystemClock } from '../src/adapters/system/index.ts';
+import { createGitHubProvider } from '../src/adapters/git-provider/github/index.ts';
+import { createSystemClock } from '../src/adapters/clock/system-clock.ts';
 import type { FileQuery, GitProvider } from '../src/ports/git-provider.ts';
 import { createRepository } from '../test/contracts/git-repository.ts';
 import { doubleToken, startGitHubDouble, type GitHubDouble } from '../test/doubles/github/index.ts';

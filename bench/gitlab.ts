@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createGitLabProvider } from '../src/adapters/gitlab/index.ts';
-import { createSystemClock } from '../src/adapters/system/index.ts';
+import { createGitLabProvider } from '../src/adapters/git-provider/gitlab/index.ts';
+import { createSystemClock } from '../src/adapters/clock/system-clock.ts';
 import type { FileQuery } from '../src/ports/git-provider.ts';
 import { createRepository, git } from '../test/contracts/git-repository.ts';
 import { startGitLab, type GitLabDouble } from '../test/doubles/gitlab/index.ts';

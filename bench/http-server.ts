@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
 import { pino } from 'pino';
-import { createApiKeys } from '../src/adapters/api-keys/index.ts';
-import { createHttpServer } from '../src/adapters/express/index.ts';
-import { createMemoryRuntime, MemoryEngine } from '../src/adapters/memory/index.ts';
-import { createPinoLogger } from '../src/adapters/pino/index.ts';
-import { createSqliteStore } from '../src/adapters/sqlite/index.ts';
+import { createApiKeys } from '../src/adapters/auth/api-keys/index.ts';
+import { createHttpServer } from '../src/adapters/http/index.ts';
+import { createMemoryRuntime, MemoryEngine } from '../test/doubles/memory/index.ts';
+import { createPinoLogger } from '../src/adapters/logger/pino/index.ts';
+import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { createSkep } from '../src/composition/create-skep.ts';
 
 /** What a server of the benchmark tells its parent when it listens. */

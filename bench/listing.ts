@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLocalGitProvider, type LocalGitOptions } from '../src/adapters/local-git/index.ts';
+import { createLocalGitProvider, type LocalGitOptions } from '../src/adapters/git-provider/local/index.ts';
 import type { FileQuery, GitProvider } from '../src/ports/git-provider.ts';
 import { boundedFigure, formatFigures, inMs, median, timed, type Figure } from './figure.ts';
 import { addCommit, agents, createHistory } from './history.ts';

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openConnection } from '../src/adapters/sqlite/connection.ts';
-import { createConversations } from '../src/adapters/sqlite/conversations.ts';
-import { createJournal } from '../src/adapters/sqlite/journal.ts';
-import { createSqliteStore } from '../src/adapters/sqlite/index.ts';
+import { openConnection } from '../src/adapters/store/sqlite/connection.ts';
+import { createConversations } from '../src/adapters/store/sqlite/conversations.ts';
+import { createJournal } from '../src/adapters/store/sqlite/journal.ts';
+import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { type Conversation, conversationSortOrders } from '../src/domain/conversation.ts';
 import type { PageKey } from '../src/domain/page.ts';
 import type { ConversationFilter } from '../src/ports/conversation-store.ts';

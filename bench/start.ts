@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { median, type Figure } from './figure.ts';
 
 const project = join(import.meta.dirname, '..');
-const executable = join(project, 'src/composition/bin.ts');
+const executable = join(project, 'src/composition/executable/main.ts');
 const rounds = 7;
 
 /** The peer: what Node and Express need for themselves. */
@@ -19,8 +19,9 @@ const server = express().get('/health', (_, response) => response.json({ status:
 
 /** What a start loads, and nothing done with it. */
 const modulesOnly = `
-await Promise.all(['composition/commands/serve', 'adapters/express/index', 'adapters/sqlite/index', 'adapters/local-git/index',
-  'adapters/process/index', 'adapters/network-probe/index', 'adapters/api-keys/index', 'adapters/system/index']
+await Promise.all(['composition/executable/serve', 'adapters/http/index', 'adapters/store/sqlite/index', 'adapters/git-provider/local/index',
+  'adapters/sandbox-runtime/process/index', 'adapters/readiness-probe/network/index', 'adapters/auth/api-keys/index', 'adapters/clock/system-clock',
+  'adapters/random/system-random']
   .map((name) => import(${JSON.stringify(`${project}/src/`)} + name + '.ts')));
 console.log('listens on nothing');
 setInterval(() => {}, 1000);

@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { createSqliteStore } from '../../src/adapters/sqlite/index.ts';
+import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSkep, type Skep } from '../../src/composition/index.ts';
-import { readDeploymentFile } from '../../src/composition/deployment-file.ts';
+import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { formatFigures, inMs, median, timed, type Figure } from '../figure.ts';
 import { clearUp } from '../sandboxes/clear-up.ts';
 

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createSqliteStore } from '../../src/adapters/sqlite/index.ts';
+import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSkep, type Sandbox, type Skep, type SkepOptions } from '../../src/composition/index.ts';
-import { readDeploymentFile } from '../../src/composition/deployment-file.ts';
+import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { clearUp } from './clear-up.ts';
 import { command, image, port, ready } from './raw.ts';
 

@@ -1,11 +1,10 @@
 import Docker from 'dockerode';
-import { connect } from '../../src/adapters/docker/connect.ts';
-import { labels } from '../../src/adapters/docker/identity.ts';
-import { containerConfig } from '../../src/adapters/docker/sandbox/container-config.ts';
-import { createNetworks } from '../../src/adapters/docker/sandbox/networks.ts';
-import { createNetworkProbe } from '../../src/adapters/network-probe/index.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
-import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
+import { createNetworkProbe } from '../../src/adapters/readiness-probe/network/index.ts';
+import { connect } from '../../src/adapters/sandbox-runtime/docker/connect.ts';
+import { labels } from '../../src/adapters/sandbox-runtime/docker/identity.ts';
+import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/sandbox/container-config.ts';
+import { createNetworks } from '../../src/adapters/sandbox-runtime/docker/sandbox/networks.ts';
+import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { clearUp } from './clear-up.ts';
 
 export const image = 'skep-test/tiny';

@@ -1,8 +1,8 @@
-import { createMemoryRuntime, MemoryEngine } from '../../src/adapters/memory/index.ts';
+import { createMemoryRuntime, MemoryEngine } from '../../test/doubles/memory/index.ts';
 import { newSandbox } from '../../src/domain/sandbox.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
-import { unlimited } from '../../src/domain/limits.ts';
-import { createSqliteStore } from '../../src/adapters/sqlite/index.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { createSkep } from '../../src/composition/index.ts';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 import { Failure } from '../domain/failure.ts';
-import type { LimitReached } from '../domain/limits.ts';
+import type { LimitReached } from '../domain/sandbox-limits.ts';
 
 /** Room appears when somebody pauses or deletes a sandbox, which nobody can foretell: a modest guess. */
 const limitRetryAfterSeconds = 10;

@@ -1,11 +1,11 @@
 import type { Auth } from '../ports/auth.ts';
-import type { CheckResult } from '../ports/check.ts';
+import type { CheckResult } from '../ports/check-result.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import type { Conversations } from './conversations/conversations.ts';
 import type { Events } from './events/events.ts';
-import type { Microagents } from './microagents.ts';
+import type { Microagents } from './microagents/list-microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/specs.ts';
 

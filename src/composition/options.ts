@@ -1,6 +1,6 @@
-import type { SandboxLimits } from '../domain/limits.ts';
-import type { SandboxSpecInput } from '../domain/sandbox-spec-defaults.ts';
-import type { AgentProtocol } from '../ports/agent.ts';
+import type { SandboxLimits } from '../domain/sandbox-limits.ts';
+import type { SandboxSpecInput } from '../domain/sandbox-spec.ts';
+import type { AgentProtocol } from '../ports/agent-protocol.ts';
 import type { Auth } from '../ports/auth.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { GitProvider } from '../ports/git-provider.ts';

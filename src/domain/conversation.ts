@@ -1,4 +1,5 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
+import type { SandboxSpec } from './sandbox-spec.ts';
 
 export const conversationStartStatuses = [
   'WORKING',
@@ -78,4 +79,34 @@ export type ConversationSortOrder = (typeof conversationSortOrders)[number];
  */
 export function foldTitle(text: string): string {
   return text.normalize('NFC').toUpperCase();
+}
+
+/** What may wait for an agent at once. */
+export const queueLimits = { messages: 100, bytes: 1_048_576 };
+
+/** The message as one text. */
+export function textOf({ content }: Message): string {
+  return content.map(({ text }) => text).join('\n');
+}
+
+/** Why the conversation's queue does not take the message, in words; null where it does. */
+export function queueRefusal({ queue }: Conversation, message: Message): string | null {
+  if (queue.length >= queueLimits.messages) return `${queueLimits.messages} messages wait already; wait until the agent has taken some`;
+  const bytes = [...queue.map((waiting) => waiting.message), message].reduce((sum, one) => sum + sizeOf(one), 0);
+  return bytes > queueLimits.bytes ? `the messages that wait would exceed ${queueLimits.bytes} bytes; wait until the agent has taken some` : null;
+}
+
+/** UTF-8 takes at most three bytes for each of JavaScript's units: an upper bound that needs no encoder. */
+function sizeOf({ content }: Message): number {
+  return content.reduce((sum, { text }) => sum + 3 * text.length, 0);
+}
+
+/**
+ * Where in its sandbox a conversation works: the spec's working directory. One that brings a repository into a sandbox that
+ * it was given has a folder of its own below, so that it overwrites nothing of whoever else works there. It follows
+ * from what never changes, so that it is the same after every restart.
+ */
+export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversation, { workingDir }: SandboxSpec): string {
+  const shared = !startsSandbox && selectedRepository !== null;
+  return shared ? `${workingDir.replace(/\/+$/, '')}/${id}` : workingDir;
 }

@@ -1,6 +1,8 @@
 import type { MessageChannel, MessageRole, PermissionRequest, PlanEntry, ToolCall, TurnStopReason } from './agent.ts';
-import type { ConversationStartStatus, ExecutionStatus } from './conversation.ts';
-import type { PauseKind, SandboxStatus } from './sandbox.ts';
+import {
+  type Conversation, type ConversationStartStatus, type ExecutionStatus, type QueuedMessage, textOf,
+} from './conversation.ts';
+import { isPooled, type PauseKind, type Sandbox, type SandboxStatus } from './sandbox.ts';
 
 /** What each kind of event tells. */
 export interface EventData {
@@ -64,4 +66,42 @@ export interface EventOrigin {
   readonly at: number;
   readonly actor: EventActor;
   readonly reason: string | null;
+}
+
+/** The event, as one of the conversation. */
+export function eventOf({ id, ownerId, sandboxId }: Conversation, body: EventBody, { at, actor, reason }: EventOrigin): EventDraft {
+  return { ...body, at, ownerId, conversationId: id, sandboxId, actor, reason };
+}
+
+/** What a change of the record's two statuses tells; `from` is null for a new conversation. */
+export function statusEvents(from: Conversation | null, to: Conversation, origin: EventOrigin): EventDraft[] {
+  const bodies: EventBody[] = [];
+  if (from?.startStatus !== to.startStatus) {
+    bodies.push({ kind: 'start_step', data: { from: from?.startStatus ?? null, to: to.startStatus } });
+  }
+  const before = from?.executionStatus ?? null;
+  if (before !== to.executionStatus) bodies.push({ kind: 'execution_changed', data: { from: before, to: to.executionStatus } });
+  return bodies.map((body) => eventOf(to, body, origin));
+}
+
+/** A message of the user that was taken in. */
+export function messageBody({ messageId, message }: QueuedMessage): EventBody {
+  return { kind: 'message', data: { messageId, role: 'user', channel: 'answer', text: textOf(message) } };
+}
+
+/** What the log says of a write of a sandbox: the move, who caused it, and why. Of one in a pool nobody is told. */
+export function movedEvents(from: Sandbox | null, to: Sandbox, actor: EventActor): readonly EventDraft[] {
+  if (isPooled(to)) return [];
+  return [
+    {
+      kind: 'sandbox_moved',
+      at: to.updatedAt,
+      ownerId: to.ownerId,
+      conversationId: null,
+      sandboxId: to.id,
+      actor,
+      reason: to.statusDetail,
+      data: { from: from?.status ?? null, to: to.deletedAt === null ? to.status : null, pauseKind: to.pauseKind },
+    },
+  ];
 }

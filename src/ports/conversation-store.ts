@@ -1,7 +1,7 @@
 import type { Conversation, ConversationSortOrder } from '../domain/conversation.ts';
 import type { EventDraft } from '../domain/event.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
-import type { Claim, ClaimOutcome } from './claim.ts';
+import type { Claim, ClaimOutcome } from './idempotency-claim.ts';
 import type { ReplaceOutcome } from './sandbox-store.ts';
 
 /** Times are in milliseconds since the epoch. */

@@ -1,5 +1,5 @@
 import type { GitHostFamily } from '../domain/microagent.ts';
-import type { CheckResult } from './check.ts';
+import type { CheckResult } from './check-result.ts';
 
 /** A file of a repository's default branch. */
 export interface DatedFile {

@@ -1,5 +1,5 @@
 import type { GitRemote } from './git-provider.ts';
-import type { CheckResult } from './check.ts';
+import type { CheckResult } from './check-result.ts';
 
 export interface CheckoutRequest {
   /** The provider's name, and the path by which it knows the repository: what a second checkout of the same shares. */

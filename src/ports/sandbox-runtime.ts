@@ -1,6 +1,6 @@
-import type { SandboxFact } from '../domain/sandbox-fact.ts';
+import type { SandboxFact } from '../domain/sandbox.ts';
 import type { SandboxSpec } from '../domain/sandbox-spec.ts';
-import type { CheckResult } from './check.ts';
+import type { CheckResult } from './check-result.ts';
 
 /** What a runtime needs to make a sandbox run. */
 export interface SandboxLaunch {

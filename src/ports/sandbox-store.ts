@@ -1,8 +1,8 @@
 import type { EventDraft } from '../domain/event.ts';
-import type { LimitReached, SandboxLimits } from '../domain/limits.ts';
+import type { LimitReached, SandboxLimits } from '../domain/sandbox-limits.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';
-import type { Claim, ClaimOutcome } from './claim.ts';
+import type { Claim, ClaimOutcome } from './idempotency-claim.ts';
 
 export interface SandboxFilter {
   readonly status?: SandboxStatus;

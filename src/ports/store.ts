@@ -1,8 +1,8 @@
 import type { ApiKeyStore } from './api-key-store.ts';
-import type { CheckResult } from './check.ts';
+import type { CheckResult } from './check-result.ts';
 import type { ConversationStore } from './conversation-store.ts';
 import type { EventStore } from './event-store.ts';
-import type { KnowledgeStore } from './knowledge-store.ts';
+import type { KnowledgeStore } from './listing-cache.ts';
 import type { SandboxStore } from './sandbox-store.ts';
 import type { SpecStore } from './spec-store.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createManualClock, type ManualClock } from '../../src/adapters/memory/index.ts';
-import { Alarms } from '../../src/application/sandboxes/alarms.ts';
+import { createManualClock, type ManualClock } from '../doubles/memory/index.ts';
+import { Alarms } from '../../src/application/timers.ts';
 
 const hour = 3_600_000;
 let clock: ManualClock;

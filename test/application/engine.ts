@@ -1,4 +1,4 @@
-import { absent, type SandboxFact } from '../../src/domain/sandbox-fact.ts';
+import { absent, type SandboxFact } from '../../src/domain/sandbox.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { Progress, Provision, SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';

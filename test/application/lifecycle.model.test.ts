@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isFailure } from '../../src/domain/failure.ts';
-import { unlimited } from '../../src/domain/limits.ts';
-import { poolFingerprint } from '../../src/domain/pool.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { poolFingerprint } from '../../src/domain/sandbox-pool.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { scenario, type Action, type Scenario } from './model-actions.ts';
 import { checkEnd, checkEvents, checkRecords, checkWrite } from './model-invariants.ts';
 import { calm, createWorld, type Process, type WorldOptions } from './world.ts';

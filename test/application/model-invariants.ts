@@ -1,11 +1,10 @@
 import { expect } from 'vitest';
-import { poolFingerprint } from '../../src/domain/pool.ts';
-import { nextRest } from '../../src/domain/rest.ts';
-import { isPooled, type Sandbox } from '../../src/domain/sandbox.ts';
-import type { SandboxFact } from '../../src/domain/sandbox-fact.ts';
-import { countsAsRunning, lifecycle } from '../../src/domain/sandbox-lifecycle.ts';
 import type { Event } from '../../src/domain/event.ts';
-import type { SandboxLimits } from '../../src/domain/limits.ts';
+import { nextRest } from '../../src/domain/idle-policy.ts';
+import { countsAsRunning, lifecycle } from '../../src/domain/sandbox-lifecycle.ts';
+import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
+import { poolFingerprint } from '../../src/domain/sandbox-pool.ts';
+import { isPooled, type Sandbox, type SandboxFact } from '../../src/domain/sandbox.ts';
 import type { Write } from './observed.ts';
 
 /** What holds after every write, whoever made it. Throws where it does not. */

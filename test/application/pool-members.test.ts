@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../src/adapters/memory/index.ts';
+import { createMemoryStore } from '../doubles/memory/index.ts';
 import { PoolMembers } from '../../src/application/sandboxes/pool-members.ts';
-import { newMember } from '../../src/domain/pool.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { newMember } from '../../src/domain/sandbox-pool.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { SandboxStatus } from '../../src/domain/sandbox.ts';
 
 const spec = sandboxSpec({ id: 'warm', pool: { size: 9 } });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { countsAsRunning } from '../../src/domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../src/domain/sandbox.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld, type WorldOptions } from './world.ts';
 

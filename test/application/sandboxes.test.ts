@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld } from './world.ts';
 

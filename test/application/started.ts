@@ -1,4 +1,4 @@
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { calm, createWorld } from './world.ts';
 
 const spec = sandboxSpec({ id: 'pulled', image: 'node:26', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });

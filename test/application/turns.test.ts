@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { Write } from './observed.ts';
 import { calm, createWorld } from './world.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseSync } from 'oxc-parser';
 
-export const layers = ['domain', 'ports', 'application', 'adapters', 'composition'] as const;
+export const layers = ['domain', 'ports', 'application', 'client', 'adapters', 'composition'] as const;
 export type Layer = (typeof layers)[number];
 
 /** An import that the house does not allow. */
@@ -12,20 +12,24 @@ export interface Leak {
   readonly why: string;
 }
 
-/** What each layer may import from the others. Adapters have a rule of their own besides. */
+/** What each layer may import from the others. Adapters have rules of their own besides. */
 const mayImport: Readonly<Record<Layer, readonly Layer[]>> = {
   domain: ['domain'],
   ports: ['domain', 'ports'],
   application: ['domain', 'ports', 'application'],
-  adapters: ['domain', 'ports', 'application', 'adapters'],
-  composition: ['domain', 'ports', 'application', 'adapters', 'composition'],
+  client: ['client'],
+  adapters: ['domain', 'ports', 'application', 'client', 'adapters'],
+  composition: ['domain', 'ports', 'application', 'client', 'adapters', 'composition'],
 };
 
-/** What several adapters need and no port is about; it is no adapter, and knows none. */
-const toolkit = 'toolkit';
+/** Adapters through which somebody drives the application, and what of the inner layers each may import. */
+const entryAdapters: Readonly<Record<string, readonly Layer[]>> = {
+  http: ['domain', 'ports', 'application'],
+  cli: ['client'],
+};
 
-/** Adapters through which somebody drives the application. */
-const drivingAdapters: ReadonlySet<string> = new Set(['express']);
+/** What adapters of several ports share. It knows no adapter. */
+const shared = 'shared';
 
 export interface SourceFile {
   /** Path below `src`, with `/`. */
@@ -61,16 +65,28 @@ export function leaksIn(files: readonly SourceFile[]): Leak[] {
 }
 
 function broken(path: string, specifier: string): string | null {
-  const [layer, folder = ''] = path.split('/') as [Layer, string?];
+  const [layer] = path.split('/') as [Layer];
   if (!layers.includes(layer)) return path.includes('/') ? 'lies in no layer' : null;
   if (!specifier.startsWith('.')) return brokenPackage(layer, specifier);
   const target = relative('/src', resolve('/src', dirname(path), specifier)).split(sep);
-  const [targetLayer, targetFolder] = target as [Layer, string?];
+  const [targetLayer] = target as [Layer];
   if (!mayImport[layer].includes(targetLayer)) return `${layer} may not import ${targetLayer}`;
-  if (layer !== 'adapters') return null;
-  if (targetLayer === 'application' && !drivingAdapters.has(folder)) return `the adapter ${folder} is not a driving one`;
-  const foreign = targetLayer === 'adapters' && targetFolder !== folder && targetFolder !== toolkit;
-  return foreign ? `the adapter ${folder} may not import the adapter ${targetFolder}` : null;
+  return layer === 'adapters' ? brokenInAdapter(path, target.join('/')) : null;
+}
+
+/** `adapters/<port>/<name>/file.ts` is of one adapter, `adapters/<port>/file.ts` is shared by those of the port. */
+function brokenInAdapter(path: string, target: string): string | null {
+  const [, group = '', name, file] = path.split('/');
+  const [targetLayer = '', targetGroup = '', targetName, targetFile] = target.split('/');
+  const entry = entryAdapters[group];
+  if (targetLayer !== 'adapters') {
+    const allowed: readonly string[] = entry ?? ['domain', 'ports'];
+    return allowed.includes(targetLayer) ? null : `the adapter ${group} may not import ${targetLayer}`;
+  }
+  if (targetGroup === shared && group !== 'cli') return null;
+  if (targetGroup !== group) return `the adapters of ${group} may not import those of ${targetGroup}`;
+  if (entry !== undefined || targetFile === undefined) return null;
+  return file !== undefined && targetName === name ? null : `${group}/${name} may not import the adapter ${targetName}`;
 }
 
 function brokenPackage(layer: Layer, specifier: string): string | null {

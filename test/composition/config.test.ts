@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { parseDuration, parseSize } from '../../src/composition/config/quantities.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 

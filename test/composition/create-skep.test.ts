@@ -14,7 +14,7 @@ test.each([
 });
 
 test('a docker runtime over a store of the caller’s own needs a name that lasts', async () => {
-  const { createMemoryStore } = await import('../../src/adapters/memory/index.ts');
+  const { createMemoryStore } = await import('../doubles/memory/index.ts');
   await expect(createSkep({ runtime: { kind: 'docker' }, store: createMemoryStore() })).rejects.toThrow("runtime: { kind: 'docker', deployment: 'a-name' }");
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { explain } from '../../src/composition/explain.ts';
+import { explain } from '../../src/composition/executable/explain.ts';
 import { ConfigError } from '../../src/composition/config/problem.ts';
 
 test.each([

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { createApiKeyAuth, createApiKeys } from '../../src/adapters/api-keys/index.ts';
-import { createManualClock, createMemoryStore } from '../../src/adapters/memory/index.ts';
-import { createSystemRandom } from '../../src/adapters/system/index.ts';
+import { createApiKeyAuth, createApiKeys } from '../../src/adapters/auth/api-keys/index.ts';
+import { createManualClock, createMemoryStore } from '../doubles/memory/index.ts';
+import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { firstKey } from '../../src/composition/first-key.ts';
-import { firstScreen, type FirstScreen } from '../../src/composition/first-screen.ts';
-import { keyState } from '../../src/composition/key-state.ts';
+import { firstKey } from '../../src/composition/executable/first-key.ts';
+import { firstScreen, type FirstScreen } from '../../src/composition/executable/first-screen.ts';
+import { keyState } from '../../src/composition/executable/key-state.ts';
 
 /** A store of keys, at a time that the test turns. */
 function world() {

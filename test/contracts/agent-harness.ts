@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Message } from '../../src/domain/conversation.ts';
-import type { AgentClient, AgentPermission, AgentProtocol, AgentSession, AgentStreams, AgentTurn, AgentUpdate } from '../../src/ports/agent.ts';
+import type { AgentClient, AgentPermission, AgentProtocol, AgentSession, AgentStreams, AgentTurn, AgentUpdate } from '../../src/ports/agent-protocol.ts';
 import type { ContractCase } from './contract.ts';
 
 /** In what agent protocols may differ. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AgentPermission } from '../../src/ports/agent.ts';
+import type { AgentPermission } from '../../src/ports/agent-protocol.ts';
 import { soon, type AgentCase } from './agent-harness.ts';
 import { scripted } from './agent-script.ts';
 

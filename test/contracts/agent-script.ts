@@ -1,6 +1,6 @@
 import type { MessageChannel, PlanEntry, ToolCall, TurnStopReason } from '../../src/domain/agent.ts';
 import type { Message } from '../../src/domain/conversation.ts';
-import type { AgentPermission } from '../../src/ports/agent.ts';
+import type { AgentPermission } from '../../src/ports/agent-protocol.ts';
 
 /** What has changed of a tool call; the rest stays as it was. */
 export type ToolCallChange = Pick<ToolCall, 'toolCallId'> & Partial<ToolCall>;

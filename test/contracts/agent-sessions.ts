@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { AgentRefusal } from '../../src/ports/agent.ts';
+import { AgentRefusal } from '../../src/ports/agent-protocol.ts';
 import { never, recordingClient, soon, type AgentBehaviour, type AgentCase } from './agent-harness.ts';
 import { scripted } from './agent-script.ts';
 

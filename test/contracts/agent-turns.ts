@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as tick } from 'node:timers/promises';
 import type { ToolCall } from '../../src/domain/agent.ts';
-import type { AgentUpdate } from '../../src/ports/agent.ts';
+import type { AgentUpdate } from '../../src/ports/agent-protocol.ts';
 import type { AgentCase } from './agent-harness.ts';
 import { scripted } from './agent-script.ts';
 

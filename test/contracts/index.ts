@@ -20,3 +20,4 @@ export type { SandboxProgram, SandboxRuntimeHarness, SandboxRuntimeTraits } from
 export { sandboxStoreContract } from './sandbox-store.ts';
 export { specStoreContract } from './spec-store.ts';
 export { storeContract, type OpenStore, type StoreHarness, type StoreTraits } from './store.ts';
+export * from '../doubles/memory/index.ts';

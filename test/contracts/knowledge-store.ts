@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import type { KnowledgeStore } from '../../src/ports/knowledge-store.ts';
+import type { KnowledgeStore } from '../../src/ports/listing-cache.ts';
 import type { ContractCase } from './contract.ts';
 import { hostileTexts } from './records.ts';
 import { closedCases, race, storeCase, type StoreHarness } from './store.ts';

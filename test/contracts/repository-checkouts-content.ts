@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RepositoryDescription } from './git-repository.ts';
-import { git } from './git-repository.ts';
+import { git, type RepositoryDescription } from './git-repository.ts';
 import type { CheckoutCase, CheckoutStage } from './repository-checkouts-harness.ts';
 import type { WorkTree } from './work-tree.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SandboxFact } from '../../src/domain/sandbox-fact.ts';
+import type { SandboxFact } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import type { ContractCase } from './contract.ts';
 import type { SandboxCommands } from './sandbox-runtime-commands.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SandboxFact } from '../../src/domain/sandbox-fact.ts';
+import type { SandboxFact } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { eventually, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { unlimited } from '../../src/domain/limits.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { runningStatuses } from '../../src/domain/sandbox-lifecycle.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { unlimited } from '../../src/domain/limits.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
 import { hostileTexts, nextGeneration, somePooled, someSandbox, someSpec, someTime } from './records.ts';

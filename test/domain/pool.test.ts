@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fingerprintOf } from '../../src/domain/fingerprint.ts';
-import { handedOut, newMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/pool.ts';
+import { handedOut, newMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/sandbox-pool.ts';
 import { isPooled, sandboxStatuses } from '../../src/domain/sandbox.ts';
-import { sandboxSpec, type SandboxSpecInput } from '../../src/domain/sandbox-spec-defaults.ts';
+import { sandboxSpec, type SandboxSpecInput } from '../../src/domain/sandbox-spec.ts';
 
 function pooled(id: string, size: number, others: Partial<SandboxSpecInput> = {}): PooledSpec {
   const spec = sandboxSpec({ id, pool: { size }, ...others });

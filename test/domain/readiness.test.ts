@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { decide, decideBlind } from '../../src/domain/reconciliation.ts';
 import { lastProbe, type ProbeMiss } from '../../src/domain/readiness.ts';
+import { decide, decideBlind } from '../../src/domain/sandbox-next-step.ts';
+import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { newSandbox } from '../../src/domain/sandbox.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
-import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
 
 const http: ReadinessRule = { probe: { kind: 'http', port: 8000, path: '/health?key=s3cret' }, withinMs: 60_000 };
 const tcp: ReadinessRule = { probe: { kind: 'tcp', port: 22 }, withinMs: 60_000 };

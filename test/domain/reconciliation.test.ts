@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decide, decideBlind, decideUnseen } from '../../src/domain/reconciliation.ts';
-import { newSandbox, pauseKinds, sandboxStatuses, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
-import { absent, type SandboxFact } from '../../src/domain/sandbox-fact.ts';
-import { deepen, lifecycle, markDeleted, markRemoved, move, next, type SandboxEvent } from '../../src/domain/sandbox-lifecycle.ts';
-import { relocate, requeue, takeTurn } from '../../src/domain/sandbox-turn.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import {
+  deepen, lifecycle, markDeleted, markRemoved, move, next, relocate, requeue, type SandboxEvent, takeTurn,
+} from '../../src/domain/sandbox-lifecycle.ts';
+import { decide, decideBlind, decideUnseen } from '../../src/domain/sandbox-next-step.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import {
+  absent, newSandbox, pauseKinds, type Sandbox, type SandboxFact, sandboxStatuses, unowned,
+} from '../../src/domain/sandbox.ts';
 
 const spec = sandboxSpec({ id: 'x', ready: { probe: { kind: 'none' }, withinMs: 1000 }, rest: { freezeAfterMs: 5000, stopAfterMs: 5000, deleteAfterMs: 5000, maxLifeMs: 18_000 } });
 const fresh = newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { nextDue, nextRest, restDue } from '../../src/domain/rest.ts';
+import { nextDue, nextRest, restDue } from '../../src/domain/idle-policy.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
 const minute = 60_000;
 const spec = sandboxSpec({

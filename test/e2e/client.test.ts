@@ -9,7 +9,7 @@ import { killSandboxes } from '../support/processes.ts';
 import { cleanEnv, removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-const executable = join(import.meta.dirname, '../../src/composition/bin.ts');
+const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
 const key = 'a-static-key-of-this-test';
 const options = [
   { optionId: 'yes', name: 'Yes', kind: 'allow_once' as const },

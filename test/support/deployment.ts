@@ -1,5 +1,5 @@
 import Docker from 'dockerode';
-import { readDeploymentFile } from '../../src/composition/deployment-file.ts';
+import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 
 /** What the engine has of a deployment. */
 export interface OnEngine {

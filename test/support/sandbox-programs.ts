@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { sandboxSpec } from '../../src/domain/sandbox-spec-defaults.ts';
-import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import type { SandboxProgram } from '../contracts/sandbox-runtime-harness.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const executable = join(import.meta.dirname, '../../src/composition/bin.ts');
+const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
 
 export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 import type { AgentSpec } from '../../domain/agent.ts';
-import { AgentRefusal } from '../../ports/agent.ts';
+import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { Scrubber } from './scrub.ts';
 

@@ -1,7 +1,7 @@
-import type { AgentStreams } from '../../ports/agent.ts';
+import type { AgentStreams } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
-import { within } from '../within.ts';
+import { within } from '../timers.ts';
 import { OutputTail } from './output-tail.ts';
 import type { Scrubber } from './scrub.ts';
 import { watched } from './watched.ts';

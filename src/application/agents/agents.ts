@@ -1,11 +1,11 @@
 import type { AgentSpec } from '../../domain/agent.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { AgentRefusal, type AgentProtocol } from '../../ports/agent.ts';
+import { AgentRefusal, type AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { deadline } from '../deadline.ts';
+import { deadline } from '../timers.ts';
 import { AgentProcess } from './agent-process.ts';
 import { agentEnvironment, type AgentEnvironment } from './agent-environment.ts';
 import { CleanClient } from './clean-client.ts';

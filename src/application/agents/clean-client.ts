@@ -1,4 +1,4 @@
-import type { AgentClient, AgentPermission, AgentUpdate } from '../../ports/agent.ts';
+import type { AgentClient, AgentPermission, AgentUpdate } from '../../ports/agent-protocol.ts';
 import type { Scrubber } from './scrub.ts';
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;

@@ -1,7 +1,7 @@
 import type { Message } from '../../domain/conversation.ts';
-import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent.ts';
+import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { within } from '../within.ts';
+import { within } from '../timers.ts';
 import type { AgentProcess } from './agent-process.ts';
 import type { CleanClient } from './clean-client.ts';
 import type { Scrubber } from './scrub.ts';

@@ -1,6 +1,6 @@
-import { AgentRefusal } from '../../ports/agent.ts';
+import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { within } from '../within.ts';
+import { within } from '../timers.ts';
 import type { AgentProcess } from './agent-process.ts';
 
 /** How long what an agent wrote before it ended may take to be read. */

@@ -1,6 +1,5 @@
-import type { Conversation } from '../../domain/conversation.ts';
+import { type Conversation, workingDirOf } from '../../domain/conversation.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { workingDirOf } from '../../domain/working-dir.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Changed, ConversationRecords } from './records.ts';
 

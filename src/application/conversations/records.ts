@@ -1,9 +1,8 @@
 import type { Conversation } from '../../domain/conversation.ts';
-import { eventOf, statusEvents } from '../../domain/conversation-events.ts';
-import type { EventActor, EventBody } from '../../domain/event.ts';
-import type { Claim, ClaimOutcome } from '../../ports/claim.ts';
+import { type EventActor, type EventBody, eventOf, statusEvents } from '../../domain/event.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
+import type { Claim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { Logger } from '../../ports/logger.ts';
 
 /** What becomes of a record, and what its log tells of it besides its statuses, which tell themselves. */

@@ -4,7 +4,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { every } from '../deadline.ts';
+import { every } from '../timers.ts';
 import type { SandboxDriver } from '../sandboxes/driver.ts';
 import { ownedOrNull, type Sandboxes } from '../sandboxes/sandboxes.ts';
 

@@ -1,10 +1,9 @@
-import type { Conversation, QueuedMessage } from '../../domain/conversation.ts';
-import { messageBody } from '../../domain/conversation-events.ts';
-import { sandboxLoss } from '../../domain/conversation-work.ts';
+import { sandboxLoss } from '../../domain/conversation-next-step.ts';
+import { type Conversation, type QueuedMessage, queueRefusal } from '../../domain/conversation.ts';
+import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import { queueRefusal } from '../../domain/message.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Change } from './records.ts';
 
 export function noSuchConversation(id: string): Failure {

@@ -1,5 +1,5 @@
 import type { Conversation } from '../../domain/conversation.ts';
-import { sandboxLoss, shownExecution } from '../../domain/conversation-work.ts';
+import { sandboxLoss, shownExecution } from '../../domain/conversation-next-step.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 

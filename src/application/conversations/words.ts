@@ -1,5 +1,5 @@
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
-import { AgentRefusal } from '../../ports/agent.ts';
+import { AgentRefusal } from '../../ports/agent-protocol.ts';
 
 /** A step of a start took longer than it may. */
 export class StepTooLate extends Error {

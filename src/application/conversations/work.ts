@@ -1,5 +1,5 @@
 import type { Conversation, QueuedMessage } from '../../domain/conversation.ts';
-import { decideWork } from '../../domain/conversation-work.ts';
+import { decideWork } from '../../domain/conversation-next-step.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { EventStore } from '../../ports/event-store.ts';

@@ -1,8 +1,8 @@
-import type { LimitReached, SandboxLimits } from '../../domain/limits.ts';
+import type { LimitReached, SandboxLimits } from '../../domain/sandbox-limits.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
-import { movedEvents } from '../../domain/sandbox-event.ts';
+import { movedEvents } from '../../domain/event.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
-import type { Claim, ClaimOutcome } from '../../ports/claim.ts';
+import type { Claim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
 import type { InsertSandboxOutcome, ReplaceOutcome } from '../../ports/sandbox-store.ts';

@@ -1,8 +1,7 @@
 import { lastProbe } from '../../domain/readiness.ts';
-import type { ExposedUrl, Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxFact } from '../../domain/sandbox-fact.ts';
+import type { ExposedUrl, Sandbox, SandboxFact } from '../../domain/sandbox.ts';
 import { untilTooLate } from './deadline.ts';
-import { unwanted, type StepContext } from './step-context.ts';
+import { type StepContext, unwanted } from './step-context.ts';
 import { Telling } from './telling.ts';
 import { recordMove } from './writes.ts';
 

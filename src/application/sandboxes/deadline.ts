@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { readyDeadline } from '../../domain/sandbox-turn.ts';
+import { readyDeadline } from '../../domain/sandbox-lifecycle.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /** Does the work under a signal that fires when the start or resumption of the sandbox is too late. */

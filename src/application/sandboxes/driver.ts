@@ -1,11 +1,10 @@
-import { isFailure, type AnyFailure } from '../../domain/failure.ts';
-import { decide, decideBlind, decideUnseen, type Step } from '../../domain/reconciliation.ts';
-import { nextDue } from '../../domain/rest.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxFact } from '../../domain/sandbox-fact.ts';
-import { KeyedRuns, type Run } from '../keyed-runs.ts';
-import { Alarms } from './alarms.ts';
-import { endTurn, type DrivenStep, type SandboxDriverParts, type StepContext } from './step-context.ts';
+import { type AnyFailure, isFailure } from '../../domain/failure.ts';
+import { nextDue } from '../../domain/idle-policy.ts';
+import { decide, decideBlind, decideUnseen, type Step } from '../../domain/sandbox-next-step.ts';
+import type { Sandbox, SandboxFact } from '../../domain/sandbox.ts';
+import { KeyedRuns, type Run } from '../keyed-worker.ts';
+import { Alarms } from '../timers.ts';
+import { type DrivenStep, endTurn, type SandboxDriverParts, type StepContext } from './step-context.ts';
 import { acts, needsTurn, takeStep } from './steps.ts';
 
 export type { SandboxDriverParts } from './step-context.ts';

@@ -1,9 +1,8 @@
-import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxFact } from '../../domain/sandbox-fact.ts';
+import type { Sandbox, SandboxFact } from '../../domain/sandbox.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
 import { untilTooLate } from './deadline.ts';
 import { takingBack } from './refused.ts';
-import { endTurn, unwanted, type StepContext } from './step-context.ts';
+import { endTurn, type StepContext, unwanted } from './step-context.ts';
 import { Telling } from './telling.ts';
 import { ensureTurn } from './turn.ts';
 import { recordMove } from './writes.ts';

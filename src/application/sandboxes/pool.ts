@@ -1,15 +1,14 @@
 import { isFailure } from '../../domain/failure.ts';
-import { handedOut, newMember, planPool, type PooledSpec, type PoolPlan } from '../../domain/pool.ts';
-import { isPooled, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxFact } from '../../domain/sandbox-fact.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
+import { handedOut, newMember, planPool, type PooledSpec, type PoolPlan } from '../../domain/sandbox-pool.ts';
+import { isPooled, type NewSandbox, type Sandbox, type SandboxFact } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { PooledSandbox, SandboxStore } from '../../ports/sandbox-store.ts';
 import { BackOff } from '../back-off.ts';
-import { KeyedRuns } from '../keyed-runs.ts';
+import { KeyedRuns } from '../keyed-worker.ts';
 import type { SandboxDriver, Settled } from './driver.ts';
 import { PoolMembers } from './pool-members.ts';
 import type { SandboxSpecs } from './specs.ts';

@@ -1,6 +1,5 @@
-import { Failure, type AnyFailure } from '../../domain/failure.ts';
-import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxFact } from '../../domain/sandbox-fact.ts';
+import { type AnyFailure, Failure } from '../../domain/failure.ts';
+import type { PauseKind, Sandbox, SandboxFact } from '../../domain/sandbox.ts';
 import { takingBack } from './refused.ts';
 import type { StepContext } from './step-context.ts';
 

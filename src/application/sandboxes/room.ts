@@ -1,8 +1,8 @@
-import type { LimitReached } from '../../domain/limits.ts';
+import type { LimitReached } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { within } from '../within.ts';
+import { within } from '../timers.ts';
 import type { SandboxDriver } from './driver.ts';
 import { writeMove, type WriteParts } from './writes.ts';
 

@@ -1,15 +1,15 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import type { SandboxLimits } from '../../domain/limits.ts';
+import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { markDeleted, move } from '../../domain/sandbox-lifecycle.ts';
-import type { Claim } from '../../ports/claim.ts';
+import type { Claim } from '../../ports/idempotency-claim.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import { limitFailure, unknownSpec } from '../refusals.ts';
-import { within } from '../within.ts';
+import { within } from '../timers.ts';
 import { resumeOnce, startOnce } from './admissions.ts';
 import type { SandboxDriver } from './driver.ts';
 import type { Pool } from './pool.ts';

@@ -1,9 +1,9 @@
-import type { Step } from '../../domain/reconciliation.ts';
-import type { SandboxFact } from '../../domain/sandbox-fact.ts';
+import type { Step } from '../../domain/sandbox-next-step.ts';
+import type { SandboxFact } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { Run } from '../keyed-runs.ts';
+import type { Run } from '../keyed-worker.ts';
 import type { StartQueue, Turn } from './start-queue.ts';
 import type { WriteParts } from './writes.ts';
 

@@ -1,8 +1,6 @@
-import type { Step } from '../../domain/reconciliation.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxFact } from '../../domain/sandbox-fact.ts';
-import { deepen, markDeleted, markRemoved } from '../../domain/sandbox-lifecycle.ts';
-import { relocate, requeue, takeTurn } from '../../domain/sandbox-turn.ts';
+import { deepen, markDeleted, markRemoved, relocate, requeue, takeTurn } from '../../domain/sandbox-lifecycle.ts';
+import type { Step } from '../../domain/sandbox-next-step.ts';
+import type { Sandbox, SandboxFact } from '../../domain/sandbox.ts';
 import { awaitReadyStep } from './await-ready.ts';
 import { launchStep, resumeStep } from './launch.ts';
 import { restStep } from './rest-step.ts';

@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { tell } from '../../domain/sandbox-turn.ts';
+import { tell } from '../../domain/sandbox-lifecycle.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 

@@ -1,6 +1,6 @@
 import { isFailure } from '../../domain/failure.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
-import { takeTurn } from '../../domain/sandbox-turn.ts';
+import { takeTurn } from '../../domain/sandbox-lifecycle.ts';
 import { unwanted, type StepContext } from './step-context.ts';
 import type { Turn, Urgency } from './start-queue.ts';
 import { Telling } from './telling.ts';

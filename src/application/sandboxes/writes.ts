@@ -1,7 +1,6 @@
-import type { EventActor } from '../../domain/event.ts';
+import { type EventActor, movedEvents } from '../../domain/event.ts';
+import { type Change, move, type SandboxEvent } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { movedEvents } from '../../domain/sandbox-event.ts';
-import { move, type Change, type SandboxEvent } from '../../domain/sandbox-lifecycle.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 

@@ -1,4 +1,4 @@
-import type { SandboxLimits } from '../../domain/limits.ts';
+import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { FileConfig } from './file-schema.ts';
 import type { Settings } from './settings.ts';

@@ -1,4 +1,4 @@
-import { toGitOptions } from '../git-options.ts';
+import { toGitOptions } from './git-options.ts';
 import { conflictsIn } from './conflicts.ts';
 import { readConfigFile, type ConfigFile } from './config-file.ts';
 import { toFileConfig, type SkepConfig } from './config.ts';
@@ -10,7 +10,7 @@ import { ConfigError, type ConfigProblem } from './problem.ts';
 import { readSettings } from './read-settings.ts';
 import { settings, type Settings } from './settings.ts';
 import { unknownVariables } from './variables.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from './environment.ts';
 
 /**
  * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a

@@ -4,7 +4,7 @@ import { issuesOf, problemOf } from './issue.ts';
 import type { Mistake } from './mistake.ts';
 import { problemWith, type ConfigProblem } from './problem.ts';
 import { settings, type Settings } from './settings.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from './environment.ts';
 
 export interface ReadSettings {
   /** Those that are of their form. */

@@ -1,6 +1,7 @@
 import type { AgentSpec } from '../../domain/agent.ts';
-import { defaultIsolation, defaultResources, sandboxSpec } from '../../domain/sandbox-spec-defaults.ts';
-import type { SandboxIsolation, SandboxResources, SandboxSpec } from '../../domain/sandbox-spec.ts';
+import {
+  defaultIsolation, defaultResources, type SandboxIsolation, type SandboxResources, sandboxSpec, type SandboxSpec,
+} from '../../domain/sandbox-spec.ts';
 import type { SpecConfig } from './spec-schema.ts';
 
 /** The sandbox spec of the file in the words of the domain. */

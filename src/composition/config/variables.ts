@@ -2,7 +2,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { fileSchema } from './file-schema.ts';
 import { nearest } from './nearest.ts';
 import { settings } from './settings.ts';
-import type { Environment } from '../environment.ts';
+import type { Environment } from './environment.ts';
 
 /** Variables that other programs give meaning to: those of a sandbox, and of the tests. */
 const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;

@@ -1,12 +1,12 @@
 import { ContainerModule } from 'inversify';
-import { openProtocols, openSecrets } from '../adapters/agents.ts';
-import { openAuth } from '../adapters/auth.ts';
-import { openCheckouts } from '../adapters/checkouts.ts';
-import { openGitProviders } from '../adapters/git.ts';
-import { openProbe } from '../adapters/probe.ts';
-import { openRuntime } from '../adapters/runtime.ts';
-import { openStore } from '../adapters/store.ts';
-import { openClock, openLogger, openRandom } from '../adapters/system.ts';
+import { openProtocols, openSecrets } from './adapters/agents.ts';
+import { openAuth } from './adapters/auth.ts';
+import { openCheckouts } from './adapters/checkouts.ts';
+import { openGitProviders } from './adapters/git.ts';
+import { openProbe } from './adapters/probe.ts';
+import { openRuntime } from './adapters/runtime.ts';
+import { openStore } from './adapters/store.ts';
+import { openClock, openLogger, openRandom } from './adapters/system.ts';
 import { provide } from './provide.ts';
 import { tokens } from './tokens.ts';
 

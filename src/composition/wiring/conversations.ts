@@ -3,8 +3,8 @@ import { Agents } from '../../application/agents/agents.ts';
 import { Conversations } from '../../application/conversations/conversations.ts';
 import { ConversationDriver } from '../../application/conversations/driver.ts';
 import { Events } from '../../application/events/events.ts';
-import { Microagents } from '../../application/microagents.ts';
-import { Repositories } from '../../application/repositories.ts';
+import { Microagents } from '../../application/microagents/list-microagents.ts';
+import { Repositories } from '../../application/repositories/locate-repository.ts';
 import { provide } from './provide.ts';
 import { tokens } from './tokens.ts';
 

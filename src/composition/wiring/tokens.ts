@@ -2,14 +2,14 @@ import type { Agents } from '../../application/agents/agents.ts';
 import type { ConversationDriver } from '../../application/conversations/driver.ts';
 import type { Conversations } from '../../application/conversations/conversations.ts';
 import type { Events } from '../../application/events/events.ts';
-import type { Microagents } from '../../application/microagents.ts';
-import type { Reconciler } from '../../application/reconciler.ts';
-import type { Repositories } from '../../application/repositories.ts';
+import type { Microagents } from '../../application/microagents/list-microagents.ts';
+import type { Reconciler } from '../../application/sweeper.ts';
+import type { Repositories } from '../../application/repositories/locate-repository.ts';
 import type { SandboxDriver } from '../../application/sandboxes/driver.ts';
 import type { Pool } from '../../application/sandboxes/pool.ts';
 import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from '../../application/sandboxes/specs.ts';
-import type { AgentProtocol } from '../../ports/agent.ts';
+import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
@@ -21,7 +21,7 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import type { SkepOptions } from '../options.ts';
-import type { Purging } from '../purge-events.ts';
+import type { Purging } from './purge-events.ts';
 import { token } from './token.ts';
 
 /** Everything that the container can make. */

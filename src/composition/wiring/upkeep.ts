@@ -1,6 +1,6 @@
 import { ContainerModule } from 'inversify';
-import { Reconciler } from '../../application/reconciler.ts';
-import { purgeEvents } from '../purge-events.ts';
+import { Reconciler } from '../../application/sweeper.ts';
+import { purgeEvents } from './purge-events.ts';
 import { provide } from './provide.ts';
 import { tokens } from './tokens.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AgentRefusal, type AgentStreams } from '../../../src/ports/agent.ts';
+import { AgentRefusal, type AgentStreams } from '../../../src/ports/agent-protocol.ts';
 import { createReady } from './support.ts';
 import { calm, createOne, plain, said, told, until, type WorldOptions } from './world.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { bounded } from '../../../src/application/conversations/turns/bounded.ts';
-import type { AgentUpdate } from '../../../src/ports/agent.ts';
+import type { AgentUpdate } from '../../../src/ports/agent-protocol.ts';
 
 const update = (texts: number, length: number): Extract<AgentUpdate, { kind: 'tool_call' }> => ({
   kind: 'tool_call',

@@ -1,4 +1,4 @@
-import { createMemoryRuntime, type MemoryEngine } from '../../../src/adapters/memory/index.ts';
+import { createMemoryRuntime, type MemoryEngine } from '../../doubles/memory/index.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { Execution, ExecutionRequest, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 

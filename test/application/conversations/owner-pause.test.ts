@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../../src/adapters/memory/index.ts';
+import { createMemoryStore } from '../../doubles/memory/index.ts';
 import { pausedByOwner } from '../../../src/application/conversations/owner-pause.ts';
 import { newConversation } from '../../../src/application/conversations/new-conversation.ts';
 import type { EventActor, EventDraft } from '../../../src/domain/event.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';
-import { sandboxSpec } from '../../../src/domain/sandbox-spec-defaults.ts';
+import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import { plain } from './world.ts';
 
 const conversation = newConversation({ ...plain, id: 'conv', ownerId: 'me', taken: null, sandboxId: 'sb', spec: sandboxSpec({ id: 'plain' }), gitProvider: null, initialMessage: null, now: 0 });

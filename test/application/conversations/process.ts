@@ -1,5 +1,5 @@
 import { Failure } from '../../../src/domain/failure.ts';
-import { AgentRefusal } from '../../../src/ports/agent.ts';
+import { AgentRefusal } from '../../../src/ports/agent-protocol.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 
 const never = new Promise<never>(() => {});

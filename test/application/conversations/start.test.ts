@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryCheckouts, createMemoryGitProvider, type MemoryWorkTrees } from '../../../src/adapters/memory/index.ts';
+import { createMemoryCheckouts, createMemoryGitProvider, type MemoryWorkTrees } from '../../doubles/memory/index.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { Failure } from '../../../src/domain/failure.ts';
-import { AgentRefusal } from '../../../src/ports/agent.ts';
+import { AgentRefusal } from '../../../src/ports/agent-protocol.ts';
 import { failureOf, gate } from './support.ts';
 import { calm, createOne, plain, said, shop, stepsIn, told, until, type WorldOptions } from './world.ts';
 

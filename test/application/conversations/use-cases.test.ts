@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryGitProvider } from '../../../src/adapters/memory/index.ts';
+import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { conversationStartStatuses } from '../../../src/domain/conversation.ts';
 import { advanceStart, startSteps } from '../../../src/domain/conversation-start.ts';
 import { isFailure, type FailureCode } from '../../../src/domain/failure.ts';

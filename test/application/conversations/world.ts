@@ -1,15 +1,15 @@
 import {
   createManualClock, createMemoryGitProvider, createMemoryProbe, createMemoryStore, createSeededRandom, MemoryEngine,
-} from '../../../src/adapters/memory/index.ts';
-import { createMemoryAgentProtocol } from '../../../src/adapters/memory/agent.ts';
-import type { MemoryAgentScript } from '../../../src/adapters/memory/agent-session.ts';
+} from '../../doubles/memory/index.ts';
+import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
+import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
 import { Agents } from '../../../src/application/agents/agents.ts';
 import { ConversationDriver } from '../../../src/application/conversations/driver.ts';
 import { Conversations, type StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { Events } from '../../../src/application/events/events.ts';
-import { Microagents } from '../../../src/application/microagents.ts';
-import { Reconciler } from '../../../src/application/reconciler.ts';
-import { Repositories } from '../../../src/application/repositories.ts';
+import { Microagents } from '../../../src/application/microagents/list-microagents.ts';
+import { Reconciler } from '../../../src/application/sweeper.ts';
+import { Repositories } from '../../../src/application/repositories/locate-repository.ts';
 import { SandboxDriver } from '../../../src/application/sandboxes/driver.ts';
 import { Pool } from '../../../src/application/sandboxes/pool.ts';
 import { Sandboxes } from '../../../src/application/sandboxes/sandboxes.ts';
@@ -17,9 +17,9 @@ import { SandboxSpecs } from '../../../src/application/sandboxes/specs.ts';
 import { StartQueue } from '../../../src/application/sandboxes/start-queue.ts';
 import type { AgentSpec } from '../../../src/domain/agent.ts';
 import type { Event, EventData, EventKind } from '../../../src/domain/event.ts';
-import { unlimited, type SandboxLimits } from '../../../src/domain/limits.ts';
-import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec-defaults.ts';
-import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent.ts';
+import { unlimited, type SandboxLimits } from '../../../src/domain/sandbox-limits.ts';
+import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
+import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent-protocol.ts';
 import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import type { Store } from '../../../src/ports/store.ts';

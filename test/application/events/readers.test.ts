@@ -1,6 +1,6 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../../src/adapters/memory/index.ts';
+import { createMemoryStore } from '../../doubles/memory/index.ts';
 import { Readers, type ReaderOf } from '../../../src/application/events/readers.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
 

@@ -1,7 +1,6 @@
 import type Docker from 'dockerode';
-import type { SandboxFact } from '../../../src/domain/sandbox-fact.ts';
-import type { Sandbox } from '../../../src/domain/sandbox.ts';
-import { createSqliteStore } from '../../../src/adapters/sqlite/index.ts';
+import { createSqliteStore } from '../../../src/adapters/store/sqlite/index.ts';
+import type { Sandbox, SandboxFact } from '../../../src/domain/sandbox.ts';
 
 /** Every record, as the store has it, whether a server has it open or not. */
 export async function readRecords(dataDir: string): Promise<readonly Sandbox[]> {

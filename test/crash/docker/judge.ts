@@ -1,6 +1,6 @@
 import { runningStatuses } from '../../../src/domain/sandbox-lifecycle.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';
-import { failureStatus } from '../../../src/adapters/express/response/failure-table.ts';
+import { failureStatus } from '../../../src/adapters/http/response/failure-table.ts';
 import { object, type Answer, type Json } from '../../support/client.ts';
 import { tell, type Held, type Ledger } from './ledger.ts';
 

@@ -1,5 +1,4 @@
-import type { Exchange } from './exchange.ts';
-import { BadRequest } from './exchange.ts';
+import { BadRequest, type Exchange } from './exchange.ts';
 
 export interface Paging {
   readonly page: number;

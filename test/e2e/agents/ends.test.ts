@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createAcpProtocol } from '../../../src/adapters/acp/index.ts';
-import { createSystemClock } from '../../../src/adapters/system/index.ts';
+import { createAcpProtocol } from '../../../src/adapters/agent-protocol/acp/index.ts';
+import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { Agents } from '../../../src/application/agents/agents.ts';
 import type { LiveAgent } from '../../../src/application/agents/live-agent.ts';
 import { newSandbox } from '../../../src/domain/sandbox.ts';
@@ -8,8 +8,8 @@ import { never } from '../../contracts/sandbox-runtime-harness.ts';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript, type AcpStep } from '../../doubles/acp-agent/steps.ts';
 import { shell } from '../../support/sandbox-programs.ts';
-import { createHost, type Host } from '../../adapters/process/host.ts';
-import { launchOf, programs } from '../../adapters/process/programs.ts';
+import { createHost, type Host } from '../../adapters/sandbox-runtime/process/host.ts';
+import { launchOf, programs } from '../../adapters/sandbox-runtime/process/programs.ts';
 
 const secret = 'sk-live-0123456789';
 const base = { protocol: 'acp', env: {}, secrets: ['MODEL_KEY'], authMethod: null, permissions: 'ask', startWithinMs: 60_000 } as const;

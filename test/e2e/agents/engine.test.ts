@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../../adapters/docker/own-engine.ts';
+import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../../adapters/sandbox-runtime/docker/own-engine.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { buildScriptedImage, scriptedAgentCommand } from '../../support/agent-image.ts';
 import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';

@@ -1,9 +1,8 @@
-import type { Conversation } from '../../../domain/conversation.ts';
+import { type Conversation, workingDirOf } from '../../../domain/conversation.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
-import { workingDirOf } from '../../../domain/working-dir.ts';
 import type { CheckoutProgress, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import type { Repositories } from '../../repositories.ts';
+import type { Repositories } from '../../repositories/locate-repository.ts';
 
 export interface PrepareRepositoryParts {
   readonly repositories: Repositories;

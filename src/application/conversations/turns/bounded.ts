@@ -1,5 +1,5 @@
 import type { ToolCallContent } from '../../../domain/agent.ts';
-import type { AgentUpdate } from '../../../ports/agent.ts';
+import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 
 /** What one text of an event holds at most, and all of them together; what an agent says beyond is cut off, visibly. */
 const maxText = 65_536;

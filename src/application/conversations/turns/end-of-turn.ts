@@ -1,6 +1,6 @@
 import type { TurnStopReason } from '../../../domain/agent.ts';
 import type { Conversation, QueuedMessage } from '../../../domain/conversation.ts';
-import { statusAfterTurn } from '../../../domain/conversation-work.ts';
+import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { Changed } from '../records.ts';
 

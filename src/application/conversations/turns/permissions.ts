@@ -1,8 +1,7 @@
-import type { PermissionRequest } from '../../../domain/agent.ts';
+import { optionOf, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
-import { optionOf } from '../../../domain/permission.ts';
-import type { AgentPermission } from '../../../ports/agent.ts';
-import { every } from '../../deadline.ts';
+import type { AgentPermission } from '../../../ports/agent-protocol.ts';
+import { every } from '../../timers.ts';
 import type { ConversationRecords } from '../records.ts';
 import type { RecorderParts, TurnRecorder } from './recorder.ts';
 

@@ -1,7 +1,6 @@
 import type { Conversation } from '../../../domain/conversation.ts';
-import { eventOf } from '../../../domain/conversation-events.ts';
-import type { EventActor, EventBody } from '../../../domain/event.ts';
-import type { AgentUpdate } from '../../../ports/agent.ts';
+import { type EventActor, type EventBody, eventOf } from '../../../domain/event.ts';
+import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
 import type { Random } from '../../../ports/random.ts';

@@ -1,6 +1,6 @@
 import type { Conversation, Message, QueuedMessage } from '../../../domain/conversation.ts';
-import { statusAfterTurn } from '../../../domain/conversation-work.ts';
-import type { AgentTurn } from '../../../ports/agent.ts';
+import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
+import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import { endOfTurn } from './end-of-turn.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import type { ConversationRecords } from '../records.ts';

@@ -1,0 +1,72 @@
+import type Docker from 'dockerode';
+import { absent, type SandboxFact } from '../../../../domain/sandbox.ts';
+import { labels } from '../identity.ts';
+import { exposedUrls } from './labelled-ports.ts';
+import { describeExit, describeRefusal } from './words.ts';
+
+type State = SandboxFact['state'];
+
+/** Did something outside of it end a container that stopped? */
+export type EndedFromOutside = (container: Docker.ContainerInspectInfo) => Promise<boolean>;
+
+export interface Facts {
+  of(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<SandboxFact>;
+  /** From a list's entry, where that says enough; null where the container has to be inspected. */
+  ofListed(listed: Docker.ContainerInfo): SandboxFact | null;
+}
+
+export function createFacts(urlHost: string, endedFromOutside: EndedFromOutside): Facts {
+  return {
+    async of(id, found) {
+      if (found === null) return absent(id);
+      if (found === 'foreign') return absent(id, 'the engine has a container of its name that is not of this deployment; remove or rename that');
+      const state = stateOf(found.State.Status, found.State.Error);
+      switch (state) {
+        case 'created':
+          return { id, state, exposedUrls: [], detail: null, endedFromOutside: false };
+        case 'absent':
+        case 'stopped':
+          return await ended(id, found, endedFromOutside);
+        case 'running':
+        case 'frozen': {
+          const publications = Object.entries(found.NetworkSettings.Ports ?? {}).flatMap(([port, bindings]) =>
+            (bindings ?? []).slice(0, 1).map(({ HostPort }) => ({ port: Number.parseInt(port, 10), hostPort: Number(HostPort) })),
+          );
+          return { id, state, exposedUrls: exposedUrls(found.Config.Labels, publications, urlHost), detail: null, endedFromOutside: false };
+        }
+      }
+    },
+    ofListed({ State, Labels, Ports }) {
+      const state = stateOf(State, '');
+      if (state !== 'running' && state !== 'frozen') return null;
+      const publications = Ports.flatMap(({ PrivatePort, PublicPort }) => (PublicPort ? [{ port: PrivatePort, hostPort: PublicPort }] : []));
+      return { id: Labels[labels.sandbox] ?? '', state, exposedUrls: exposedUrls(Labels, publications, urlHost), detail: null, endedFromOutside: false };
+    },
+  };
+}
+
+/** The engine calls one that it could not start `created`, with an error. */
+export function stateOf(status: string, error: string): State {
+  switch (status) {
+    case 'created':
+      return error === '' ? 'created' : 'stopped';
+    case 'running':
+    case 'restarting':
+      return 'running';
+    case 'paused':
+      return 'frozen';
+    default:
+      return 'stopped';
+  }
+}
+
+async function ended(id: string, found: Docker.ContainerInspectInfo, endedFromOutside: EndedFromOutside): Promise<SandboxFact> {
+  const { Status, Error: error, ExitCode, OOMKilled } = found.State;
+  const stopped = (detail: string, outside: boolean): SandboxFact => ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside: outside });
+  if (Status === 'created') return stopped(describeRefusal(error), false);
+  // Skep does not ask for that before the sandbox is deleted, so somebody else has.
+  if (Status === 'removing' || Status === 'dead') return stopped('the engine is removing it, or failed to', true);
+  if (OOMKilled) return stopped(`ran out of its memory and ${describeExit(ExitCode, found.Path)}`, false);
+  const outside = await endedFromOutside(found);
+  return stopped(outside ? `was ended from outside and ${describeExit(ExitCode, found.Path)}` : describeExit(ExitCode, found.Path), outside);
+}

@@ -1,0 +1,32 @@
+import { Failure, isFailure } from '../../../domain/failure.ts';
+
+/** The code of a system error: `ENOENT`. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+export function unavailable(reason: string, cause?: unknown): Failure<'runtime_unavailable'> {
+  return new Failure('runtime_unavailable', { runtime: 'process', reason, retryAfterSeconds: 5 }, { cause });
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk of its data folder is full',
+  EDQUOT: 'the disk quota of its data folder is used up',
+  EROFS: 'its data folder is read-only',
+  EACCES: 'its data folder may not be written to',
+  EMFILE: 'the server has too many open files',
+  ENFILE: 'the host has too many open files',
+  EAGAIN: 'the host has no room for another process',
+  ENOMEM: 'the host has no memory left',
+};
+
+/** Runs the task, and gives a system error the form that callers know. */
+export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const code = errorCode(error);
+    if (isFailure(error) || code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw error;
+    throw unavailable(reasons[code] ?? `the system said ${code}`, error);
+  }
+}

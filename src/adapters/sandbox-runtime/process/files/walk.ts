@@ -1,0 +1,34 @@
+import type { TarName } from '../../tar-entries.ts';
+import { openFolder, type Folder } from './folder.ts';
+
+/** Goes from directory to directory below a root, one level at a time, and never through a link. Keeps open what the last way led through. */
+export interface Walk extends AsyncDisposable {
+  /** The directory with this name; stays open until another one is entered. `trouble` is asked where a part is no directory, and it is tried again unless it throws. */
+  enter(parts: TarName, trouble: (error: unknown, parent: Folder, depth: number) => Promise<void>): Promise<Folder>;
+}
+
+export function createWalk(root: Folder): Walk {
+  const opened: { readonly name: string; readonly folder: Folder }[] = [];
+  const leave = async (depth: number): Promise<void> => {
+    for (const { folder } of opened.splice(depth).toReversed()) await folder[Symbol.asyncDispose]();
+  };
+  return {
+    async enter(parts, trouble) {
+      const different = opened.findIndex(({ name }, index) => parts[index] !== name);
+      await leave(different < 0 ? opened.length : different);
+      for (const name of parts.slice(opened.length)) {
+        const parent = opened.at(-1)?.folder ?? root;
+        let folder: Folder | undefined;
+        while (folder === undefined) {
+          folder = await openFolder(parent.within(name)).catch(async (error: unknown) => {
+            await trouble(error, parent, opened.length + 1);
+            return undefined;
+          });
+        }
+        opened.push({ name, folder });
+      }
+      return opened.at(-1)?.folder ?? root;
+    },
+    [Symbol.asyncDispose]: () => leave(0),
+  };
+}

@@ -1,0 +1,117 @@
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { resolveCommand } from './command.ts';
+import { passedEnvironment, sandboxEnvironment, type Environment } from './environment.ts';
+import { errorCode, unavailable } from './file-errors.ts';
+import type { Layout } from './layout.ts';
+import { cutLog, openLog } from './output-log.ts';
+import type { PortReservations } from './ports.ts';
+import type { ProcessTable } from './process-table.ts';
+import { claimFile, exitFile, readLastLaunch, refuseLaunch, type LaunchRecord } from './records.ts';
+import type { LaunchPlan } from './schema.ts';
+import { spawnLauncher } from './spawn-launcher.ts';
+
+export interface LaunchOptions {
+  readonly layout: Layout;
+  readonly table: ProcessTable;
+  readonly ports: PortReservations;
+  readonly env: Environment;
+  readonly logLimitBytes: number;
+}
+
+/** What the system or Node takes no command with. */
+const unspawnable: Readonly<Record<string, string>> = {
+  E2BIG: 'its command and its environment are too long',
+  ERR_INVALID_ARG_VALUE: 'its command or its environment holds a NUL character',
+};
+
+/**
+ * Runs a sandbox's command once more after its last launch, and at most once whoever else tries. Answers when that is
+ * decided, with the leader if it is a child of this process.
+ */
+export async function runLaunch(
+  options: LaunchOptions,
+  launch: SandboxLaunch,
+  last: LaunchRecord | null,
+  progress: Progress,
+): Promise<ChildProcess | null> {
+  const { layout, ports } = options;
+  const { workspace, launches } = layout.sandbox(launch.id);
+  const { workingDir } = launch.spec;
+  const number = (last?.number ?? 0) + 1;
+  const previous = last?.claim?.plan.ports ?? [];
+  const refuse = (refused: string): Promise<void> =>
+    refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
+
+  await mkdir(workspace, { recursive: true });
+  const path = launch.spec.initialEnv['PATH'] ?? passedEnvironment(options.env).PATH;
+  const resolved = await resolveCommand(launch.spec.command, workspace, path);
+  if (!resolved.ok) {
+    await refuse(resolved.problem);
+    return null;
+  }
+
+  progress('starting its command');
+  const reserved: LaunchPlan['ports'][number][] = [];
+  try {
+    for (const { name, port } of launch.spec.ports) {
+      const preferred = previous.find((one) => one.port === port)?.hostPort ?? null;
+      reserved.push({ name, port, hostPort: await ports.reserve(launch.id, preferred) });
+    }
+    const plan = { mark: randomUUID(), ports: reserved, workingDir, path };
+    return await tryLaunch(options, launch, number, plan, path, resolved.command);
+  } catch (error) {
+    const problem = unspawnable[errorCode(error) ?? ''];
+    if (problem === undefined) throw error;
+    await refuse(problem);
+    return null;
+  } finally {
+    await releaseUnused(options, launch.id, [...previous, ...reserved]);
+  }
+}
+
+async function tryLaunch(
+  { layout, table, env, logLimitBytes }: LaunchOptions,
+  launch: SandboxLaunch,
+  number: number,
+  plan: LaunchPlan,
+  path: string,
+  command: readonly string[],
+): Promise<ChildProcess | null> {
+  const { workspace, launches, log } = layout.sandbox(launch.id);
+  await cutLog(log, logLimitBytes);
+  const output = await openLog(log);
+  const told = sandboxEnvironment(env, launch, workspace, plan);
+  try {
+    const child = await spawnLauncher({
+      claim: claimFile(launches, number),
+      exit: exitFile(launches, number),
+      table: table.kind,
+      plan: JSON.stringify(plan),
+      path,
+      command,
+      workspace,
+      // The launcher finds its own tools on the server's path, and puts the command's in place for it.
+      env: { ...told, ...table.carried(told), PATH: passedEnvironment(env).PATH },
+      output: output.fd,
+    });
+    const last = await readLastLaunch(launches);
+    if (last === null || (last !== 'absent' && last.number < number)) throw unavailable('a launcher could not do its work');
+    return last !== 'absent' && last.claim?.plan.mark === plan.mark ? child : null;
+  } finally {
+    await output.close();
+  }
+}
+
+/** A port that was taken meanwhile is given up for another, and somebody else's launch may have won with its own. */
+async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reserved: LaunchPlan['ports']): Promise<void> {
+  const last = await readLastLaunch(layout.sandbox(id).launches);
+  const used = last === null || last === 'absent' ? [] : (last.claim?.plan.ports ?? []);
+  const unused = reserved.filter(({ hostPort }) => !used.some((one) => one.hostPort === hostPort));
+  await ports.release(
+    id,
+    unused.map(({ hostPort }) => hostPort),
+  );
+}

@@ -1,0 +1,114 @@
+import { isUnsettled } from '../../../domain/conversation-start.ts';
+import { foldTitle, type Conversation, type ConversationSortOrder } from '../../../domain/conversation.ts';
+import type { EventDraft } from '../../../domain/event.ts';
+import type { PageKey } from '../../../domain/page.ts';
+import type { Claim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
+import type { ConversationFilter, ConversationStore } from '../../../ports/conversation-store.ts';
+import type { ReplaceOutcome } from '../../../ports/sandbox-store.ts';
+import { Claims } from './claims.ts';
+import type { MemoryEvents } from './events.ts';
+import { pageIn, scanOf } from './page.ts';
+import { type StoreState, whileOpen } from './state.ts';
+
+export function createMemoryConversations(state: StoreState, log: MemoryEvents): ConversationStore {
+  const records = new Map<string, Conversation>();
+  const claims = new Claims();
+  const all = (): Conversation[] => [...records.values()];
+
+  function forget(id: string): void {
+    records.delete(id);
+    claims.forget(id);
+  }
+
+  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[],
+    claim: Claim | undefined,
+  ): Promise<ReplaceOutcome | ClaimOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[] = [],
+    claim?: Claim,
+  ): Promise<ReplaceOutcome | ClaimOutcome> {
+    return whileOpen(state, () => {
+      const earlier = claims.find(claim);
+      if (earlier !== null) return earlier;
+      if (records.get(conversation.id)?.generation !== conversation.generation - 1) return { kind: 'stale' };
+      records.set(conversation.id, conversation);
+      claims.keep(claim, conversation.id);
+      log.write(events);
+      return { kind: 'replaced' };
+    });
+  }
+
+  return {
+    replace,
+
+    insert: (conversation, claim, events = []) =>
+      whileOpen(state, () => {
+        if (records.has(conversation.id)) return { kind: 'inserted' };
+        const earlier = claims.find(claim);
+        if (earlier !== null) return earlier;
+        records.set(conversation.id, conversation);
+        claims.keep(claim, conversation.id);
+        log.write(events);
+        return { kind: 'inserted' };
+      }),
+
+    withdraw: (id) =>
+      whileOpen(state, () => {
+        forget(id);
+        log.forgetConversation(id);
+      }),
+
+    find: (id) => whileOpen(state, () => records.get(id) ?? null),
+
+    search: (ownerId, filter, order, page) =>
+      whileOpen(state, () => {
+        const accepts = matcher(filter);
+        const found = all().filter((one) => one.ownerId === ownerId && one.deletedAt === null && accepts(one));
+        const { keyOf, direction } = sortings[order];
+        return pageIn(found, keyOf, direction, page);
+      }),
+
+    findUsing: (sandboxId) =>
+      whileOpen(state, () => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null)),
+
+    scanUnsettled: (afterId, limit) => whileOpen(state, () => scanOf(all().filter(isUnsettled), afterId, limit)),
+
+    purge: (removedBefore) =>
+      whileOpen(state, () => {
+        for (const { id, removedAt } of all()) if (removedAt !== null && removedAt < removedBefore) forget(id);
+      }),
+  };
+}
+
+interface Sorting {
+  readonly keyOf: (conversation: Conversation) => PageKey;
+  readonly direction: 'asc' | 'desc';
+}
+
+const byCreation = ({ createdAt, id }: Conversation): PageKey => ({ value: createdAt, id });
+const byUpdate = ({ updatedAt, id }: Conversation): PageKey => ({ value: updatedAt, id });
+
+const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
+  CREATED_AT: { keyOf: byCreation, direction: 'asc' },
+  CREATED_AT_DESC: { keyOf: byCreation, direction: 'desc' },
+  UPDATED_AT: { keyOf: byUpdate, direction: 'asc' },
+  UPDATED_AT_DESC: { keyOf: byUpdate, direction: 'desc' },
+};
+
+function matcher(filter: ConversationFilter): (conversation: Conversation) => boolean {
+  const { ids, sandboxId } = filter;
+  const { createdFrom = -Infinity, createdBefore = Infinity, updatedFrom = -Infinity, updatedBefore = Infinity } = filter;
+  const title = foldTitle(filter.titleContains ?? '');
+  return (one) =>
+    (ids === undefined || ids.includes(one.id)) &&
+    (sandboxId === undefined || one.sandboxId === sandboxId) &&
+    one.createdAt >= createdFrom &&
+    one.createdAt < createdBefore &&
+    one.updatedAt >= updatedFrom &&
+    one.updatedAt < updatedBefore &&
+    foldTitle(one.title ?? '').includes(title);
+}

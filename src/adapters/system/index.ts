@@ -1,2 +1,0 @@
-export { createSystemClock } from './clock.ts';
-export { createSystemRandom } from './random.ts';

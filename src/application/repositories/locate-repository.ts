@@ -1,0 +1,43 @@
+import { Failure } from '../../domain/failure.ts';
+import { parseRepositoryName } from '../../domain/repository-name.ts';
+import type { GitProvider, RepositoryInfo } from '../../ports/git-provider.ts';
+
+/** A repository's name without its host, and the provider that serves it. */
+export interface LocatedRepository {
+  readonly provider: GitProvider;
+  readonly path: string;
+}
+
+/** The repositories that the deployment's git providers serve. */
+export class Repositories {
+  readonly #providers: readonly GitProvider[];
+
+  /** The first provider serves the names that no host stands in front of. */
+  constructor(providers: readonly GitProvider[]) {
+    this.#providers = providers;
+  }
+
+  /**
+   * Chooses the provider. Failure: `invalid_request` for what is no repository name (`loc` is `path`,
+   * `repository_name`), `repository_not_found` where nothing serves it.
+   */
+  locate(name: string): LocatedRepository {
+    const parsed = parseRepositoryName(name);
+    if (!parsed.ok) {
+      const msg = `The repository name ${parsed.problem}`;
+      throw new Failure('invalid_request', { problems: [{ loc: ['path', 'repository_name'], msg, type: 'repository_name' }] });
+    }
+    const [first, ...rest] = parsed.segments;
+    const host = first.toLowerCase();
+    const named = rest.length === 0 ? undefined : this.#providers.find(({ hosts }) => hosts.includes(host));
+    const provider = named ?? this.#providers[0];
+    if (provider === undefined) throw new Failure('repository_not_found', { repository: name });
+    return { provider, path: named === undefined ? name : rest.join('/') };
+  }
+
+  /** Finds the repository on its provider. Failures: those of {@link GitProvider}. */
+  async find(name: string): Promise<RepositoryInfo & { readonly provider: string }> {
+    const { provider, path } = this.locate(name);
+    return { ...(await provider.find(path)), provider: provider.name };
+  }
+}

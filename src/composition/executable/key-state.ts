@@ -1,0 +1,41 @@
+import { isFailureOf } from '../../domain/failure.ts';
+import type { KeyAccess } from '../../domain/principal.ts';
+import type { Auth } from '../../ports/auth.ts';
+import { note, notOk, ok, type Line } from './doctor/line.ts';
+
+/**
+ * What the key in `SKEP_API_KEY` is, which the commands of the client and the examples of the first screen send.
+ *
+ * - `static`: valid because the variable is set. `stray`: it is that too, but was made for another store.
+ * - `stored`: a key of the store, which is what its record says.
+ * - `refused`: a key of the store that was revoked or has expired.
+ */
+export type KeyState = { readonly kind: 'static' | 'stray' | 'refused' } | { readonly kind: 'stored'; readonly name: string; readonly access: KeyAccess };
+
+/** Asks who the key stands for. */
+export async function keyState(apiKey: string, auth: Auth): Promise<KeyState> {
+  try {
+    const { keyName, access } = await auth.authenticate(apiKey);
+    if (keyName !== 'SKEP_API_KEY') return { kind: 'stored', name: keyName, access };
+    return { kind: apiKey.startsWith('skep_') ? 'stray' : 'static' };
+  } catch (error) {
+    if (isFailureOf(error, 'unauthorized')) return { kind: 'refused' };
+    throw error;
+  }
+}
+
+/** The state in words. */
+export function keyLine(state: KeyState): Line {
+  switch (state.kind) {
+    case 'static':
+      return ok('the key in SKEP_API_KEY is valid for as long as the server has it set');
+    case 'stray':
+      return note('the key in SKEP_API_KEY was made by Skep, but not for this store: it is valid all the same, with full access and beyond any revocation, for as long as the server has it set');
+    case 'refused':
+      return notOk('the key in SKEP_API_KEY was revoked or has expired: every request with it is refused');
+    case 'stored':
+      return state.access === 'read'
+        ? note(`the key in SKEP_API_KEY is the key ${state.name} of the store, which may only look: whatever changes something is refused`)
+        : ok(`the key in SKEP_API_KEY is the key ${state.name} of the store`);
+  }
+}

@@ -1,0 +1,22 @@
+import { createClient } from '../../../adapters/sandbox-runtime/docker/connection/client.ts';
+import { findEndpoint } from '../../../adapters/sandbox-runtime/docker/connection/endpoint.ts';
+import { labels } from '../../../adapters/sandbox-runtime/docker/identity.ts';
+import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+
+/** Removes the sandboxes of a deployment that ends with its process, which nobody could find again. */
+export async function removeSandboxes(runtime: SandboxRuntime): Promise<void> {
+  const facts = await runtime.list();
+  await Promise.allSettled(facts.map(({ id }) => runtime.remove(id)));
+}
+
+/** Removes its networks, which the engine has few of. */
+export async function removeNetworks(deployment: string, host: string | undefined): Promise<void> {
+  const client = createClient(findEndpoint(host, process.env));
+  const { docker } = client;
+  try {
+    const networks = await docker.listNetworks({ filters: { label: [`${labels.deployment}=${deployment}`] } });
+    await Promise.allSettled(networks.map(({ Id }) => docker.getNetwork(Id).remove()));
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,44 @@
+import { afterEach } from 'vitest';
+import { createAcpProtocol, type AcpOptions } from '../../../../src/adapters/agent-protocol/acp/index.ts';
+import type { AgentClient, AgentSession, AgentTurn } from '../../../../src/ports/agent-protocol.ts';
+import { never, recordingClient, soon, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import type { AcpAgentOptions } from '../../../doubles/acp-agent/options.ts';
+import { acpAgentCommand, startAgentProcess, type AgentProcess } from '../../../doubles/acp-agent/start.ts';
+import { acpScript, type AcpStep } from '../../../doubles/acp-agent/steps.ts';
+
+const started: AgentProcess[] = [];
+
+afterEach(async () => {
+  for (const agent of started) agent.kill();
+  await Promise.all(started.splice(0).map(({ gone }) => gone));
+});
+
+export interface ScriptedSession {
+  readonly session: AgentSession;
+  readonly client: RecordingClient;
+  readonly agent: AgentProcess;
+  readonly does: (...steps: readonly AcpStep[]) => Promise<AgentTurn>;
+}
+
+export interface ScriptedOptions {
+  readonly agent?: AcpAgentOptions;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly client?: Partial<AgentClient>;
+  readonly acp?: AcpOptions;
+  readonly authMethod?: string;
+}
+
+/** Runs a scripted agent as a process until the test ends, and opens a session with it. */
+export async function openScripted({ agent: options = {}, env = {}, client = {}, acp = {}, authMethod }: ScriptedOptions = {}): Promise<ScriptedSession> {
+  const agent = startAgentProcess(acpAgentCommand(options), { env: { ...process.env, ...env } });
+  started.push(agent);
+  const recording = recordingClient(client);
+  const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: null, client: recording };
+  const session = await soon('a session', createAcpProtocol(acp).open(request, never));
+  return {
+    session,
+    client: recording,
+    agent,
+    does: (...steps) => soon('the turn ends', session.prompt({ content: [{ type: 'text', text: acpScript(...steps) }] })),
+  };
+}

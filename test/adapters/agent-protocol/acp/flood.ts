@@ -1,0 +1,26 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
+import { startAgentProcess, acpAgentCommand } from '../../../doubles/acp-agent/start.ts';
+import { acpScript } from '../../../doubles/acp-agent/steps.ts';
+
+/** Takes a flood of updates, slowly, and prints how many they were and how much memory this process ever had, in MiB. */
+const [count, bytes] = process.argv.slice(2).map(Number);
+const agent = startAgentProcess(acpAgentCommand());
+let updates = 0;
+const client = {
+  async update() {
+    updates += 1;
+    // The agent is always ahead.
+    if (updates % 4 === 0) await tick();
+  },
+  permission: async () => null,
+};
+try {
+  const request = { streams: agent.streams, workingDir: '/tmp', authMethod: null, sessionId: null, client };
+  const session = await createAcpProtocol().open(request, AbortSignal.timeout(60_000));
+  const { stopReason } = await session.prompt({ content: [{ type: 'text', text: acpScript({ flood: count ?? 1, bytes: bytes ?? 1 }) }] });
+  await session.close();
+  console.log(JSON.stringify({ updates, stopReason, maxMiB: Math.round(process.resourceUsage().maxRSS / 1024) }));
+} finally {
+  agent.kill();
+}

@@ -1,0 +1,29 @@
+import { describe, test } from 'vitest';
+import { createApiKeyAuth, createApiKeys } from '../../../../src/adapters/auth/api-keys/index.ts';
+import { createManualClock, createMemoryStore, createSeededRandom } from '../../../doubles/memory/index.ts';
+import { authContract } from '../../../contracts/auth.ts';
+
+const suite = authContract({
+  async open() {
+    const clock = createManualClock();
+    const store = createMemoryStore();
+    const apiKeys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom() });
+    const names = new Map<string, string>();
+    return {
+      auth: createApiKeyAuth({ staticKey: 'a static key of the deployment', keys: store.apiKeys, clock }),
+      async issue({ userId, keyName, access }, expiresInMs) {
+        const { key } = await apiKeys.create({ name: keyName, userId, access, ...(expiresInMs !== undefined && { expiresInMs }) });
+        names.set(key, keyName);
+        return key;
+      },
+      revoke: async (credential) => void (await apiKeys.revoke(names.get(credential) ?? '')),
+      pass: (ms) => clock.advance(ms),
+      breakStore: () => store.close(),
+      dispose: () => store.close(),
+    };
+  },
+});
+
+describe('api-keys: auth', () => {
+  for (const { name, run } of suite) test(name, run);
+});

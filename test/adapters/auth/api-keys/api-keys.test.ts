@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type ApiKeys, createApiKeyAuth, createApiKeys, isApiKeyRefused } from '../../../../src/adapters/auth/api-keys/index.ts';
+import { createManualClock, createMemoryStore, createSeededRandom, type ManualClock } from '../../../doubles/memory/index.ts';
+import type { Store } from '../../../../src/ports/store.ts';
+
+let store: Store;
+let clock: ManualClock;
+let apiKeys: ApiKeys;
+
+beforeEach(() => {
+  store = createMemoryStore();
+  clock = createManualClock();
+  apiKeys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom() });
+});
+
+describe('the static key', () => {
+  const staticKey = 'a static key of the deployment';
+
+  test('is the default user with full access', async () => {
+    const auth = createApiKeyAuth({ staticKey, keys: store.apiKeys, clock });
+    expect(await auth.authenticate(staticKey)).toEqual({ userId: 'default', keyName: 'SKEP_API_KEY', access: 'full' });
+  });
+
+  test('is not believed while the store can not tell whether it was revoked', async () => {
+    await store.close();
+    const auth = createApiKeyAuth({ staticKey, keys: store.apiKeys, clock });
+    await expect(auth.authenticate(staticKey)).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('that is one of the store is what its record says, revoked ones included', async () => {
+    const keys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom(7) });
+    const { key } = await keys.create({ name: 'both', userId: 'somebody', access: 'read' });
+    const auth = createApiKeyAuth({ staticKey: key, keys: store.apiKeys, clock });
+    expect(await auth.authenticate(key)).toMatchObject({ userId: 'somebody', access: 'read' });
+    await keys.revoke('both');
+    await expect(auth.authenticate(key)).rejects.toMatchObject({ code: 'unauthorized' });
+  });
+
+  test.each([undefined, ''])('that is not set (%j) lets nobody in', async (none) => {
+    const auth = createApiKeyAuth({ ...(none !== undefined && { staticKey: none }), keys: store.apiKeys, clock });
+    for (const credential of ['', 'undefined', 'null', staticKey]) {
+      await expect(auth.authenticate(credential)).rejects.toMatchObject({ code: 'unauthorized' });
+    }
+  });
+});
+
+describe('a key of the store', () => {
+  test('is kept as a hash only', async () => {
+    const { key, record } = await apiKeys.create({ name: 'ci' });
+    expect(key).toMatch(/^skep_[A-Za-z0-9_-]{43}$/);
+    expect(record.hash).toBe(createHash('sha256').update(key).digest('hex'));
+    expect(JSON.stringify(await apiKeys.list())).not.toContain(key.slice(5));
+    expect(await apiKeys.list()).toEqual([record]);
+  });
+
+  test('belongs to the static key\'s user unless told, so that a rotated key keeps its sandboxes', async () => {
+    const auth = createApiKeyAuth({ keys: store.apiKeys, clock });
+    const { key } = await apiKeys.create({ name: 'ci' });
+    expect(await auth.authenticate(key)).toEqual({ userId: 'default', keyName: 'ci', access: 'full' });
+  });
+
+  test('is valid for as long as it was made for', async () => {
+    const { record } = await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
+    expect(record).toMatchObject({ createdAt: clock.now(), expiresAt: clock.now() + 1000, revokedAt: null });
+  });
+
+  test('is revoked at the time of the clock', async () => {
+    const { record } = await apiKeys.create({ name: 'ci' });
+    clock.advance(5);
+    expect(await apiKeys.revoke(record.id)).toBe(true);
+    expect(await apiKeys.revoke('ci')).toBe(false);
+    expect(await apiKeys.list()).toMatchObject([{ revokedAt: clock.now() }]);
+  });
+
+  test('is not made where its name is taken, until that one is revoked', async () => {
+    await apiKeys.create({ name: 'ci' });
+    await expect(apiKeys.create({ name: 'ci' })).rejects.toSatisfy(isApiKeyRefused);
+    await apiKeys.revoke('ci');
+    await expect(apiKeys.create({ name: 'ci' })).resolves.toMatchObject({ record: { name: 'ci' } });
+  });
+
+  test.each([
+    { name: '' },
+    { name: ' ' },
+    { name: 'a\nb' },
+    { name: 'x'.repeat(101) },
+    { name: 'ci', userId: '' },
+    { name: 'ci', userId: 'a\u0000' },
+    { name: 'ci', expiresInMs: 0 },
+    { name: 'ci', expiresInMs: -1 },
+    { name: 'ci', expiresInMs: 1.5 },
+    { name: 'ci', expiresInMs: Number.NaN },
+    { name: 'ci', expiresInMs: Infinity },
+    { name: 'ci', expiresInMs: Number.MAX_SAFE_INTEGER },
+  ])('is not made of %j', async (key) => {
+    await expect(apiKeys.create(key)).rejects.toSatisfy(isApiKeyRefused);
+    expect(await apiKeys.list()).toEqual([]);
+  });
+});

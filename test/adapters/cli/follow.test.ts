@@ -1,0 +1,128 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { createHttpServer, type HttpServer } from '../../../src/adapters/http/index.ts';
+import type { Api } from '../../../src/client/api.ts';
+import { followEvents } from '../../../src/client/follow.ts';
+import type { ShownEvent } from '../../../src/client/schema.ts';
+import { chunk, conversations, readyConversation } from '../http/support.ts';
+import { coderSpec, createWorld } from '../http/world.ts';
+import { until } from '../../support/until.ts';
+import { apiOf, talk } from './support.ts';
+
+const open: { close(): Promise<void> }[] = [];
+const followers: AbortController[] = [];
+afterEach(async () => {
+  for (const follower of followers.splice(0)) follower.abort();
+  for (const each of open.splice(0).toReversed()) await each.close();
+});
+
+async function started() {
+  const world = await createWorld({ specs: [coderSpec] });
+  open.push(world);
+  const id = await readyConversation(world);
+  let server: HttpServer = world.server;
+  return {
+    world,
+    id,
+    api: apiOf(world),
+    path: `${conversations}/${id}/events/stream`,
+    stop: () => server.close(),
+    /** Listens again where it did before. */
+    start: async () => {
+      server = await createHttpServer(world.skep, { port: world.port });
+      open.push(server);
+    },
+  };
+}
+
+/** What a follower has seen so far. */
+function follow(api: Api, path: string) {
+  const leaving = new AbortController();
+  followers.push(leaving);
+  const seen: ShownEvent[] = [];
+  const lost: string[] = [];
+  const done = (async () => {
+    for await (const event of followEvents(api, path, { signal: leaving.signal, onLost: (why) => lost.push(why) })) seen.push(event);
+  })();
+  done.catch(() => {});
+  const texts = () => seen.map((event) => (event.kind === 'message_chunk' ? event.data.text : event.kind));
+  return { done, lost, texts, leave: () => leaving.abort() };
+}
+
+describe('a stream that is followed', () => {
+  test('goes on over restarts of the server, with each event once', async () => {
+    const { world, id, api, path, stop, start } = await started();
+    const follower = follow(api, `${path}?kinds=message_chunk`);
+    let told = 0;
+    const tell = async () => await world.store.events.append(Array.from({ length: 50 }, () => chunk(id, String(told++))));
+    await tell();
+    for (let restarts = 0; restarts < 3; restarts += 1) {
+      await until(follower.texts, (texts) => texts.length >= told, 60_000);
+      await stop();
+      await tell();
+      await start();
+      await tell();
+    }
+    await until(follower.texts, (texts) => texts.length >= told, 60_000);
+    expect(follower.texts()).toEqual(Array.from({ length: told }, (_, index) => String(index)));
+    follower.leave();
+    await follower.done;
+  });
+
+  test('from now on goes on from there, though no event was seen', async () => {
+    const { world, id, api, stop, start } = await started();
+    let reads = 0;
+    Object.defineProperty(world.faults, 'events', { get: () => void (reads += 1) });
+    const follower = follow(api, '/api/v1/events/stream?kinds=message_chunk');
+    // One for where it begins, one for what there is.
+    await until(() => reads, (count) => count >= 2, 60_000);
+    await stop();
+    await world.store.events.append([chunk(id, 'while it was away')]);
+    await until(() => follower.lost.length, (count) => count > 0, 60_000);
+    await start();
+    expect(await until(follower.texts, (texts) => texts.length > 0, 60_000)).toEqual(['while it was away']);
+    expect(follower.lost).toHaveLength(1);
+    expect(follower.lost[0]).toContain(world.url);
+  });
+
+  test('ends with its conversation, also one that ended while it was away', async () => {
+    const { world, id, api, path, stop, start } = await started();
+    const here = follow(api, path);
+    await until(here.texts, (texts) => texts.includes('start_step'), 60_000);
+    await stop();
+    await world.skep.conversations.delete('ann', id);
+    await start();
+    await here.done;
+  });
+
+  test('is refused for good where the key is no longer taken', async () => {
+    const { world, api, path, stop, start } = await started();
+    const follower = follow(api, path);
+    await until(follower.texts, (texts) => texts.includes('start_step'), 60_000);
+    await stop();
+    world.auth.revoke(world.keys.ann);
+    await start();
+    await expect(follower.done).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('API key') });
+  });
+
+  test('is not waited for where there is no server to begin with, or nothing to follow', async () => {
+    const { api, stop } = await started();
+    await expect(follow(api, `${conversations}/conv-none/events/stream`).done).rejects.toMatchObject({ name: 'ClientError' });
+    await stop();
+    await expect(follow(api, '/api/v1/events/stream').done).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('No Skep answers') });
+  });
+});
+
+test('a chat goes on over a restart of the server', async () => {
+  const { world, id, api, stop, start } = await started();
+  const chat = talk(api, id);
+  chat.type('one');
+  await chat.sees('heard: one');
+  await stop();
+  await start();
+  await until(() => world.connections.size, (size) => size > 0, 60_000);
+  chat.type('two');
+  chat.end();
+  expect(await chat.done).toBe(0);
+  expect(chat.shown().match(/heard: one/g)).toHaveLength(1);
+  expect(chat.shown()).toContain('heard: two');
+});

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { object } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import { conversations, readyConversation } from '../http/support.ts';
+import type { World } from '../http/world.ts';
+import { apiOf, createTalkingWorld, talk } from './support.ts';
+
+let world: World;
+beforeAll(async () => void (world = await createTalkingWorld()));
+afterAll(() => world.close());
+
+describe('a person at a terminal', () => {
+  test('is asked below what is told, sees no message twice, and leaves by /quit', async () => {
+    const id = await readyConversation(world);
+    const chat = talk(apiOf(world), id, { interactive: true, colored: true });
+    await chat.sees('/quit leaves');
+    await chat.sees('> ');
+    chat.type('hello');
+    await chat.sees('heard: hello');
+    chat.type('/help');
+    chat.type('/quit');
+    expect(await chat.done).toBe(0);
+    expect(chat.shown()).not.toContain('> hello\u001b[22m');
+    expect(chat.shown()).toContain(`skep chat --conversation ${id}`);
+  });
+
+  test('stops the turn by Control-C, and leaves by another', async () => {
+    const id = await readyConversation(world);
+    const chat = talk(apiOf(world), id, { interactive: true });
+    await chat.sees('> ');
+    chat.type('stall');
+    await chat.sees('stalling');
+    chat.key('\u0003');
+    await chat.sees('the turn ended: cancelled');
+    chat.key('\u0003');
+    expect(await chat.done).toBe(0);
+  });
+
+  test('lets the sandbox rest by /pause', async () => {
+    const id = await readyConversation(world);
+    const chat = talk(apiOf(world), id, { interactive: true });
+    await chat.sees('> ');
+    chat.type('/pause');
+    await chat.sees('its sandbox is PAUSED');
+    await until(() => world.ann('GET', `${conversations}/${id}`), (answer) => object(answer)['sandbox_status'] === 'PAUSED', 60_000);
+    chat.type('/quit');
+    expect(await chat.done).toBe(0);
+  });
+});

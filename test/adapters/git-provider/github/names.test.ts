@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { parseRepositoryName } from '../../../../src/domain/repository-name.ts';
+import { createScene, failureOf, list, simple, simpleListing, start, agents } from './support.ts';
+
+const odd = ['?', '#', '%', 'a?b=c', 'a#b', '%2e%2e', '%2F', 'a b', ' ', 'ü', '日本', '🐝', '"', "it's", '<>', ':owner', '{owner}', '{+x}', ';', '&x=1', '=', '+', '@', '...', '.git', '-x', '~', '\u2028'];
+
+describe('whatever a name holds, it stays one segment of the path', () => {
+  test.each(odd)('%s', async (name) => {
+    const scene = await createScene();
+    for (const repository of [`acme/${name}`, `${name}/shop`]) {
+      const path = repository.split('/').map(encodeURIComponent).join('/');
+      const asked = (): string[] => scene.double.requests.map((request) => decodeURIComponent(request.path));
+      expect(await failureOf(list(scene.anonymous(), repository))).toMatch(/^repository_not_found: /u);
+      expect(asked()).toEqual([decodeURIComponent(`/repos/${path}`)]);
+      expect(scene.double.requests[0]?.segments).toEqual(['repos', ...repository.split('/')]);
+      expect(scene.double.requests[0]?.query.size).toBe(0);
+      scene.double.forget();
+      expect(await failureOf(list(scene.provider(), repository))).toMatch(/^repository_not_found: /u);
+      expect(asked()).toEqual(['/graphql']);
+      scene.double.forget();
+    }
+  });
+
+  test('also when the repository exists, and is asked for again', async () => {
+    for (const name of odd) {
+      const scene = await createScene();
+      await scene.publish(simple, `acme/${name}`);
+      const provider = scene.provider();
+      for (let time = 0; time < 2; time += 1) expect(await list(provider, `acme/${name}`)).toEqual(simpleListing);
+      expect(scene.double.requests.at(-1)?.segments).toEqual(['repos', 'acme', name, 'commits', 'HEAD']);
+    }
+  });
+
+  test.each(['.', '..', '../..', 'a/..', '../a', './a', 'a', 'a/', '/a', '', 'a/b/c', 'a//b', '\ud800/a'])('%j is asked of nobody', async (name) => {
+    const scene = await createScene();
+    for (const provider of [scene.provider(), scene.anonymous()]) {
+      expect(await failureOf(list(provider, name))).toMatch(/^repository_not_found: /u);
+      expect(await failureOf(provider.find(name))).toMatch(/^repository_not_found: /u);
+    }
+    expect(scene.asked()).toEqual([]);
+  });
+
+  test('and so are the paths of files, and directories', async () => {
+    const scene = await createScene();
+    const directories = odd.filter((name) => parseRepositoryName(name).ok).map((name) => `${agents}/${name}`);
+    await scene.publish({ commits: [{ id: 'a', at: start, files: directories.map((directory) => [`${directory}/${odd.indexOf(directory)}?#%.md`, 'x']) }] });
+    for (const provider of [scene.provider(), scene.anonymous()]) {
+      for (const directory of directories) {
+        const { files } = await provider.listFiles('acme/shop', { directory: () => directory, accepts: () => true });
+        expect(files).toEqual([{ path: `${directory}/-1?#%.md`, createdAt: start * 1000 }]);
+      }
+    }
+    expect(scene.double.requests.every(({ segments }) => segments[0] === 'graphql' || segments[1] === 'acme')).toBe(true);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test, vi } from 'vitest';
+import { Octokit } from '@octokit/rest';
+import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
+import { doubleToken, startGitHubDouble } from '../../../doubles/github/index.ts';
+import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Mischief } from '../../../doubles/github/mischief.ts';
+import { refusal } from '../../../doubles/github/exchange.ts';
+import { agents, createScene, failureOf, list, simple, simpleListing, start, telling } from './support.ts';
+
+const mishaps: readonly (readonly [string, Mischief])[] = [
+  ['a refusal', answerWith(refusal(401, `bad token ${doubleToken}`))],
+  ['a missing permission', answerWith(refusal(403, doubleToken))],
+  ['a server error', answerWith(refusal(500, doubleToken))],
+  ['an error of GraphQL', rubbish({ data: null, errors: [{ type: 'X', message: doubleToken }] })],
+  ['rubbish', rubbish(doubleToken)],
+  ['a rate limit', primaryLimit(100)],
+  ['a cut connection', cutConnection],
+  ['a cut body', cutBody],
+  ['a redirect', redirect(`http://127.0.0.1:1/${doubleToken}`)],
+  ['a deprecation', answerWith({ status: 500, headers: { deprecation: 'true', sunset: 'soon' }, body: {} })],
+];
+
+describe('the token', () => {
+  test.each(mishaps)('goes nowhere but into the header of a request: %s', async (_, act) => {
+    const written = vi.spyOn(process.stdout, 'write');
+    const warned = vi.spyOn(process.stderr, 'write');
+    const consoles = (['log', 'warn', 'error', 'info', 'debug'] as const).map((method) => vi.spyOn(console, method));
+    const scene = await createScene();
+    await scene.publish(simple);
+    const knowledge = telling();
+    const provider = scene.provider({ knowledge });
+    await list(provider);
+    scene.double.mischiefs.plan({ act });
+    await failureOf(list(provider));
+    await failureOf(list(scene.provider({ knowledge }), 'acme/other'));
+    const { detail } = await scene.provider({ knowledge }).check();
+    expect(detail).not.toContain(doubleToken);
+    for (const spy of [written, warned, ...consoles]) {
+      expect(JSON.stringify(spy.mock.calls)).not.toContain(doubleToken);
+      spy.mockRestore();
+    }
+    for (const { path, query, body } of scene.double.requests) expect(`${path} ${query.toString()} ${body}`).not.toContain(doubleToken);
+    expect(knowledge.seen.length).toBeGreaterThan(0);
+    expect(knowledge.seen.join('\n')).not.toContain(doubleToken);
+  });
+
+  test('that no header can hold is not told', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    expect(await failureOf(list(scene.provider({ token: 'ghp_with\nline feed' })))).toMatch(/^provider_(?:failed|unauthorized): /u);
+    expect(scene.asked()).toEqual([]);
+  });
+});
+
+describe('knowledge', () => {
+  test('is not shared between tokens, nor with nobody, nor between hosts', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    scene.double.access.tokens.add('ghp_second');
+    const knowledge = telling();
+    const elsewhere = await startGitHubDouble();
+    const repository = scene.double.repositories.find('acme/shop')?.repository;
+    elsewhere.repositories.put('acme/shop', repository?.gitDir ?? '');
+    await list(scene.provider({ knowledge }));
+    scene.asked();
+    expect(await list(scene.provider({ knowledge, token: 'ghp_second' }))).toEqual(simpleListing);
+    expect(scene.asked()).toHaveLength(2);
+    expect(await list(scene.anonymous({ knowledge }))).toEqual(simpleListing);
+    expect(scene.asked()[0]).toBe('GET /repos/acme/shop');
+    expect(await list(scene.provider({ knowledge, url: elsewhere.url }))).toEqual(simpleListing);
+    expect(elsewhere.requests).toHaveLength(2);
+    await elsewhere.close();
+  });
+
+  test('is of no use to who may not see the repository any more', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const provider = scene.provider({ serveStaleForMs: 1_000_000 });
+    await list(provider);
+    scene.double.access.tokens.clear();
+    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
+  });
+});
+
+describe('a ready-made client', () => {
+  test('is used as it is, and shares its knowledge with nobody', async () => {
+    const scene = await createScene();
+    await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1']] }] });
+    const knowledge = telling();
+    for (let time = 0; time < 2; time += 1) {
+      const client = new Octokit({ auth: doubleToken, baseUrl: scene.double.url, userAgent: 'embedder' });
+      const provider = createGitHubProvider({ client, clock: scene.clock, knowledge });
+      expect(provider.hosts).toEqual([new URL(scene.double.url).host]);
+      expect(await list(provider)).toEqual(simpleListing);
+      await provider.close();
+      expect(scene.double.requests.every(({ headers }) => headers['user-agent']?.startsWith('embedder'))).toBe(true);
+      expect(scene.asked()).toHaveLength(2);
+    }
+  });
+
+  test('and a credential contradict each other', async () => {
+    const scene = await createScene();
+    const client = new Octokit({ baseUrl: scene.double.url });
+    expect(() => scene.provider({ client })).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,159 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { expect, onTestFinished } from 'vitest';
+import { createGitHubProvider, type GitHubOptions } from '../../../../src/adapters/git-provider/github/index.ts';
+import type { Clock } from '../../../../src/ports/clock.ts';
+import type { FileQuery, GitProvider } from '../../../../src/ports/git-provider.ts';
+import type { KnowledgeStore } from '../../../../src/ports/listing-cache.ts';
+import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
+import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from '../../../doubles/github/index.ts';
+
+export const agents = '.skep/microagents';
+export const start = 1_600_000_000;
+export const everything: FileQuery = { directory: () => agents, accepts: () => true };
+
+/** One file. */
+export const simple: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [[`${agents}/a.md`, '1']] }] };
+export const simpleListing: readonly (readonly [string, number])[] = [[`${agents}/a.md`, start]];
+
+/** As many files, each in the first commit, and as many commits, all of which touch every file. */
+export function manyFiles(files: number, commits = 1): RepositoryDescription {
+  const numbers = Array.from({ length: files }, (_, index) => index);
+  return {
+    commits: Array.from({ length: commits }, (_, commit): CommitDescription => ({
+      id: `c${commit}`,
+      at: start + commit,
+      files: numbers.map((number) => [`${agents}/${number}.md`, `${number} ${commit}`]),
+    })),
+  };
+}
+
+/** A clock whose short waits are over at once, and can be seen; long ones are as long as they are. */
+export interface HurriedClock extends Clock {
+  readonly pauses: number[];
+  advance(ms: number): void;
+}
+
+export function hurriedClock(): HurriedClock {
+  const pauses: number[] = [];
+  let ahead = 0;
+  return {
+    pauses,
+    now: () => Date.now() + ahead,
+    after(ms, callback) {
+      const isLong = ms >= 30_000;
+      if (!isLong) pauses.push(ms);
+      const timer = setTimeout(callback, isLong ? ms : 0);
+      return () => clearTimeout(timer);
+    },
+    advance: (ms) => void (ahead += ms),
+  };
+}
+
+/** Time as it is, also for limits that are short. */
+export const realClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+export interface TellingKnowledge extends KnowledgeStore {
+  /** Everything that it ever got to see. */
+  readonly seen: readonly string[];
+  readonly entries: Map<string, string>;
+}
+
+export function telling(): TellingKnowledge {
+  const entries = new Map<string, string>();
+  const seen: string[] = [];
+  return {
+    seen,
+    entries,
+    async get(scope, key) {
+      seen.push(scope, key);
+      return entries.get(`${scope}\0${key}`) ?? null;
+    },
+    async put(scope, key, value) {
+      seen.push(scope, key, value);
+      entries.set(`${scope}\0${key}`, value);
+    },
+  };
+}
+
+/** The double with repositories on it, and providers that ask it. All of it goes away after the test. */
+export interface Scene {
+  readonly double: GitHubDouble;
+  readonly clock: HurriedClock;
+  /** Makes a repository, in the place of an earlier one of the name. */
+  publish(description: RepositoryDescription, name?: string, options?: { readonly isPrivate?: boolean }): Promise<void>;
+  /** With the double's token, unless the options say otherwise. */
+  provider(options?: Partial<GitHubOptions>): GitProvider;
+  anonymous(options?: Partial<GitHubOptions>): GitProvider;
+  /** The requests since the last time, in short. */
+  asked(): string[];
+}
+
+export async function createScene(options: DoubleOptions = {}): Promise<Scene> {
+  const folder = await mkdtemp(join(tmpdir(), 'skep-github-'));
+  const double = await startGitHubDouble(options);
+  const clock = hurriedClock();
+  const providers: GitProvider[] = [];
+  let made = 0;
+  onTestFinished(async () => {
+    await Promise.all(providers.map((provider) => provider.close()));
+    await rm(folder, { recursive: true, force: true });
+    await double.close();
+  });
+
+  function anonymous(more: Partial<GitHubOptions> = {}): GitProvider {
+    const provider = createGitHubProvider({ url: double.url, clock, ...more });
+    providers.push(provider);
+    return provider;
+  }
+
+  return {
+    double,
+    clock,
+    async publish(description, name = 'acme/shop', { isPrivate = false } = {}) {
+      made += 1;
+      const gitDir = join(folder, `${made}.git`);
+      await createRepository(gitDir, description);
+      double.repositories.put(name, gitDir, { isPrivate });
+    },
+    provider: (more) => anonymous({ token: doubleToken, ...more }),
+    anonymous,
+    asked() {
+      const asked = double.requests.map(({ method, path, body, status }) => {
+        const aliases = body.match(/: history\(/gu)?.length ?? 0;
+        return [method, path, ...(aliases === 0 ? [] : [`${aliases} histories`]), ...(status === 304 ? ['304'] : [])].join(' ');
+      });
+      double.forget();
+      return asked;
+    },
+  };
+}
+
+
+export async function list(provider: GitProvider, repository = 'acme/shop', signal?: AbortSignal): Promise<(readonly [string, number])[]> {
+  const { files } = await provider.listFiles(repository, everything, signal);
+  return files
+    .map(({ path, createdAt }) => [path, createdAt / 1000] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
+}
+
+/** Expects a failure, which holds no secret however closely one looks. */
+export async function failureOf(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (!(error instanceof Error) || !('code' in error)) throw new Error('expected a failure', { cause: error });
+  expect(inspect(error, { depth: 20, showHidden: true })).not.toMatch(/ghp_|ghs_|authorization|PRIVATE KEY/iu);
+  return `${String(error.code)}: ${error.message}`;
+}
+
+export const conditional = 'GET /repos/acme/shop/commits/HEAD 304';

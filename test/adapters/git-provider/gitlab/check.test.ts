@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import type { Fault } from '../../../doubles/gitlab/index.ts';
+import { hostOf, providerOf } from './support.ts';
+
+test('the check is one request, which says what answers', async () => {
+  const host = await hostOf();
+  const { ok, detail } = await providerOf(host).check();
+  expect([ok, detail]).toEqual([true, `GitLab 19.1.0-ee at ${new URL(host.url).host} answers, and takes the token`]);
+  expect(host.counts()).toEqual({ version: 1 });
+});
+
+test('without a token it says what that means', async () => {
+  const host = await hostOf();
+  const provider = createGitLabProvider({ url: host.url, clock: createSystemClock() });
+  expect(await provider.check()).toEqual({ ok: true, detail: expect.stringContaining('public projects only') });
+  await provider.close();
+});
+
+test.each<[string, Fault | null, RegExp]>([
+  ['a token that is not known', null, /refuses the token; make a new one with the scope read_api/u],
+  ['a scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /give it the scope read_api/u],
+  ['another program', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /check the configured URL/u],
+  ['a page', { kind: 'body', text: '<html>', contentType: 'text/html' }, /check that its URL/u],
+  ['another form', { kind: 'body', text: '{"version":"<b>"}' }, /documented form/u],
+  ['a failure', { kind: 'status', status: 500 }, /status 500; try again later/u],
+])('it says how to mend %s', async (_, fault, detail) => {
+  const host = await hostOf();
+  if (fault !== null) host.faults.add({ fault });
+  const result = await providerOf(host, fault === null ? { token: 'glpat-unknown' } : {}).check();
+  expect(result).toEqual({ ok: false, detail: expect.stringMatching(detail) });
+  expect(result.detail).toMatch(/^[^\n]+$/u);
+});

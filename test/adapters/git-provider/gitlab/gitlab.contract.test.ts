@@ -1,0 +1,40 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { gitProviderContract } from '../../../contracts/git-provider.ts';
+import type { GitProviderHarness } from '../../../contracts/git-provider-harness.ts';
+import { startGitLab, type GitLabDoubleOptions } from '../../../doubles/gitlab/index.ts';
+
+async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderHarness> {
+  const root = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
+  const host = await startGitLab(options);
+  const provider = createGitLabProvider({ url: host.url, token: 'glpat-double', clock: createSystemClock() });
+  let published = 0;
+  return {
+    provider,
+    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url' },
+    async publish(gitDir, name) {
+      published += 1;
+      const place = join(root, `${published}.git`);
+      await cp(gitDir, place, { recursive: true });
+      host.projects.put(name, place);
+      return name;
+    },
+    async close() {
+      await provider.close();
+      await host.close();
+      await rm(root, { recursive: true, force: true });
+      expect(host.unexpected).toEqual([]);
+    },
+  };
+}
+
+describe.each<[string, GitLabDoubleOptions]>([
+  ['a GitLab of today', {}],
+  ['a GitLab below a path, which names pages by the ids of contents', { root: '/gitlab', treeTokens: 'id' }],
+])('gitlab keeps the contract of git providers: %s', (_, options) => {
+  for (const contractCase of gitProviderContract(() => createHarness(options))) test(contractCase.name, () => contractCase.run());
+});

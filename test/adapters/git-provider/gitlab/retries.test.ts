@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import type { Fault } from '../../../doubles/gitlab/index.ts';
+import { failureOf, hostOf, list, manyFiles, providerOf, simple, simpleListing } from './support.ts';
+
+describe('what may pass is tried again, twice', () => {
+  const passing: [string, Fault][] = [
+    ['502', { kind: 'status', status: 502 }],
+    ['503', { kind: 'status', status: 503 }],
+    ['503 with a time', { kind: 'status', status: 503, headers: { 'retry-after': '0' } }],
+    ['504', { kind: 'status', status: 504 }],
+    ['a reset connection', { kind: 'reset' }],
+    ['a connection that ends in the middle', { kind: 'cut' }],
+  ];
+
+  test.each(passing)('%s', async (_, fault) => {
+    const host = await hostOf();
+    await host.publish(simple);
+    host.faults.add({ fault, times: 2 });
+    expect(await list(providerOf(host))).toEqual(simpleListing);
+    expect(host.counts()).toEqual({ commit: 3, tree: 1, commits: 2 });
+  });
+
+  test.each(passing)('%s, for good', async (_, fault) => {
+    const host = await hostOf();
+    await host.publish(simple);
+    host.faults.add({ fault });
+    expect(await failureOf(list(providerOf(host)))).toMatch(/^provider_failed: .*(?:status 50|broke off)/u);
+    expect(host.counts()).toEqual({ commit: 3 });
+  });
+
+  test.each<[string, Fault, RegExp]>([
+    ['500', { kind: 'status', status: 500 }, /^provider_failed: .*status 500/u],
+    ['503 for a long time', { kind: 'status', status: 503, headers: { 'retry-after': '3600' } }, /^provider_failed: .*status 503/u],
+    ['418', { kind: 'status', status: 418 }, /^provider_failed: .*status 418/u],
+    ['rubbish', { kind: 'body', text: '{"id":' }, /^provider_failed: .*documented form/u],
+    ['another form', { kind: 'body', text: '{"id":"x"}' }, /^provider_failed: .*documented form/u],
+    ['a list', { kind: 'body', text: '[1]' }, /^provider_failed: .*documented form/u],
+    ['a page', { kind: 'body', text: '<html>', contentType: 'text/html' }, /^provider_failed: .*JSON.*check/u],
+    ['a page of a missing one', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /^provider_failed: .*URL.*check/u],
+    ['401', { kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized: /u],
+    ['403 for the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope', error_description: 'x' } }, /^provider_unauthorized: /u],
+    ['403 for the account', { kind: 'status', status: 403, body: { message: '403 Forbidden - Your account has been blocked' } }, /^provider_unauthorized: /u],
+    ['403 for the code', { kind: 'status', status: 403, body: { message: '403 Forbidden' } }, /^repository_not_found: /u],
+  ])('but not %s', async (_, fault, message) => {
+    const host = await hostOf();
+    await host.publish(simple);
+    host.faults.add({ fault });
+    const provider = providerOf(host);
+    expect(await failureOf(list(provider))).toMatch(message);
+    expect(host.counts()).toEqual({ commit: 1 });
+    expect(await failureOf(provider.find('acme/shop'))).toMatch(message);
+    host.faults.clear();
+    expect(await list(provider)).toEqual(simpleListing);
+  });
+
+  test.each(['tree', 'commits'] as const)('a failure of the %s is one of the listing, and never an empty list', async (route) => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const provider = providerOf(host);
+    for (const [fault, message] of [
+      [{ kind: 'status', status: 500 }, /^provider_failed: .*status 500/u],
+      [{ kind: 'body', text: '{}' }, /^provider_failed: .*documented form/u],
+      [{ kind: 'body', text: '[{}]' }, /^provider_failed: .*documented form/u],
+      [{ kind: 'status', status: 404, body: { message: '404 Project Not Found' } }, /^repository_not_found: /u],
+      [{ kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized: /u],
+    ] as const) {
+      host.faults.clear();
+      host.faults.add({ fault, route });
+      expect(await failureOf(list(provider))).toMatch(message);
+    }
+    host.faults.clear();
+    expect(await list(provider)).toEqual(simpleListing);
+  });
+
+  test('a file of which there is no history, twice, is left out; once is no reason', async () => {
+    const host = await hostOf();
+    await host.publish(simple.slice(0, 1));
+    host.faults.add({ fault: { kind: 'body', text: '[]' }, route: 'commits', times: 1 });
+    expect(await list(providerOf(host))).toEqual(simpleListing.slice(0, 1));
+    host.faults.clear();
+    host.faults.add({ fault: { kind: 'body', text: '[]' }, route: 'commits', times: 2 });
+    expect(await list(providerOf(host))).toEqual([]);
+  });
+
+  test('an answer that is too large', async () => {
+    const host = await hostOf();
+    await host.publish(manyFiles(50));
+    expect(await failureOf(list(providerOf(host, { maxAnswerBytes: 5000 })))).toMatch(/^provider_failed: .*too large.*5000 bytes/u);
+    expect(await failureOf(list(providerOf(host, { maxFiles: 49 })))).toMatch(/^provider_failed: .*too large.*49 files/u);
+  });
+});

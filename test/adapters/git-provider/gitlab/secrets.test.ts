@@ -1,0 +1,141 @@
+import { inspect } from 'node:util';
+import { Gitlab } from '@gitbeaker/rest';
+import { describe, expect, test } from 'vitest';
+import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import type { KnowledgeStore } from '../../../../src/ports/listing-cache.ts';
+import type { Fault } from '../../../doubles/gitlab/index.ts';
+import { failureOf, hostOf, list, providerOf, simple, simpleListing, token } from './support.ts';
+
+function openKnowledge(): KnowledgeStore & { readonly texts: string[]; readonly scopes: Set<string> } {
+  const entries = new Map<string, string>();
+  const texts: string[] = [];
+  const scopes = new Set<string>();
+  return {
+    texts,
+    scopes,
+    async get(scope, key) {
+      scopes.add(scope);
+      texts.push(scope, key);
+      return entries.get(JSON.stringify([scope, key])) ?? null;
+    },
+    async put(scope, key, value) {
+      texts.push(scope, key, value);
+      entries.set(JSON.stringify([scope, key]), value);
+    },
+  };
+}
+
+describe('the token', () => {
+  test('is in no URL, and in nothing that is kept', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const knowledge = openKnowledge();
+    const provider = providerOf(host, { knowledge, serveStaleForMs: 1000 });
+    await list(provider);
+    await provider.find('acme/shop');
+    expect(await provider.check()).toMatchObject({ ok: true });
+    expect(host.requests.map(({ target }) => target).join('\n')).not.toContain(token);
+    expect(knowledge.texts.length).toBeGreaterThan(4);
+    expect(knowledge.texts.join('\n')).not.toContain(token);
+    expect(inspect(provider, { depth: null, showHidden: true })).not.toContain(token);
+  });
+
+  test.each<Fault>([
+    { kind: 'status', status: 401, body: { message: '401 Unauthorized' } },
+    { kind: 'status', status: 500, body: { message: token } },
+    { kind: 'status', status: 302, headers: { location: `https://example.com/?${token}` } },
+    { kind: 'throttle', headers: { 'x-token': token } },
+    { kind: 'body', text: `"${token}"` },
+    { kind: 'body', text: token },
+    { kind: 'body', text: JSON.stringify({ id: token }) },
+    { kind: 'reset' },
+    { kind: 'cut' },
+  ])('is in no failure, even if the host throws it back: %o', async (fault) => {
+    const host = await hostOf();
+    await host.publish(simple);
+    host.faults.add({ fault });
+    await failureOf(list(providerOf(host)));
+    await failureOf(providerOf(host).find('acme/shop'));
+    expect(inspect(await providerOf(host).check())).not.toContain(token);
+  });
+
+  test.each(['', 'a b', 'line\nfeed', 'größe', '\0'])('that is none is refused and not shown: %j', (bad) => {
+    const create = (): unknown => createGitLabProvider({ token: `${bad}${bad === '' ? '' : 'secret'}`, clock: createSystemClock() });
+    expect(create).toThrow(TypeError);
+    expect(create).not.toThrow('secret');
+  });
+});
+
+describe('what was learnt with one credential', () => {
+  test('is not known to another, to none, or at another host', async () => {
+    const [host, second] = [await hostOf(), await hostOf()];
+    await host.publish(simple);
+    await second.publish(simple.slice(0, 1));
+    const knowledge = openKnowledge();
+    const options: Partial<GitLabOptions> = { knowledge, serveStaleForMs: 60_000 };
+    expect(await list(providerOf(host, options))).toEqual(simpleListing);
+    expect(knowledge.scopes.size).toBe(1);
+    expect(await failureOf(list(providerOf(host, { ...options, token: 'glpat-other' })))).toMatch(/^provider_unauthorized: /u);
+    const nobody = createGitLabProvider({ url: host.url, clock: createSystemClock(), knowledge });
+    expect(await failureOf(list(nobody))).toMatch(/^repository_not_found: /u);
+    expect(await list(providerOf(second, options))).toEqual(simpleListing.slice(0, 1));
+    expect(second.counts()).toEqual({ commit: 1, tree: 1, commits: 1 });
+    host.faults.add({ fault: { kind: 'status', status: 500 } });
+    expect(await failureOf(list(providerOf(host, { ...options, token: 'glpat-other' })))).toMatch(/^provider_failed: /u);
+    await nobody.close();
+  });
+});
+
+describe('without a token', () => {
+  test('public projects are read, and others are not there', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    await host.publish(simple, 'acme/open');
+    const project = host.projects.find('acme/open')?.project;
+    if (project !== undefined) project.visibility = 'public';
+    const provider = createGitLabProvider({ url: host.url, clock: createSystemClock() });
+    expect(await list(provider, 'acme/open')).toEqual(simpleListing);
+    expect(await failureOf(list(provider))).toMatch(/^repository_not_found: /u);
+    await provider.close();
+  });
+
+  test('a project whose code nobody may read is not there either', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const project = host.projects.find('acme/shop')?.project;
+    if (project !== undefined) project.visibility = 'closed';
+    expect(await failureOf(list(providerOf(host)))).toMatch(/^repository_not_found: /u);
+  });
+});
+
+describe('a ready-made client', () => {
+  test('lends its URL and its credential, which may change', async () => {
+    const host = await hostOf({ root: '/gitlab' });
+    await host.publish(simple);
+    let current = 'expired';
+    const client = new Gitlab({ host: host.url, oauthToken: async () => current });
+    const provider = createGitLabProvider({ client, clock: createSystemClock() });
+    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
+    current = token;
+    expect(await list(provider)).toEqual(simpleListing);
+    expect(provider.hosts).toEqual([new URL(host.url).host]);
+    await provider.close();
+  });
+
+  test('that can not tell its token', async () => {
+    const host = await hostOf();
+    const client = new Gitlab({ host: host.url, token: () => Promise.reject(new Error(`no ${token}`)) });
+    const provider = createGitLabProvider({ client, clock: createSystemClock() });
+    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
+    expect(host.requests).toEqual([]);
+    await provider.close();
+  });
+
+  test('is instead of a token and a URL', () => {
+    const client = new Gitlab({ host: 'https://gitlab.example.com', token });
+    const clock = createSystemClock();
+    expect(() => createGitLabProvider({ client, token, clock })).toThrow(TypeError);
+    expect(() => createGitLabProvider({ client, url: 'https://gitlab.com', clock })).toThrow(TypeError);
+  });
+});

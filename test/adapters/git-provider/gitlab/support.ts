@@ -1,0 +1,101 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { expect, onTestFinished } from 'vitest';
+import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { isFailure } from '../../../../src/domain/failure.ts';
+import type { DirectoryListing, FileQuery, GitProvider } from '../../../../src/ports/git-provider.ts';
+import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
+import { startGitLab, type GitLabDouble, type GitLabDoubleOptions } from '../../../doubles/gitlab/index.ts';
+
+export const agents = '.skep/microagents';
+export const start = 1_600_000_000;
+export const token = 'glpat-double';
+export const everything: FileQuery = { directory: () => agents, accepts: () => true };
+
+/** Two files, a change of one, and something else. */
+export const simple: readonly CommitDescription[] = [
+  { id: 'first', at: start, files: [[`${agents}/a.md`, '1']] },
+  { id: 'second', at: start + 10, files: [[`${agents}/deploy/b.md`, '1']] },
+  { id: 'third', at: start + 20, files: [[`${agents}/a.md`, '2'], ['src/x', '1']] },
+];
+
+export const simpleListing: readonly (readonly [string, number])[] = [
+  [`${agents}/a.md`, start],
+  [`${agents}/deploy/b.md`, start + 10],
+];
+
+export interface Host extends GitLabDouble {
+  /** Makes the repository, and serves it in place of what had the name before. */
+  publish(description: RepositoryDescription | readonly CommitDescription[], name?: string): Promise<void>;
+  /** How many requests came for each route since the last time. */
+  counts(): Record<string, number>;
+}
+
+/** A double that ends with the test, which fails where something was asked that no GitLab would have been. */
+export async function hostOf(options: GitLabDoubleOptions = {}): Promise<Host> {
+  const root = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
+  const double = await startGitLab(options);
+  let made = 0;
+  let counted = 0;
+  onTestFinished(async () => {
+    await double.close();
+    await rm(root, { recursive: true, force: true });
+    expect(double.unexpected).toEqual([]);
+  });
+  return Object.assign(double, {
+    async publish(description: RepositoryDescription | readonly CommitDescription[], name = 'acme/shop') {
+      made += 1;
+      const gitDir = join(root, `${made}.git`);
+      await createRepository(gitDir, 'commits' in description ? description : { commits: description });
+      double.projects.put(name, gitDir);
+    },
+    counts() {
+      const counts: Record<string, number> = {};
+      for (const { route } of double.requests.slice(counted)) counts[route] = (counts[route] ?? 0) + 1;
+      counted = double.requests.length;
+      return counts;
+    },
+  });
+}
+
+/** A provider of the double. */
+export function providerOf(host: GitLabDouble, options: Partial<GitLabOptions> = {}): GitProvider {
+  const provider = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), ...options });
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+export async function list(provider: GitProvider, repository = 'acme/shop'): Promise<(readonly [string, number])[]> {
+  return pairs(await provider.listFiles(repository, everything));
+}
+
+export function pairs({ files }: DirectoryListing): (readonly [string, number])[] {
+  return files
+    .map(({ path, createdAt }) => [path, createdAt / 1000] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
+}
+
+/** Expects a failure, in which nothing of the credential or of this machine is to be found, and tells it. */
+export async function failureOf(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    (value) => new Error(`expected a failure, not ${inspect(value)}`),
+    (error: unknown) => error,
+  );
+  if (!isFailure(error)) throw new Error('expected a failure', { cause: error });
+  expect(inspect(error, { depth: null, showHidden: true })).not.toContain(token);
+  expect(error.message).not.toContain(tmpdir());
+  return `${error.code}: ${error.message}`;
+}
+
+/** So many files, each brought by a commit of its own. */
+export function manyFiles(count: number): CommitDescription[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `c${index}`,
+    at: start + index,
+    files: [[`${agents}/${String(index).padStart(4, '0')}.md`, 'x'] as const],
+  }));
+}
+

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { failureStatus } from '../../../src/adapters/http/response/failure-table.ts';
+import { Failure, type FailureCode } from '../../../src/domain/failure.ts';
+import { object, type Answer } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import { coderSpec, createWorld, plainSpec, type World } from './world.ts';
+
+let world: World;
+const neverReady = { ...plainSpec, id: 'slow', ready: { probe: { kind: 'tcp' as const, port: 1 }, withinMs: 600_000 } };
+beforeAll(async () => {
+  world = await createWorld({ specs: [plainSpec, neverReady, coderSpec], limits: { runningPerOwner: 4 }, server: { bodyLimitBytes: 2000 } });
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  delete world.faults.git;
+  delete world.faults.runtime;
+  delete world.faults.store;
+  delete world.faults.events;
+});
+
+const sandboxes = '/api/v1/sandboxes';
+const microagents = '/api/user/repository/acme/shop/microagents';
+const hello = { content: [{ type: 'text', text: 'hello' }] };
+const proven = new Set<FailureCode>();
+
+/** Problem details as of RFC 9457, with these members besides. */
+function expectProblem(answer: Answer, code: FailureCode, members: Readonly<Record<string, unknown>> = {}): void {
+  proven.add(code);
+  expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+  expect(answer.body).toEqual({
+    type: 'about:blank',
+    title: expect.any(String),
+    status: failureStatus[code],
+    detail: expect.any(String),
+    code,
+    ...members,
+  });
+  expect(answer.status).toBe(failureStatus[code]);
+  expect(answer.headers.get('retry-after')).toBe('retry_after_seconds' in members ? String(members['retry_after_seconds']) : null);
+}
+
+async function sandbox(spec: string, wanted: string): Promise<string> {
+  const id = String(object(await world.ann('POST', sandboxes, { sandbox_spec_id: spec }))['id']);
+  await until(() => world.ann('GET', `${sandboxes}/${id}`), (answer) => object(answer)['status'] === wanted);
+  return id;
+}
+
+describe('each row of the failure table', () => {
+  test('unauthorized', async () => {
+    for (const path of [microagents, `${sandboxes}/search`, '/nowhere', '/api/v1/sandboxes/%zz']) {
+      const answer = await world.client(null)('GET', path);
+      expectProblem(answer, 'unauthorized');
+      expect(answer.headers.get('www-authenticate')).toBe('ApiKey');
+    }
+    expectProblem(await world.client('wrong')('PUT', sandboxes), 'unauthorized');
+  });
+
+  test('forbidden', async () => {
+    const reader = world.client(world.keys.reader);
+    expect(await reader('GET', `${sandboxes}/search`)).toMatchObject({ status: 200 });
+    expectProblem(await reader('POST', sandboxes), 'forbidden');
+    expectProblem(await reader('DELETE', `${sandboxes}/sb-1`), 'forbidden');
+    expectProblem(await reader('POST', `${sandboxes}/sb-1/pause`), 'forbidden');
+    expectProblem(await reader('POST', `${sandboxes}/sb-1/resume`), 'forbidden');
+    expectProblem(await reader('POST', '/api/v1/app-conversations'), 'forbidden');
+    expectProblem(await reader('DELETE', '/api/v1/app-conversations/conv-1'), 'forbidden');
+    for (const path of ['messages', 'cancel', 'permissions/perm-1']) expectProblem(await reader('POST', `/api/v1/app-conversations/conv-1/${path}`), 'forbidden');
+    expectProblem(await reader('POST', '/nowhere'), 'not_found');
+  });
+
+  test('not_found and method_not_allowed', async () => {
+    for (const path of ['/', '/nowhere', '/api/v1/sandboxes/', '/API/v1/sandboxes/search', '/docs/', '/health%20', '/api/user/repository/microagents']) {
+      expectProblem(await world.ann('GET', path), 'not_found');
+    }
+    const get = await world.ann('PUT', `${sandboxes}/search`);
+    expectProblem(get, 'method_not_allowed', { allow: ['GET', 'HEAD'] });
+    expect(get.headers.get('allow')).toBe('GET, HEAD');
+    expectProblem(await world.ann('OPTIONS', `${sandboxes}/sb-1`), 'method_not_allowed', { allow: ['GET', 'HEAD', 'DELETE'] });
+    expectProblem(await world.client(null)('POST', '/health'), 'method_not_allowed', { allow: ['GET', 'HEAD'] });
+    expectProblem(await world.ann('POST', microagents), 'method_not_allowed', { allow: ['GET', 'HEAD'] });
+  });
+
+  test('what is unknown', async () => {
+    expectProblem(await world.ann('GET', '/api/user/repository/acme/none/microagents'), 'repository_not_found', { repository: 'acme/none' });
+    expectProblem(await world.ann('GET', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
+    expectProblem(await world.ann('DELETE', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
+    expectProblem(await world.ann('GET', '/api/v1/app-conversations/conv-none'), 'conversation_not_found', { conversation_id: 'conv-none' });
+    for (const [method, path, body] of [
+      ['POST', 'messages', hello], ['POST', 'cancel', undefined], ['POST', 'permissions/perm-1', { option_id: 'yes' }], ['GET', 'events', undefined], ['GET', 'events/stream', undefined],
+    ] as const) {
+      expectProblem(await world.ann(method, `/api/v1/app-conversations/conv-none/${path}`, body), 'conversation_not_found', { conversation_id: 'conv-none' });
+    }
+    expectProblem(await world.ann('POST', '/api/v1/app-conversations', { sandbox_id: 'sb-none' }), 'sandbox_not_found', { sandbox_id: 'sb-none' });
+    expectProblem(await world.ann('POST', '/api/v1/app-conversations', { selected_repository: 'acme/none' }), 'repository_not_found', { repository: 'acme/none' });
+  });
+
+  test('conversation_not_ready and permission_not_found', async () => {
+    for (const spec of ['plain', 'coder']) {
+      const created = await world.ann('POST', '/api/v1/app-conversations', { sandbox_spec_id: spec });
+      const id = String(object(created)['id']);
+      const path = `/api/v1/app-conversations/${id}`;
+      const sent = await world.ann('POST', `${path}/messages`, hello);
+      if (spec === 'plain') expectProblem(sent, 'conversation_not_ready', { conversation_id: id });
+      else expect(sent.status).toBe(202);
+      expectProblem(await world.ann('POST', `${path}/permissions/perm-none`, { option_id: 'yes' }), 'permission_not_found', { permission_id: 'perm-none' });
+      await world.ann('DELETE', path);
+    }
+  });
+
+  test('moves that the lifecycle lacks, and limits', async () => {
+    const starting = await sandbox('slow', 'STARTING');
+    const about = { sandbox_id: starting, sandbox_status: 'STARTING' };
+    expectProblem(await world.ann('POST', `${sandboxes}/${starting}/pause`), 'sandbox_busy', about);
+    expectProblem(await world.ann('POST', `${sandboxes}/${starting}/resume`), 'sandbox_busy', about);
+
+    const crashed = await sandbox('plain', 'RUNNING');
+    world.engine.crash(crashed);
+    await until(() => world.ann('GET', `${sandboxes}/${crashed}`), (answer) => object(answer)['status'] === 'ERROR');
+    expectProblem(await world.ann('POST', `${sandboxes}/${crashed}/pause`), 'sandbox_not_running', { sandbox_id: crashed, sandbox_status: 'ERROR' });
+    expectProblem(await world.ann('POST', `${sandboxes}/${crashed}/resume`), 'sandbox_not_paused', { sandbox_id: crashed, sandbox_status: 'ERROR' });
+
+    const started = [starting];
+    while (started.length < 4) started.push(await sandbox('plain', 'RUNNING'));
+    const limit = { limit: 'running_per_owner', max: 4, retry_after_seconds: 10 };
+    expectProblem(await world.ann('POST', sandboxes), 'sandbox_limit_reached', limit);
+    expectProblem(await world.ann('POST', '/api/v1/app-conversations'), 'sandbox_limit_reached', limit);
+    for (const id of started) await world.ann('DELETE', `${sandboxes}/${id}`);
+  });
+
+  test('idempotency_conflict', async () => {
+    const headers = { 'Idempotency-Key': 'one' };
+    const first = await world.ann('POST', sandboxes, {}, headers);
+    expectProblem(await world.ann('POST', sandboxes, { sandbox_spec_id: 'slow' }, headers), 'idempotency_conflict', { key: 'one' });
+    await world.ann('DELETE', `${sandboxes}/${String(object(first)['id'])}`);
+  });
+
+  test('payload_too_large', async () => {
+    for (const size of [3000, 40_000]) {
+      const body = JSON.stringify({ title: 'x'.repeat(size) });
+      expectProblem(await world.ann('POST', '/api/v1/app-conversations', body), 'payload_too_large', { limit_bytes: 2000 });
+    }
+  });
+
+  test('invalid_request', async () => {
+    const answer = await world.ann('POST', sandboxes, { sandbox_spec_id: 7, other: 1 });
+    proven.add('invalid_request');
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ['body', 'sandbox_spec_id'] }, { loc: ['body', 'other'], type: 'unrecognized_keys' }] },
+    });
+  });
+
+  test('internal: a number that the log has too, and nothing else', async () => {
+    world.faults.git = new Error('/home/somebody: the token ghp_abc was refused');
+    const answer = await world.ann('GET', microagents);
+    const { incident } = object(answer);
+    expectProblem(answer, 'internal', { incident });
+    expect(JSON.stringify(answer.body)).not.toMatch(/somebody|ghp_|at /);
+    expect(world.lines.find((line) => line['incident'] === incident && line.level === 'error')).toMatchObject({ error: world.faults.git });
+    expect(world.lines.at(-1)).toMatchObject({ message: 'request', status: 500, code: 'internal', incident });
+  });
+
+  test.each<[Failure, Readonly<Record<string, unknown>>]>([
+    [new Failure('provider_unauthorized', { provider: 'memory' }), { provider: 'memory' }],
+    [new Failure('provider_failed', { provider: 'memory', reason: 'it is broken' }, { cause: new Error('secret') }), { provider: 'memory' }],
+    [new Failure('provider_rate_limited', { provider: 'memory', retryAfterSeconds: 61.2 }), { provider: 'memory', retry_after_seconds: 62 }],
+    [new Failure('provider_timeout', { provider: 'memory', limitMs: 10 }), { provider: 'memory', limit_ms: 10 }],
+  ])('%s', async (failure, members) => {
+    world.faults.git = failure;
+    const answer = await world.ann('GET', microagents);
+    expectProblem(answer, failure.code, members);
+    expect(JSON.stringify(answer.body)).not.toContain('secret');
+    expectProblem(await world.ann('POST', '/api/v1/app-conversations', { selected_repository: 'acme/shop' }), failure.code, members);
+    expect(world.lines.findLast(({ level }) => level === 'warn')).toMatchObject({ code: failure.code, error: failure });
+  });
+
+  test.each<[Failure, Readonly<Record<string, unknown>>]>([
+    [new Failure('runtime_unavailable', { runtime: 'memory', reason: 'it is gone', retryAfterSeconds: 5 }), { runtime: 'memory', retry_after_seconds: 5 }],
+    [new Failure('runtime_timeout', { runtime: 'memory', limitMs: 10 }), { runtime: 'memory', limit_ms: 10 }],
+  ])('%s', async (failure, members) => {
+    const id = await sandbox('plain', 'RUNNING');
+    world.faults.runtime = failure;
+    expectProblem(await world.ann('POST', `${sandboxes}/${id}/pause`), failure.code, members);
+    delete world.faults.runtime;
+    await world.ann('POST', `${sandboxes}/${id}/pause`);
+    world.faults.runtime = failure;
+    expectProblem(await world.ann('POST', `${sandboxes}/${id}/resume`), failure.code, members);
+    delete world.faults.runtime;
+    await world.ann('DELETE', `${sandboxes}/${id}`);
+  });
+
+  test('store_unavailable', async () => {
+    world.faults.store = new Failure('store_unavailable', { reason: 'it is locked', retryAfterSeconds: 1 });
+    for (const [method, path] of [['GET', `${sandboxes}/search`], ['GET', '/api/v1/app-conversations'], ['POST', sandboxes]] as const) {
+      expectProblem(await world.ann(method, path), 'store_unavailable', { retry_after_seconds: 1 });
+    }
+  });
+
+  test('store_unavailable, of the log', async () => {
+    world.faults.events = new Failure('store_unavailable', { reason: 'it is locked', retryAfterSeconds: 1 });
+    for (const path of ['/api/v1/events', '/api/v1/events/stream']) expectProblem(await world.ann('GET', path), 'store_unavailable', { retry_after_seconds: 1 });
+  });
+
+  test('a failure that this version does not know is internal', async () => {
+    const unknown = new Failure('provider_failed', { provider: 'memory', reason: 'of a newer version' });
+    world.faults.git = Object.assign(unknown, { code: 'from_the_future' });
+    const answer = await world.ann('GET', microagents);
+    expectProblem(answer, 'internal', { incident: object(answer)['incident'] });
+  });
+
+  test('all of them, but those that have a test of their own', () => {
+    const elsewhere: FailureCode[] = ['rate_limited', 'shutting_down'];
+    // No route reaches into a sandbox's files.
+    const unreachable: FailureCode[] = ['file_not_found'];
+    // What a checkout meets is told in the conversation's status_detail.
+    const told: FailureCode[] = ['repository_forbidden', 'repository_empty', 'branch_not_found'];
+    expect([...proven, ...elsewhere, ...unreachable, ...told].toSorted()).toEqual(Object.keys(failureStatus).toSorted());
+  });
+});

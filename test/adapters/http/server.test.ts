@@ -1,0 +1,199 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createHttpServer, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
+import { until } from '../../support/until.ts';
+import { createWorld, type World } from './world.ts';
+
+const worlds: World[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+async function started(server: HttpServerOptions): Promise<World> {
+  const world = await createWorld({ server });
+  worlds.push(world);
+  return world;
+}
+
+async function connected({ port }: World): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  sockets.push(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+const listing = (world: World) => `GET /api/user/repository/acme/shop/microagents HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\n`;
+
+/** The server's end of the connection, as long as it is open. */
+function serverEnd(world: World, { localPort }: Socket): Socket | undefined {
+  return [...world.connections].find(({ remotePort }) => remotePort === localPort);
+}
+
+/** Everything up to the end of the connection. */
+const allOf = (socket: Socket) => text(socket);
+
+/** What was received when the connection ended: a client that still writes when it is cut off may lose the answer. */
+async function allUntilCut(socket: Socket): Promise<string> {
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+  socket.on('error', () => {});
+  if (!socket.closed) await once(socket, 'close');
+  return received;
+}
+
+/** What is received until it contains the words. */
+async function receive(socket: Socket, words: string): Promise<string> {
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+  return await until(() => received, (all) => all.includes(words));
+}
+
+/** Waits for a line of the log, or of the test's own. */
+async function told(world: World, wanted: string): Promise<void> {
+  await until(() => world.lines.some(({ message }) => message === wanted), Boolean);
+}
+
+describe('clients that are slow are cut off', () => {
+  const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, keepAliveTimeoutMs: 200, writeTimeoutMs: 300 };
+
+  test('with the head of a request', async () => {
+    const socket = await connected(await started(limits));
+    const dripping = setInterval(() => socket.write('X-Drip: 1\r\n'), 50);
+    socket.once('close', () => clearInterval(dripping));
+    socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
+    expect(await allUntilCut(socket)).toMatch(/^$|^HTTP\/1\.1 408 /);
+  });
+
+  test('without a word', async () => {
+    expect(await allOf(await connected(await started(limits)))).toMatch(/^$|^HTTP\/1\.1 408 /);
+  });
+
+  test('with the body', async () => {
+    const world = await started(limits);
+    const socket = await connected(world);
+    const dripping = setInterval(() => socket.write(' '), 50);
+    socket.once('close', () => clearInterval(dripping));
+    socket.write(`POST /api/v1/sandboxes HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nContent-Length: 1000\r\n\r\n{`);
+    expect(await allUntilCut(socket)).toMatch(/^$|^HTTP\/1\.1 408 /);
+    await until(() => world.lines.at(-1), (line) => line?.['aborted'] === true);
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('with the next request', async () => {
+    const socket = await connected(await started(limits));
+    socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect(await allOf(socket)).toMatch(/^HTTP\/1\.1 200 .*\{"status":"ok"\}$/s);
+  });
+
+  test('with reading the answers', async () => {
+    const world = await started({ ...limits, keepAliveTimeoutMs: 60_000 });
+    const socket = await connected(world);
+    const closed = once(socket, 'close');
+    socket.on('error', () => {});
+    socket.pause();
+    // More than the buffers on the way can hold.
+    socket.write('GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));
+    await until(() => serverEnd(world, socket), (end) => end === undefined);
+    socket.resume();
+    await closed;
+  });
+
+  test('but not one that waits for its answer', async () => {
+    const world = await started(limits);
+    const { promise: hold, resolve: release } = Promise.withResolvers<void>();
+    world.faults.hold = hold;
+    const socket = await connected(world);
+    socket.write(`${listing(world)}Connection: close\r\n\r\n`);
+    setTimeout(release, limits.writeTimeoutMs * 4);
+    expect(await allOf(socket)).toMatch(/^HTTP\/1\.1 200 .*deploy\/aws/s);
+  });
+});
+
+test('a head that is too large, and what is no HTTP', async () => {
+  const world = await started({ maxHeaderBytes: 2000 });
+  const large = await connected(world);
+  large.on('error', () => {});
+  large.write(`GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(4000)}\r\n\r\n`);
+  expect(await allOf(large)).toMatch(/^HTTP\/1\.1 431 /);
+  const other = await connected(world);
+  other.write('hello\r\n\r\n');
+  expect(await allOf(other)).toMatch(/^HTTP\/1\.1 400 /);
+});
+
+test('work is left off when the client goes away', async () => {
+  const world = await started({});
+  const { promise: hold, resolve: release } = Promise.withResolvers<void>();
+  world.faults.hold = hold;
+  const socket = await connected(world);
+  socket.write(`${listing(world)}\r\n`);
+  await told(world, 'a listing begins');
+  socket.destroy();
+  await told(world, 'the client went away');
+  release();
+  await until(() => world.lines.at(-1), (line) => line?.['aborted'] === true);
+  expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+describe('closing', () => {
+  test('finishes what is under way, refuses what comes, closes what rests', async () => {
+    const world = await started({ keepAliveTimeoutMs: 60_000 });
+    const { promise: hold, resolve: release } = Promise.withResolvers<void>();
+    world.faults.hold = hold;
+    const [working, resting, late] = [await connected(world), await connected(world), await connected(world)];
+    working.write(`${listing(world)}\r\n`);
+    resting.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+    await receive(resting, '{"status":"ok"}');
+    late.write('GET /health HTTP/1.1\r\n');
+    await told(world, 'a listing begins');
+    await until(() => serverEnd(world, late)?.bytesRead, (heard = 0) => heard > 0);
+
+    const closing = world.server.close();
+    await once(resting, 'end');
+    late.write('Host: x\r\n\r\n');
+    const refused = await allOf(late);
+    expect(refused).toMatch(/^HTTP\/1\.1 503 /);
+    expect(refused).toMatch(/\r\nRetry-After: 5\r\n/);
+    expect(refused).toMatch(/\r\nConnection: close\r\n/);
+    expect(JSON.parse(refused.slice(refused.indexOf('{')))).toMatchObject({ code: 'shutting_down', status: 503 });
+    await expect(fetch(`${world.url}/health`)).rejects.toThrow(TypeError);
+
+    release();
+    const finished = await allOf(working);
+    expect(finished).toMatch(/^HTTP\/1\.1 200 .*deploy\/aws/s);
+    expect(finished).toMatch(/\r\nConnection: close\r\n/);
+    await closing;
+    await world.server.close();
+  });
+
+  test('does not wait for connections on which nothing was asked', async () => {
+    const world = await started({ keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 });
+    const silent = await connected(world);
+    await until(() => serverEnd(world, silent), (end) => end !== undefined);
+    const ended = once(silent, 'close');
+    silent.resume();
+    await world.server.close();
+    await ended;
+  });
+
+  test('waits no longer than it may', async () => {
+    const world = await started({ drainMs: 100 });
+    const { promise: hold, resolve: release } = Promise.withResolvers<void>();
+    world.faults.hold = hold;
+    const working = await connected(world);
+    working.on('error', () => {});
+    working.write(`${listing(world)}\r\n`);
+    await told(world, 'a listing begins');
+    await world.server.close();
+    expect(await allOf(working).catch(() => '')).toBe('');
+    release();
+  });
+});
+
+test('an address that is taken is told', async () => {
+  const world = await started({});
+  await expect(createHttpServer(world.skep, { port: world.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+});

@@ -1,0 +1,147 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { createHttpServer, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
+import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { createSkep } from '../../../src/composition/create-skep.ts';
+import type { SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
+import type { LogFields } from '../../../src/ports/logger.ts';
+import { Host } from '../../application/conversations/host.ts';
+import {
+  createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
+  createMemoryStore, type MemoryAgentScript, MemoryEngine,
+} from '../../doubles/memory/index.ts';
+import { type Answer, createClient } from '../../support/client.ts';
+import { createOpenApiChecker } from '../../support/openapi.ts';
+
+/** What each part fails with, instead of doing what it is asked for; the test sets it. */
+export interface Faults {
+  git?: unknown;
+  runtime?: unknown;
+  store?: unknown;
+  events?: unknown;
+  /** Holds each listing of a repository until it resolves. */
+  hold?: Promise<void>;
+}
+
+export interface Line extends LogFields {
+  readonly level: string;
+  readonly message: string;
+}
+
+export interface WorldOptions {
+  readonly server?: HttpServerOptions;
+  readonly specs?: readonly SandboxSpecInput[];
+  readonly limits?: { readonly running?: number; readonly runningPerOwner?: number };
+  /** What the agent does in a turn; without it, it says `heard: <the message>`. */
+  readonly script?: MemoryAgentScript;
+}
+
+export const plainSpec: SandboxSpecInput = {
+  id: 'plain',
+  command: ['run', '--all'],
+  initialEnv: { CI: '1', GIT_TOKEN: 'a-token-that-nobody-may-see' },
+  ports: [{ name: 'AGENT_SERVER', port: 8000 }],
+};
+
+/** One with an agent. */
+export const coderSpec: SandboxSpecInput = { id: 'coder', agent: { protocol: 'acp', command: ['agent'], env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000 } };
+
+export const repository = {
+  path: 'acme/shop',
+  defaultBranch: 'main',
+  files: [
+    { path: '.skep/microagents/deploy/aws.md', createdAt: Date.UTC(2020, 1, 29, 12) },
+    { path: '.skep/microagents/README.md', createdAt: 0 },
+  ],
+};
+
+/** A deployment over memory adapters behind a real server on loopback. */
+export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, script }: WorldOptions = {}) {
+  const clock = createSystemClock();
+  const auth = createMemoryAuth(clock);
+  const lines: Line[] = [];
+  const write = (level: string) => (fields: LogFields, message: string) => void lines.push({ ...fields, level, message });
+  const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const faults: Faults = {};
+  const engine = new MemoryEngine();
+  const provider = createMemoryGitProvider({ hosts: ['git.example.org'], repositories: [repository] });
+  const listFiles: typeof provider.listFiles = async (name, query, signal) => {
+    lines.push({ level: 'test', message: 'a listing begins' });
+    signal?.addEventListener('abort', () => lines.push({ level: 'test', message: 'the client went away' }));
+    await faults.hold;
+    return await provider.listFiles(name, query, signal);
+  };
+  const memoryStore = createMemoryStore();
+  const checkouts = createMemoryCheckouts();
+  checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
+  const skep = await createSkep({
+    git: [failing({ ...provider, listFiles }, ['listFiles', 'find', 'check'], () => faults.git)],
+    runtime: failing(new Host(engine).runtime().runtime, ['freeze', 'stop', 'resume'], () => faults.runtime),
+    store: {
+      ...memoryStore,
+      sandboxes: failing(memoryStore.sandboxes, ['search', 'insert'], () => faults.store),
+      conversations: failing(memoryStore.conversations, ['search'], () => faults.store),
+      events: failing(memoryStore.events, ['read', 'latest'], () => faults.events),
+    },
+    checkouts,
+    protocols: [createMemoryAgentProtocol(script === undefined ? {} : { script })],
+    probe: createMemoryProbe(),
+    auth, clock, logger, specs, limits,
+    answerWithinMs: 2000,
+  });
+  const keys = {
+    ann: auth.issue({ userId: 'ann', keyName: 'ann-laptop', access: 'full' }),
+    ben: auth.issue({ userId: 'ben', keyName: 'ben-ci', access: 'full' }),
+    reader: auth.issue({ userId: 'ann', keyName: 'ann-dashboard', access: 'read' }),
+  };
+  const server = await createHttpServer(skep, { port: 0, drainMs: 5000, ...serverOptions });
+  const connections = new Set<Socket>();
+  const onSocket = (message: unknown) => {
+    const { socket } = message as { socket: Socket };
+    if (socket.localPort !== server.port) return;
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  };
+  subscribe('net.server.socket', onSocket);
+  const checker = createOpenApiChecker(await (await fetch(`${server.url}/openapi.json`)).json());
+
+  /** Each answer is checked against the published document. */
+  const client = (key: string | null) => {
+    const send = createClient(server.url, key);
+    return async (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer> => {
+      const answer = await send(method, path, body, headers);
+      checker.check(method, path, answer);
+      return answer;
+    };
+  };
+  return {
+    url: server.url, port: server.port, server, skep, store: memoryStore, auth, engine, provider, faults, lines, keys, checker, client,
+    ann: client(keys.ann),
+    /** The server's ends of the connections that are open. */
+    connections,
+    async close() {
+      unsubscribe('net.server.socket', onSocket);
+      await server.close();
+      await skep.close();
+    },
+  };
+}
+
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** The port, but for those methods that fail as long as there is something to fail with. */
+function failing<T extends object>(port: T, methods: readonly (keyof T)[], fault: () => unknown): T {
+  return new Proxy(port, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      const bound: unknown = member.bind(target);
+      if (typeof bound !== 'function' || !methods.some((method) => method === name)) return bound;
+      return async (...args: unknown[]) => {
+        const error = fault();
+        if (error !== undefined) throw error;
+        return await bound(...args);
+      };
+    },
+  });
+}

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/size.ts';
+import { until } from '../../../support/until.ts';
+import { createScene, failureOf, never, open, start, untold, type Scene } from './support.ts';
+
+/** A repository of about so many bytes, which nothing makes smaller. */
+const large = (bytes: number) => [{ id: 'only', at: start, files: [['noise', randomBytes(bytes / 2).toString('hex')] as const] }];
+
+async function mirrors({ root }: Scene): Promise<number> {
+  return (await readdir(join(root, 'mirrors'))).length;
+}
+
+describe('what is kept is bounded', () => {
+  test('what was not used for the longest goes first, and what is in use stays', async () => {
+    const scene = await createScene(large(1_000_000));
+    for (const name of ['acme/second', 'acme/third']) await scene.publish(large(1_000_000), name);
+    // About 0.5 MB in the mirror and as much made ready: two have room.
+    const mirror = scene.mirror({ limitBytes: 2_600_000 });
+    await open(mirror, scene.request);
+    await open(mirror, scene.requestOf('acme/second'));
+    await open(mirror, scene.request);
+    scene.asked();
+    await open(mirror, scene.requestOf('acme/third'));
+    await until(() => mirrors(scene), (count) => count === 2);
+    scene.asked();
+    await open(mirror, scene.request);
+    expect(scene.asked()).toEqual(['refs', 'ls-refs']);
+    const held = await mirror.checkOut(scene.request, untold, never);
+    for (const name of ['acme/second', 'acme/third', 'acme/second']) await open(mirror, scene.requestOf(name));
+    scene.asked();
+    const again = await mirror.checkOut(scene.request, untold, never);
+    expect(scene.asked()).toEqual(['refs', 'ls-refs']);
+    await Promise.all([held.archive.cancel(), again.archive.cancel()]);
+    await until(() => mirrors(scene), (count) => count <= 2);
+    expect((await mirror.check()).detail).toMatch(/repositor(?:y|ies) kept/u);
+  });
+
+  test('a repository that is larger than its share is refused, and leaves nothing', async () => {
+    const scene = await createScene(large(4_000_000));
+    const mirror = scene.mirror({ limitBytes: 2_000_000 });
+    expect(await failureOf(mirror.checkOut(scene.request, untold, never))).toMatch(/^provider_failed: .*larger than 1000000 bytes/u);
+    expect(await sizeOf(scene.root)).toBeLessThan(10_000);
+    await scene.publish(large(10_000), 'acme/small');
+    await open(mirror, scene.requestOf('acme/small'));
+  });
+
+  test('of what is made ready of a repository only the last stays', async () => {
+    const scene = await createScene(large(1000));
+    const mirror = scene.mirror();
+    for (let turn = 0; turn < 4; turn += 1) {
+      await scene.publish(large(1000));
+      await open(mirror, scene.request);
+    }
+    const [name = ''] = await readdir(join(scene.root, 'mirrors'));
+    await until(() => readdir(join(scene.root, 'mirrors', name, 'exports')), (names) => names.length === 1);
+  });
+
+  test('many fetches become one pack again, and what no branch has goes', async () => {
+    const scene = await createScene(large(1000));
+    const mirror = scene.mirror();
+    for (let turn = 0; turn < 42; turn += 1) {
+      await scene.publish(large(1000));
+      const { archive } = await mirror.checkOut(scene.request, untold, never);
+      await archive.cancel();
+    }
+    const [name = ''] = await readdir(join(scene.root, 'mirrors'));
+    const packs = async () => (await readdir(join(scene.root, 'mirrors', name, 'repository.git/objects/pack'))).filter((file) => file.endsWith('.pack'));
+    await until(packs, (names) => names.length < 10);
+    expect(Object.keys((await open(mirror, scene.request)).files)).toEqual(['noise']);
+  });
+});

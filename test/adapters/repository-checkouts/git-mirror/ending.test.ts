@@ -1,0 +1,77 @@
+import { readdir, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { until } from '../../../support/until.ts';
+import { commits, createScene, never, open, start, untold, type Scene } from './support.ts';
+
+/** How many processes work in the folder. */
+async function processesIn(folder: string): Promise<number> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
+  const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')));
+  return folders.filter((cwd) => cwd.startsWith(folder)).length;
+}
+
+async function temporaries({ root }: Scene): Promise<string[]> {
+  const names = await readdir(join(root, 'tmp'));
+  return (await Promise.all(names.map((name) => readdir(join(root, 'tmp', name))))).flat();
+}
+
+/** A host that lets git begin to fetch, and then says nothing. */
+async function stalled(): Promise<Scene & { readonly begun: Promise<void> }> {
+  const scene = await createScene(commits(5));
+  const begun = Promise.withResolvers<void>();
+  scene.host.mischief = ({ command }) => {
+    if (command !== 'fetch') return false;
+    begun.resolve();
+    return true;
+  };
+  return { ...scene, begun: begun.promise };
+}
+
+const big = [{ id: 'only', at: start, files: [['zeros', '0'.repeat(8_000_000)] as const] }];
+
+describe('ending', () => {
+  test('a checkout that is left ends git and all that it started, and leaves nothing', async () => {
+    const scene = await stalled();
+    const mirror = scene.mirror();
+    const leaving = new AbortController();
+    const left = mirror.checkOut(scene.request, untold, leaving.signal);
+    await scene.begun;
+    // git, its helper for HTTP, and whatever they start.
+    expect(await processesIn(scene.root)).toBeGreaterThanOrEqual(2);
+    leaving.abort(new Error('left'));
+    await expect(left).rejects.toThrow('left');
+    await until(() => processesIn(scene.root), (count) => count === 0);
+    await until(() => temporaries(scene), (names) => names.length === 0);
+    scene.host.mischief = null;
+    expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(5);
+  });
+
+  test('closing ends what is under way, and waits for it', async () => {
+    const scene = await stalled();
+    const mirror = scene.mirror();
+    const ended = mirror.checkOut(scene.request, untold, never).then(() => null, (error: unknown) => error);
+    await scene.begun;
+    await mirror.close();
+    expect(await ended).toMatchObject({ code: 'provider_failed' });
+    // What git started was killed with it, and is nobody's child any more: it may take a moment to be gone.
+    await until(() => processesIn(scene.root), (count) => count === 0);
+    expect(await readdir(join(scene.root, 'tmp'))).toEqual([]);
+  });
+
+  test('an archive that is left ends its git', async () => {
+    const scene = await createScene(big);
+    const mirror = scene.mirror();
+    const leaving = new AbortController();
+    for (const leave of [(reader: ReadableStreamDefaultReader) => reader.cancel(), async () => leaving.abort(new Error('left'))]) {
+      const { archive } = await mirror.checkOut(scene.request, untold, leaving.signal);
+      const reader = archive.getReader();
+      let bytes = 0;
+      // The `.git` is small here, so that the files are being read by now.
+      while (bytes < 1_000_000) bytes += (await reader.read()).value?.length ?? 0;
+      expect(await processesIn(scene.root)).toBeGreaterThanOrEqual(1);
+      await leave(reader);
+      await until(() => processesIn(scene.root), (count) => count === 0);
+    }
+  });
+});

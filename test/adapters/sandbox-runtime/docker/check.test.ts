@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
+import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { launchOf } from './programs.ts';
+
+const never = new AbortController().signal;
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).toReversed()) await step();
+});
+
+function open(options: Partial<DockerRuntimeOptions>): SandboxRuntime {
+  const runtime = createDockerRuntime({ deployment: 'main', env: {}, ...options });
+  undo.push(() => runtime.close());
+  return runtime;
+}
+
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  undo.push(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+  return `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const json =
+  (status: number, body: unknown): RequestListener =>
+  (_request, response) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+
+test('says how to mend an engine that does not answer, and tells nothing of where it looked', async () => {
+  const socket = join(tmpdir(), 'no-such-folder', 'docker.sock');
+  const details = [await open({ host: `unix://${socket}` }).check(), await open({ host: await closedPort() }).check()];
+  for (const { ok, detail } of details) {
+    expect(ok).toBe(false);
+    expect(detail).toMatch(/start Docker, or say where it is with SKEP_DOCKER_HOST/);
+    expect(detail).not.toMatch(/no-such-folder|127\.0\.0\.1|\n/);
+  }
+  const runtime = open({ host: `unix://${socket}` });
+  const calls = [
+    () => runtime.inspect('a'),
+    () => runtime.list(),
+    () => runtime.start(launchOf(null), () => {}, never),
+    () => runtime.remove('a'),
+    () => runtime.provide(launchOf(null).spec, () => {}, never),
+  ];
+  for (const call of calls) {
+    await expect(call()).rejects.toMatchObject({ code: 'runtime_unavailable' });
+  }
+});
+
+test('does not wait for ever for an engine that does not answer', async () => {
+  const host = await serve(() => {});
+  const runtime = open({ host, callTimeoutMs: 200 });
+  await expect(runtime.inspect('a')).rejects.toMatchObject({ code: 'runtime_timeout' });
+  expect(await runtime.check()).toMatchObject({ ok: false, detail: expect.stringMatching(/did not answer within 200 ms/) });
+});
+
+test('lets a caller leave who does not want to wait', async () => {
+  const runtime = open({ host: await serve(() => {}), callTimeoutMs: 2_000 });
+  const controller = new AbortController();
+  const started = runtime.start(launchOf(null), () => {}, controller.signal);
+  const reason = new Error('no longer wanted');
+  controller.abort(reason);
+  await expect(started).rejects.toBe(reason);
+});
+
+test('says so where the engine is too old, or no Docker', async () => {
+  expect(await open({ host: await serve(json(200, { Version: '17.05', ApiVersion: '1.29' })) }).check()).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/17\.05 is too old .*1\.40/),
+  });
+  expect(await open({ host: await serve(json(404, {})) }).check()).toMatchObject({ ok: false, detail: expect.stringMatching(/answered 404; is it Docker\?/) });
+  await expect(open({ host: await serve(json(500, { message: 'at /var/lib/docker' })) }).list()).rejects.toMatchObject({
+    code: 'runtime_unavailable',
+    message: expect.not.stringContaining('/var/lib'),
+  });
+});
+
+test('is not made where what is configured can not work', async () => {
+  expect(make({ deployment: 'Main_1' })).toThrow(/deployment is a lower-case DNS label/);
+  for (const host of ['ftp://engine', 'tcp://', '://']) expect(make({ host })).toThrow(/unix:\/\/\/path, tcp:\/\/host:port or ssh:\/\/user@host/);
+  expect(make({ env: { DOCKER_HOST: 'tcp://engine:2376', DOCKER_CERT_PATH: '/no/such/folder' } })).toThrow(/ca\.pem, cert\.pem and key\.pem/);
+  expect(make({ env: { DOCKER_CONTEXT: 'gone', HOME: '/no/such/home' } })).toThrow(/no context "gone"/);
+  const folder = await mkdtemp(join(tmpdir(), 'skep-docker-config-'));
+  undo.push(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'config.json'), '{"currentContext": "default"}');
+  expect(make({ configDir: folder })).not.toThrow();
+});
+
+function make(options: Partial<DockerRuntimeOptions>): () => SandboxRuntime {
+  return () => createDockerRuntime({ deployment: 'main', env: {}, ...options });
+}
+
+async function closedPort(): Promise<string> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `tcp://127.0.0.1:${port}`;
+}

@@ -1,0 +1,111 @@
+import { afterAll, afterEach, expect, test } from 'vitest';
+import type { SandboxFact } from '../../../../src/domain/sandbox.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { describeWithDocker } from '../../../support/docker.ts';
+import { until } from '../../../support/until.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+
+const never = new AbortController().signal;
+const sleeps = shell('touch begun; exec sleep 100000');
+const endsWell = shell('trap "exit 0" TERM; touch begun; while :; do sleep 0.05; done');
+
+const stopped = (runtime: SandboxRuntime, id: string): Promise<SandboxFact> => until(() => runtime.inspect(id), ({ state }) => state === 'stopped');
+
+describeWithDocker('the end of a sandbox on docker', () => {
+  const engine = createEngine();
+  const { container } = engine;
+  afterEach(() => engine.clear());
+  afterAll(() => engine.close());
+
+  async function begun(runtime: SandboxRuntime, command: readonly string[]): Promise<SandboxLaunch> {
+    const launch = launchOf(command);
+    await runtime.start(launch, () => {}, never);
+    await until(() => engine.readFile(launch.id, '/workspace/begun'), (text) => text !== null);
+    return launch;
+  }
+  test('comes from outside where somebody asks the engine for it, and not where it happens inside, while somebody listens', async () => {
+    const runtime = engine.open();
+    const woken: string[] = [];
+    runtime.subscribe((id) => woken.push(id));
+    const [byStop, byKill, byCrash, byItself] = await Promise.all([
+      begun(runtime, endsWell),
+      begun(runtime, sleeps),
+      begun(runtime, sleeps),
+      begun(runtime, shell('touch begun; sleep 0.2; exit 7')),
+    ]);
+    await container(byStop.id).stop({ t: 20 });
+    await container(byKill.id).kill();
+    await engine.crash(byCrash.id);
+    for (const { id } of [byStop, byKill, byCrash, byItself]) await until(() => woken, (ids) => ids.includes(id));
+    expect(await stopped(runtime, byStop.id)).toMatchObject({ endedFromOutside: true, detail: expect.stringMatching(/from outside.*code 0/) });
+    expect(await stopped(runtime, byKill.id)).toMatchObject({ endedFromOutside: true, detail: expect.stringMatching(/137/) });
+    expect(await stopped(runtime, byCrash.id)).toMatchObject({ endedFromOutside: false, detail: expect.stringMatching(/^exited with code 137/) });
+    expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false, detail: 'exited with code 7' });
+    expect(await runtime.list()).toEqual(expect.arrayContaining([await runtime.inspect(byStop.id), await runtime.inspect(byCrash.id)]));
+  });
+
+  test('is told by how it exited where nobody listened', async () => {
+    const runtime = engine.open();
+    const [byStop, byItself] = await Promise.all([begun(runtime, sleeps), begun(runtime, shell('touch begun; exit 7'))]);
+    await container(byStop.id).stop({ t: 20 });
+    expect(await stopped(runtime, byStop.id)).toMatchObject({ endedFromOutside: true, detail: expect.stringMatching(/143 \(SIGTERM\)/) });
+    expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false });
+  });
+
+  test('is a crash where it took too much memory', async () => {
+    const runtime = engine.open();
+    const launch = launchOf(shell('x=0123456789; while :; do x=$x$x; done'), { resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null } });
+    await runtime.start(launch, () => {}, never);
+    expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, detail: expect.stringMatching(/memory/) });
+  });
+
+  test('wakes who listens for what a person does, and not for what was asked for', async () => {
+    const runtime = engine.open();
+    const woken: string[] = [];
+    runtime.subscribe((id) => woken.push(id));
+    const touched = await begun(runtime, sleeps);
+    const untouched = await begun(runtime, endsWell);
+    const wakes = async (act: () => Promise<unknown>, state: SandboxFact['state']): Promise<void> => {
+      const before = woken.length;
+      await act();
+      await until(() => woken.slice(before), (ids) => ids.includes(touched.id));
+      expect((await runtime.inspect(touched.id)).state).toBe(state);
+    };
+    await runtime.freeze(untouched.id);
+    await runtime.resume(untouched, never);
+    await wakes(() => container(touched.id).pause(), 'frozen');
+    await wakes(() => container(touched.id).unpause(), 'running');
+    await wakes(() => container(touched.id).kill(), 'stopped');
+    await wakes(() => container(touched.id).start(), 'running');
+    await runtime.stop(untouched.id);
+    await runtime.resume(untouched, never);
+    await wakes(() => container(touched.id).remove({ force: true }), 'absent');
+    await runtime.remove(untouched.id);
+    expect(new Set(woken)).toEqual(new Set([touched.id]));
+  });
+
+  test('leaves alone a container of its name that is not its own, and those of other deployments', async () => {
+    const runtime = engine.open();
+    const launch = launchOf(sleeps);
+    const foreign = await engine.docker.createContainer({ name: engine.nameOf(launch.id), Image: 'skep-test/tiny', Entrypoint: [...sleeps], Labels: { 'skep.sandbox': launch.id } });
+    const other = createEngine();
+    try {
+      await foreign.start();
+      const elsewhere = launchOf(sleeps);
+      await other.open().start(elsewhere, () => {}, never);
+      for (const fact of [await runtime.start(launch, () => {}, never), await runtime.freeze(launch.id), await runtime.stop(launch.id), await runtime.resume(launch, never), await runtime.inspect(launch.id)]) {
+        expect(fact).toMatchObject({ state: 'absent', detail: expect.stringMatching(/not of this deployment/) });
+      }
+      await runtime.remove(launch.id);
+      await runtime.remove(elsewhere.id);
+      expect(await runtime.list()).toEqual([]);
+      expect((await foreign.inspect()).State.Status).toBe('running');
+      expect((await other.open().inspect(elsewhere.id)).state).toBe('running');
+    } finally {
+      await foreign.remove({ force: true });
+      await other.close();
+    }
+  });
+});

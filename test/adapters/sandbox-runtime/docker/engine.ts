@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { access, readFile, readlink } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { text } from 'node:stream/consumers';
+import Docker from 'dockerode';
+import { extract } from 'tar-stream';
+import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
+import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+
+/** A deployment of its own on the real engine, and what can be seen of it without a runtime. */
+export interface Engine {
+  readonly docker: Docker;
+  readonly deployment: string;
+  readonly open: (options?: Partial<DockerRuntimeOptions>) => SandboxRuntime;
+  readonly nameOf: (id: string) => string;
+  readonly container: (id: string) => Docker.Container;
+  /** A file of the sandbox, by its path; null where there is none. */
+  readonly readFile: (id: string, path: string) => Promise<string | null>;
+  /** Runs a command in the container, and answers with what it says. */
+  readonly ask: (id: string, script: string, user?: string) => Promise<string>;
+  /** Kills the sandbox's processes from inside, as far as the engine can tell: nobody asked it for that. */
+  readonly crash: (id: string) => Promise<void>;
+  readonly leftovers: (id: string) => Promise<readonly string[]>;
+  /** Ends the runtimes, and removes the sandboxes and whatever else is on the engine of this deployment but its networks. */
+  readonly clear: () => Promise<void>;
+  /** Removes everything. */
+  readonly close: () => Promise<void>;
+}
+
+/** Of no interest to a test, and so short that nobody waits for it. */
+const quick = { stopGraceMs: 1_000, progressMs: 0 };
+
+export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engine {
+  const docker = new Docker();
+  const deployment = `test-${randomBytes(5).toString('hex')}`;
+  const opened: SandboxRuntime[] = [];
+  const nameOf = (id: string): string => `skep_${deployment}_${id}`;
+  const container = (id: string): Docker.Container => docker.getContainer(nameOf(id));
+  const ours = { label: [`skep.deployment=${deployment}`] };
+
+  /** Where the engine keeps what the sandbox wrote, where this process may look there: much quicker than an archive. */
+  async function layerOf(id: string): Promise<string | null> {
+    const { GraphDriver } = await container(id).inspect();
+    const layer = new Map(Object.entries(GraphDriver.Data)).get('UpperDir');
+    return layer !== undefined && (await access(layer).then(() => true, () => false)) ? layer : null;
+  }
+
+  async function clear(): Promise<void> {
+    await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
+    const containers = await docker.listContainers({ all: true, filters: ours });
+    await Promise.all(containers.map(({ Id }) => docker.getContainer(Id).remove({ force: true, v: true }).catch(unlessGone)));
+    const { Volumes } = await docker.listVolumes({ filters: ours });
+    await Promise.all(Volumes.map(({ Name }) => docker.getVolume(Name).remove().catch(unlessGone)));
+  }
+
+  return {
+    docker,
+    deployment,
+    open(options = {}) {
+      const runtime = createDockerRuntime({ deployment, ...quick, ...defaults, ...options });
+      opened.push(runtime);
+      return runtime;
+    },
+    nameOf,
+    container,
+    async readFile(id, path) {
+      try {
+        const layer = await layerOf(id);
+        return layer === null ? await readArchived(container(id), path) : await readBelow(layer, path);
+      } catch (error) {
+        unlessGone(error);
+        return null;
+      }
+    },
+    async ask(id, script, user) {
+      const exec = await container(id).exec({ Cmd: ['sh', '-c', script], AttachStdout: true, AttachStderr: true, Tty: true, ...(user !== undefined && { User: user }) });
+      return (await text(await exec.start({ Tty: true }))).replaceAll('\r\n', '\n').trim();
+    },
+    async crash(id) {
+      const { State } = await container(id).inspect();
+      process.kill(State.Pid, 'SIGKILL');
+    },
+    async leftovers(id) {
+      const containers = await docker.listContainers({ all: true });
+      const { Volumes } = await docker.listVolumes();
+      return [...containers.flatMap(({ Names }) => Names), ...Volumes.map(({ Name }) => Name)].filter((name) => name.includes(id));
+    },
+    clear,
+    async close() {
+      await clear();
+      const networks = await docker.listNetworks({ filters: ours });
+      for (const { Id } of networks) await docker.getNetwork(Id).remove().catch(unlessGone);
+    },
+  };
+}
+
+/** Links are followed as they are meant inside. */
+async function readBelow(root: string, path: string): Promise<string | null> {
+  const target = await readlink(`${root}${path}`).catch(() => null);
+  if (target !== null) return readBelow(root, posix.resolve(posix.dirname(path), target));
+  return readFile(`${root}${path}`, 'utf8').catch(() => null);
+}
+
+async function readArchived(container: Docker.Container, path: string): Promise<string | null> {
+  const entries = extract();
+  const archive = await container.getArchive({ path });
+  archive.pipe(entries);
+  for await (const entry of entries) {
+    if (entry.header.type !== 'symlink') return text(entry);
+    return readArchived(container, posix.resolve(posix.dirname(path), entry.header.linkname));
+  }
+  return null;
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Error && 'statusCode' in error && error.statusCode === 404)) throw error;
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, test } from 'vitest';
+import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { bytesOf, finish } from '../../../contracts/sandbox-runtime-streams.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+
+const sleeping = shell('exec sleep 100000');
+
+describeWithDocker('commands in containers', () => {
+  const engine = createEngine();
+  afterEach(() => engine.clear());
+  afterAll(() => engine.close());
+
+  async function started(spec: Partial<SandboxSpec> = {}): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
+    const runtime = engine.open();
+    const launch = launchOf(sleeping, { ports: [], ...spec });
+    const { state, detail } = await runtime.start(launch, () => {}, never);
+    assert.equal(state, 'running', detail ?? '');
+    return { runtime, launch };
+  }
+
+  const commandsIn = async (id: string): Promise<string[]> => (await engine.container(id).top({ ps_args: '-eo pid,args' })).Processes.map((row: string[]) => row.at(-1) ?? '');
+
+  /** Ways to leave what one is known by. */
+  const escapes = `
+    sleep 2001 &
+    setsid sleep 2002 &
+    (setsid sleep 2003 &)
+    env -i "$(command -v sleep)" 2004 &
+    trap '' TERM HUP INT
+    echo begun
+    while :; do sh -c 'exec sleep 0.01'; done`;
+
+  test.each([
+    ['busybox', { image: images.tiny }, { uid: '0', gid: '0' }],
+    ['busybox, as a named user', { image: images.tiny, isolation: 'agent' }, { uid: '1000', gid: '1000' }],
+    ['Debian, as a numbered user', { image: images.debian, isolation: '4321:1234' }, { uid: '4321', gid: '1234' }],
+  ] as const)('are ended with all that they started: %s', { timeout: 120_000 }, async (_, { image, ...rest }, { uid, gid }) => {
+    const base = launchOf(sleeping).spec;
+    const { runtime, launch } = await started({ image, isolation: { ...base.isolation, user: 'isolation' in rest ? rest.isolation : null } });
+    const who = await finish(await runtime.execute(launch.id, { command: shell('id -u; id -g; echo $$ > /workspace/file') }, never));
+    assert.deepEqual(who, { out: `${uid}\n${gid}\n`, err: '', code: 0 });
+
+    const bystander = await runtime.execute(launch.id, { command: ['sleep', '3000'] }, never);
+    const execution = await runtime.execute(launch.id, { command: shell(escapes) }, never);
+    const reader = execution.stdout.getReader();
+    await reader.read();
+    await eventually('all run', async () => {
+      const running = (await commandsIn(launch.id)).join('\n');
+      return [2001, 2002, 2003, 2004].every((number) => running.includes(`sleep ${number}`) || running.includes(` ${number}`));
+    });
+    await execution.kill();
+    assert.equal(await execution.exited, 137);
+    assert.deepEqual((await commandsIn(launch.id)).filter((line) => /sleep.* (?:200\d|0\.01)$/.test(line)), []);
+    assert.ok((await commandsIn(launch.id)).some((line) => line.includes('sleep 3000')));
+    await bystander.kill();
+  });
+
+  test('need a shell in the image, and say so where there is none', { timeout: 120_000 }, async () => {
+    const image = `skep-test/no-shell-${engine.deployment}`;
+    const source = launchOf(sleeping);
+    const runtime = engine.open();
+    await runtime.start(source, () => {}, never);
+    // An image with one program, and nothing else.
+    const archive = await engine.container(source.id).getArchive({ path: '/bin/busybox' });
+    await text(await engine.docker.importImage(archive, { repo: image }));
+    try {
+      const { launch } = await started({ image, command: ['/busybox', 'sleep', '100000'] });
+      const { out, err, code } = await finish(await runtime.execute(launch.id, { command: ['/busybox', 'true'] }, never));
+      assert.deepEqual({ out, code }, { out: '', code: 127 });
+      assert.match(err, /no \/bin\/sh/);
+    } finally {
+      await engine.clear();
+      await engine.docker.getImage(image).remove({ force: true });
+    }
+  });
+
+  test('tell their exit while a child holds their outputs, and while nobody reads', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started();
+    const held = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
+    assert.equal(await held.exited, 4);
+    assert.equal((await bytesOf(held.stdout)).length, 600 * 1024);
+    const leaving = await runtime.execute(launch.id, { command: shell('sleep 2005 & exit 5') }, never);
+    assert.equal(await leaving.exited, 5);
+    assert.ok((await commandsIn(launch.id)).some((line) => line.includes('2005')));
+    await leaving.kill();
+    assert.equal((await bytesOf(leaving.stdout)).length, 0);
+    assert.ok(!(await commandsIn(launch.id)).some((line) => line.includes('2005')));
+    const real = await runtime.execute(launch.id, { command: shell('exit 126') }, never);
+    assert.equal(await real.exited, 126);
+  });
+
+  test.each(['kill', 'stop', 'remove'] as const)('do not keep a container that somebody else ends, though nobody reads: %s', { timeout: 120_000 }, async (ending) => {
+    const { runtime, launch } = await started();
+    const executions: Execution[] = [];
+    for (let n = 0; n < 3; n += 1) executions.push(await runtime.execute(launch.id, { command: shell('exec dd if=/dev/zero bs=1M count=100000 2>/dev/null') }, never));
+    const container = engine.container(launch.id);
+    if (ending === 'remove') await container.remove({ force: true });
+    else if (ending === 'stop') await container.stop({ t: 1 });
+    else await container.kill();
+    for (const { exited, stdout } of executions) {
+      const code = await exited;
+      assert.ok(code === null || code > 128, String(code));
+      await bytesOf(stdout);
+    }
+  });
+
+  test('are ended when the runtime is closed, even where the sandbox is frozen and nobody waits', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started();
+    const execution = await runtime.execute(launch.id, { command: ['sleep', '2006'] }, never);
+    await runtime.freeze(launch.id);
+    const killed = execution.kill();
+    await runtime.close();
+    await killed;
+    assert.equal(await execution.exited, null);
+    assert.equal((await engine.open().inspect(launch.id)).state, 'frozen');
+  });
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import type Docker from 'dockerode';
+import { afterAll, afterEach, test, vi } from 'vitest';
+import { isFailureOf } from '../../../../src/domain/failure.ts';
+import type { SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
+import { describeWithDocker } from '../../../support/docker.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+
+const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
+
+describeWithDocker('files of containers', () => {
+  const engine = createEngine();
+  afterEach(() => engine.clear());
+  afterAll(() => engine.close());
+
+  async function started(isolation: Partial<SandboxIsolation>): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
+    const runtime = engine.open();
+    const command = shell('exec sleep 100000');
+    const launch = launchOf(command, { ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
+    const { state, detail } = await runtime.start(launch, () => {}, never);
+    assert.equal(state, 'running', detail ?? '');
+    return { runtime, launch };
+  }
+
+  test.each([
+    ['the image’s own user', { user: null }, '0:0'],
+    ['a named user', { user: 'agent' }, '1000:1000'],
+    ['a numbered user', { user: '4321:1234' }, '4321:1234'],
+    ['a large number, as directories hand them out', { user: '1200300:1200400' }, '1200300:1200400'],
+    ['a user of a read-only container', { user: 'agent', readOnlyRoot: true }, '1000:1000'],
+  ] as const)('belong to %s', { timeout: 120_000 }, async (_, isolation, owner) => {
+    const { runtime, launch } = await started(isolation);
+    const items: TarItem[] = [
+      [{ name: 'implied/file', uid: 77, gid: 88, uname: 'root' }, 'x'],
+      [{ name: 'directory', type: 'directory', uid: 77 }],
+      [{ name: 'link', type: 'symlink', linkname: '../../../../etc/passwd' }],
+      [{ name: 'hard', type: 'link', linkname: 'implied/file' }],
+    ];
+    await runtime.putFiles(launch.id, '/workspace/some/where', tarOf(items), never);
+    const said = await engine.ask(launch.id, 'cd /workspace; find some -exec stat -c "%u:%g %n" {} +; readlink some/where/link');
+    const names = ['some', 'some/where', 'some/where/implied', 'some/where/implied/file', 'some/where/directory', 'some/where/link', 'some/where/hard'];
+    assert.deepEqual(said.split('\n').toSorted(), [...names.map((name) => `${owner} ${name}`), '../../../../etc/passwd'].toSorted());
+    const { exited } = await runtime.execute(launch.id, { command: shell('echo more >> some/where/hard && mkdir some/where/directory/made') }, never);
+    assert.equal(await exited, 0);
+    const found = await readTar(await runtime.getFiles(launch.id, '/workspace/some', never));
+    // Of two names of a file, the first in the archive has its content.
+    assert.equal(found.get('some/where/hard')?.content.toString() || found.get('some/where/implied/file')?.content.toString(), 'xmore\n');
+  });
+
+  test('are refused where the engine could not put them, or would lose them', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({ readOnlyRoot: true });
+    for (const directory of ['/etc', '/workspaces', '/proc/self', '/dev/shm', '/sys/fs', '/bin/busybox']) {
+      await assert.rejects(runtime.putFiles(launch.id, directory, tarOf([[{ name: 'a' }, 'x']]), never), isRefused, directory);
+    }
+    await runtime.putFiles(launch.id, '/tmp/below', tarOf([[{ name: 'a' }, 'x']]), never);
+    assert.equal(await engine.ask(launch.id, 'cat /tmp/below/a'), 'x');
+    const writable = await started({});
+    await assert.rejects(writable.runtime.putFiles(writable.launch.id, '/', tarOf([[{ name: 'dev/shm/a' }, 'x']]), never), isRefused);
+    await writable.runtime.putFiles(writable.launch.id, '/opt/new', tarOf([[{ name: 'a' }, 'x']]), never);
+    assert.equal(await engine.ask(writable.launch.id, 'cat /opt/new/a'), 'x');
+  });
+
+  test('are put into what is there without changing it: modes, and links to directories that are the caller’s own way', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({});
+    await engine.ask(launch.id, 'mkdir -p /workspace/real/secret && chmod 700 /workspace/real/secret && ln -s real /workspace/way');
+    await runtime.putFiles(launch.id, '/workspace/way', tarOf([[{ name: 'secret/a' }, 'x'], [{ name: 'secret/new/b' }, 'y'], [{ name: 'other/c' }, 'z']]), never);
+    assert.equal(await engine.ask(launch.id, 'cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
+  });
+
+  test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({});
+    const big = 'b'.repeat(1_500_000);
+    const items = (count: number, content: string): TarItem[] =>
+      Array.from({ length: count }, (_, n): TarItem => [{ name: `implied/${n}/deep/file` }, n === 100 ? big : `${content} ${n}\n`]);
+    await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(200, 'old')), never);
+    await engine.ask(launch.id, 'chmod 700 /workspace/given/implied/7; ln -s /etc /workspace/given/implied/350');
+    const container: unknown = Object.getPrototypeOf(engine.container(launch.id));
+    const calls = vi.spyOn(container as Docker.Container, 'putArchive');
+    try {
+      await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(300, 'new')), never);
+      // One until the large file, which is not read ahead, and one after it.
+      assert.equal(calls.mock.calls.length, 2);
+    } finally {
+      calls.mockRestore();
+    }
+    const script = 'cd /workspace/given/implied; stat -c %a 7; cat 7/deep/file 199/deep/file 299/deep/file; wc -c < 100/deep/file; ls | wc -l';
+    assert.equal(await engine.ask(launch.id, script), `700\nnew 7\nnew 199\nnew 299\n${big.length}\n301`);
+    await assert.rejects(runtime.putFiles(launch.id, '/workspace/given', tarOf(items(400, 'bad')), never), isRefused);
+    assert.equal(await engine.ask(launch.id, 'test -e /etc/deep || echo untouched'), 'untouched');
+  });
+
+  test('come and go by the thousand, and in large', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({ user: 'agent' });
+    const items = Array.from({ length: 10_000 }, (_, n): TarItem => [{ name: `made/${n % 50}/${n}` }, `content ${n}`]);
+    await runtime.putFiles(launch.id, '/workspace/many', tarOf(items), never);
+    assert.equal(await engine.ask(launch.id, 'find /workspace/many -type f | wc -l'), '10000');
+    let bytes = 0;
+    const block = new Uint8Array(2 ** 26);
+    await runtime.putFiles(launch.id, '/workspace', tarOf([[{ name: 'big' }, block]]), never);
+    for await (const chunk of await runtime.getFiles(launch.id, '/workspace/big', never)) bytes += chunk.byteLength;
+    assert.equal(bytes, block.length + 512 + 1024);
+  });
+});

@@ -1,0 +1,59 @@
+import Docker from 'dockerode';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { describeWithDocker } from '../../../support/docker.ts';
+import { until } from '../../../support/until.ts';
+import { createEngine } from './engine.ts';
+import { launchOf, programs } from './programs.ts';
+
+const never = new AbortController().signal;
+
+/** A client of the real engine that keeps what it is asked for: `POST /containers/<id>/pause`. */
+function countingClient(): { readonly docker: Docker; readonly asked: string[] } {
+  const docker = new Docker();
+  const asked: string[] = [];
+  const { modem } = docker;
+  const dial = modem.dial.bind(modem);
+  modem.dial = (options, callback) => {
+    asked.push(`${options.method} ${options.path.replace(/\?.*$/, '')}`);
+    dial(options, callback);
+  };
+  return { docker, asked };
+}
+
+describeWithDocker('freezing a sandbox on docker', () => {
+  const engine = createEngine();
+  afterEach(() => engine.clear());
+  afterAll(() => engine.close());
+
+  test('takes one call on the engine, there and back, and tells where it is reached all the same', async () => {
+    const { docker, asked } = countingClient();
+    const runtime = engine.open({ docker });
+    const launch = launchOf(programs.serves, { ports: [{ name: 'WEB', port: 8080 }] });
+    const running = await runtime.start(launch, () => {}, never);
+    expect(running.exposedUrls).toHaveLength(1);
+    asked.length = 0;
+    expect(await runtime.freeze(launch.id)).toEqual({ ...running, state: 'frozen' });
+    expect(await runtime.resume(launch, never)).toEqual(running);
+    expect(asked.map((call) => call.split('/').at(-1))).toEqual(['pause', 'unpause']);
+    expect(await runtime.inspect(launch.id)).toEqual(running);
+  });
+
+  test('looks again where something else happened to it meanwhile', async () => {
+    const runtime = engine.open();
+    const woken: string[] = [];
+    runtime.subscribe((id) => woken.push(id));
+    const launch = launchOf(programs.serves, { ports: [{ name: 'WEB', port: 8080 }] });
+    await runtime.start(launch, () => {}, never);
+    // It comes up again under another port.
+    await engine.container(launch.id).restart({ t: 0 });
+    await until(() => woken, (ids) => ids.includes(launch.id));
+    const frozen = await runtime.freeze(launch.id);
+    expect(frozen).toMatchObject({ state: 'frozen', exposedUrls: [expect.anything()] });
+    expect(await runtime.inspect(launch.id)).toEqual(frozen);
+    await engine.container(launch.id).unpause();
+    expect(await runtime.freeze(launch.id)).toEqual(frozen);
+    await engine.container(launch.id).stop({ t: 0 });
+    expect((await runtime.freeze(launch.id)).state).toBe('stopped');
+    expect((await runtime.resume(launch, never)).state).toBe('running');
+  });
+});

@@ -1,0 +1,142 @@
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { defaultIsolation, type SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { describeWithDocker } from '../../../support/docker.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { until } from '../../../support/until.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
+
+const never = new AbortController().signal;
+const idle = shell('touch begun; exec sleep 100000');
+const isolated = (changes: Partial<SandboxIsolation>): { isolation: SandboxIsolation } => ({ isolation: { ...defaultIsolation, ...changes } });
+
+describeWithDocker('a sandbox on docker', () => {
+  const engine = createEngine();
+  const { ask, container } = engine;
+  afterEach(() => engine.clear());
+  afterAll(() => engine.close());
+
+  async function started(launch: SandboxLaunch, runtime: SandboxRuntime = engine.open()): Promise<string> {
+    const fact = await runtime.start(launch, () => {}, never);
+    expect(fact).toMatchObject({ state: 'running', detail: null });
+    return launch.id;
+  }
+
+  test('has no rights and few resources unless its spec says otherwise', async () => {
+    const id = await started(launchOf(idle));
+    const status = await ask(id, 'cat /proc/1/status');
+    expect(status).toMatch(/^CapEff:\s+0+$/m);
+    expect(status).toMatch(/^CapBnd:\s+0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+    expect(status).toMatch(/^Seccomp:\s+2$/m);
+    expect(await ask(id, 'cat /proc/1/oom_score_adj; ulimit -n')).toBe('500\n1024');
+    const v1 = 'cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/cpu/cpu.cfs_quota_us';
+    const v2 = 'cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max; cut -d" " -f1 /sys/fs/cgroup/cpu.max';
+    expect(await ask(id, `if [ -e /sys/fs/cgroup/memory.max ]; then ${v2}; else ${v1}; fi`)).toBe(`${128 * 2 ** 20}\n64\n200000`);
+    const { HostConfig } = await container(id).inspect();
+    expect(HostConfig).toMatchObject({
+      MemorySwap: 128 * 2 ** 20,
+      IpcMode: 'private',
+      Privileged: false,
+      RestartPolicy: { Name: 'no' },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': String(2 ** 19), 'max-file': '2' } },
+    });
+  });
+
+  test('is loosened by its spec, by name', async () => {
+    const id = await started(launchOf(idle, isolated({ capabilities: ['NET_RAW'], newPrivileges: true, seccomp: 'unconfined' })));
+    const status = await ask(id, 'cat /proc/1/status');
+    expect(status).toMatch(/^CapEff:\s+0+2000$/m);
+    expect(status).toMatch(/^NoNewPrivs:\s+0$/m);
+    expect(status).toMatch(/^Seccomp:\s+0$/m);
+  });
+
+  test('has a working directory that its user may write to', async () => {
+    const runtime = engine.open();
+    for (const user of ['agent', '1000', '1000:1000', null]) {
+      const id = await started(launchOf(idle, { workingDir: '/deep/down/work', ...isolated({ user }) }), runtime);
+      await until(() => ask(id, 'ls', user ?? 'root'), (names) => names === 'begun');
+      const owner = user === null ? '0 0' : '1000 1000';
+      expect(await ask(id, 'pwd; stat -c "%u %g" . begun | sort -u')).toBe(`/deep/down/work\n${owner}`);
+    }
+    // One of the image's that everybody may write to stays as it is.
+    const id = await started(launchOf(idle, { workingDir: '/tmp', ...isolated({ user: 'agent' }) }), runtime);
+    expect(await ask(id, 'stat -c "%u %a" /tmp')).toBe('0 1777');
+  });
+
+  test('writes nowhere but to its working directory and /tmp where its root is read-only, and keeps what it wrote', async () => {
+    const runtime = engine.open();
+    const launch = launchOf(shell('echo life >> lives; echo life >> /tmp/lives; exec sleep 100000'), {
+      workingDir: '/deep/work',
+      ...isolated({ readOnlyRoot: true, user: 'agent' }),
+    });
+    const id = await started(launch, runtime);
+    expect(await ask(id, 'touch /no /etc/no /deep/no 2>&1; ls -d /no /etc/no /deep/no 2>/dev/null')).toMatch(/^(?:touch: .*Read-only file system\n?){3}$/);
+    await until(() => ask(id, 'cat lives /tmp/lives'), (lives) => lives === 'life\nlife');
+    await runtime.stop(id);
+    await runtime.resume(launch, never);
+    await until(() => ask(id, 'cat lives /tmp/lives'), (lives) => lives === 'life\nlife\nlife\nlife');
+    expect(await ask(id, 'stat -c %a /tmp', 'agent')).toBe('1777');
+    await runtime.remove(id);
+    expect(await engine.leftovers(id)).toEqual([]);
+  });
+
+  test('reaches no other sandbox and no metadata address, unless it shares a network, and then no metadata address either', async () => {
+    const runtime = engine.open();
+    const serves = shell('mkdir -p www; echo here > www/index.html; exec httpd -f -p 8080 -h www');
+    const reach = (id: string, address: string): Promise<string> =>
+      ask(id, `for i in $(seq 100); do printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${address} 8080 | tail -n 1 | grep . && exit; done; echo nothing`);
+    for (const network of ['isolated', 'shared'] as const) {
+      const [one, other] = [launchOf(serves, isolated({ network })), launchOf(serves, isolated({ network }))];
+      await Promise.all([started(one, runtime), started(other, runtime)]);
+      const { NetworkSettings } = await container(other.id).inspect();
+      const [endpoint] = Object.values(NetworkSettings.Networks);
+      expect(endpoint?.IPAddress).toMatch(/^\d/);
+      // It reaches itself, so the programs are there; and what it asks the metadata address comes to itself.
+      expect(await reach(one.id, '127.0.0.1')).toBe('here');
+      expect(await reach(one.id, '169.254.169.254')).toBe('here');
+      expect(await ask(one.id, 'ip route get 169.254.169.254 | head -n 1')).toMatch(/^local /);
+      expect(await ask(one.id, 'ip route get 169.254.1.1 | head -n 1')).not.toMatch(/ via /);
+      const asked = `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${endpoint?.IPAddress} 8080 | tail -n 1`;
+      expect(await ask(one.id, asked)).toEqual(network === 'shared' ? 'here' : expect.not.stringContaining('here'));
+    }
+    const alone = await started(launchOf(idle, isolated({ network: 'none' })), runtime);
+    expect(await ask(alone, 'ls /sys/class/net')).toBe('lo');
+    expect((await runtime.inspect(alone)).exposedUrls).toEqual([]);
+  });
+
+  test('tells no secret in its labels, and keeps its own from those of the spec', async () => {
+    const launch = launchOf(idle, { labels: { team: 'blue', 'skep.deployment': 'other', 'skep.sandbox': 'other', 'skep.more': 'x' } });
+    const id = await started(launch);
+    const { Config } = await container(id).inspect();
+    expect(Config.Labels).toEqual({
+      team: 'blue',
+      'skep.deployment': engine.deployment,
+      'skep.sandbox': id,
+      'skep.ports': '[{"name":"WEB","port":8080}]',
+    });
+    expect(JSON.stringify(Config.Labels)).not.toContain(launch.sessionApiKey);
+    expect(await ask(id, 'echo $SESSION_KEY $SKEP_SANDBOX_ID $PORT')).toBe(`${launch.sessionApiKey} ${id} 8080`);
+  });
+
+  test('is refused with words where the engine lacks what its spec asks for', async () => {
+    const runtime = engine.open();
+    const detailOf = async (launch: SandboxLaunch): Promise<string> => {
+      const fact = await runtime.start(launch, () => {}, never);
+      expect(['absent', 'stopped']).toContain(fact.state);
+      expect(fact.endedFromOutside).toBe(false);
+      if (fact.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(fact);
+      return fact.detail ?? '';
+    };
+    const exotic = launchOf(idle, isolated({ ociRuntime: 'no-such-runtime' }));
+    expect(await runtime.provide(exotic.spec, () => {}, never)).toMatchObject({ kind: 'refused', detail: expect.stringMatching(/no-such-runtime.*runc/) });
+    expect(await detailOf(exotic)).toContain('no-such-runtime');
+    expect(await detailOf(launchOf(idle, isolated({ user: 'nobody-here' })))).toMatch(/no user nobody-here/);
+    expect(await detailOf(launchOf(idle, { image: 'no-such-image' }))).toMatch(/no-such-image is not on the engine/);
+    expect(await detailOf(launchOf(idle, { image: null }))).toMatch(/names no image/);
+    expect(await detailOf(launchOf(idle, { resources: { cpus: null, memoryBytes: 4_096, pids: null, openFiles: null, logBytes: null } }))).toMatch(/memory/i);
+    expect(await detailOf(launchOf(idle, { workingDir: '/etc/passwd' }))).toMatch(/\S/);
+    expect(await detailOf(launchOf(['/etc/passwd']))).toMatch(/126|not executable/);
+  });
+});

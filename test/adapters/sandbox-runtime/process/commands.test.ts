@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { createHost, isAlive, type Host } from './host.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { startAndLeave } from './start-and-leave.ts';
+
+let host: Host;
+let runtime: SandboxRuntime;
+
+beforeEach(async () => {
+  host = await createHost();
+  runtime = host.open();
+});
+
+afterEach(() => host.close());
+
+async function start(command: readonly string[] | null, changes: Partial<SandboxSpec> = {}): Promise<SandboxLaunch> {
+  const launch = launchOf(command, changes);
+  await runtime.start(launch, () => {}, never);
+  return launch;
+}
+
+async function text(id: string, file: string): Promise<string> {
+  await eventually(`${file} is written`, async () => (await host.readFile(id, file)) !== null);
+  return (await host.readFile(id, file)) ?? '';
+}
+
+describe('a command', () => {
+  test.each([
+    [null, /no command/],
+    [[], /no command/],
+    [['no-such-program'], /^command not found: no-such-program$/],
+    [['./missing.sh'], /^command not found: \.\/missing\.sh$/],
+    [['exit', '3'], /^command not found: exit$/],
+    [['/etc/passwd'], /^command not executable: \/etc\/passwd$/],
+    [['/etc'], /^command not found: \/etc$/],
+    [['echo', 'x'.repeat(4 << 20)], /too long/],
+    [['echo', 'a\0b'], /NUL/],
+  ])('that can not be run is told in words: %j', async (command, detail) => {
+    const launch = await start(command);
+    const fact = await runtime.inspect(launch.id);
+    assert.equal(fact.state, 'stopped');
+    assert.match(fact.detail ?? '', detail);
+    assert.deepEqual(await host.open().inspect(launch.id), fact);
+    assert.deepEqual(await readdir(join(host.root, '.ports')), []);
+  });
+
+  test('that is there the next time is run then', async () => {
+    const launch = await start(['./run.sh']);
+    const script = join(host.root, launch.id, 'workspace', 'run.sh');
+    await writeFile(script, '#!/bin/sh\necho here > ran\nexec sleep 1000\n');
+    assert.match((await runtime.resume(launch, never)).detail ?? '', /not executable/);
+    await chmod(script, 0o755);
+    assert.equal((await runtime.resume(launch, never)).state, 'running');
+    assert.equal(await text(launch.id, 'ran'), 'here\n');
+  });
+
+  test('gets its arguments as they are, an empty input, and a signal that ends it', async () => {
+    const args = ['', ' a  b ', '$HOME', '*', '"', "'", '\\n', '-n', '\u00e9'];
+    const code = 'const fs=require("fs");fs.writeFileSync("new",JSON.stringify([process.argv.slice(1),fs.readFileSync(0,"utf8")]));fs.renameSync("new","args");setInterval(()=>{},1000)';
+    const launch = await start([process.execPath, '-e', code, '--', ...args]);
+    assert.deepEqual(JSON.parse(await text(launch.id, 'args')), [args, '']);
+    assert.equal((await runtime.stop(launch.id)).detail, 'killed by SIGTERM');
+  });
+
+  test.each([
+    ['exit 0', 'exited with code 0'],
+    ['exit 3', 'exited with code 3'],
+    ['exit 255', 'exited with code 255'],
+    ['kill -KILL $$', 'killed by SIGKILL'],
+    ['kill -SEGV $$', 'killed by SIGSEGV'],
+  ])('whose end no Skep saw is told of all the same: %s', async (script, detail) => {
+    const launch = launchOf(shell(`while [ ! -e go ]; do sleep 0.01; done; ${script}`));
+    await startAndLeave(host, launch);
+    const leader = await host.leader(launch.id);
+    assert.equal((await runtime.inspect(launch.id)).state, 'running');
+    await runtime.close();
+    await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
+    await eventually('it ends', async () => !(await isAlive(leader)));
+    assert.equal((await host.open().inspect(launch.id)).detail, detail);
+  });
+});
+
+describe('what lies in the folder', () => {
+  test('is the output, cut when it grows too large', async () => {
+    runtime = host.open({ logLimitBytes: 1000 });
+    const launch = await start(shell('echo out; echo err >&2; yes | head -c 5000; exit 1'));
+    const log = join(host.root, launch.id, 'output.log');
+    await eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    assert.match(await readFile(log, 'utf8'), /^out\nerr\ny\n/);
+    await runtime.resume({ ...launch, spec: { ...launch.spec, command: ['echo', 'again'] } }, never);
+    await eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    assert.equal(await readFile(log, 'utf8'), 'again\n');
+    assert.match(await readFile(`${log}.old`, 'utf8'), /^out\nerr\ny\n/);
+  });
+
+  test('goes with the sandbox, what can not be written to as well', async () => {
+    const launch = await start(shell('mkdir -p a/b; echo x > a/b/c; chmod 500 a/b a; : > made; exec sleep 1000'));
+    await text(launch.id, 'made');
+    await runtime.remove(launch.id);
+    assert.deepEqual(await host.leftovers(launch.id), []);
+  });
+
+  test('is never reached by an id that is not one', async () => {
+    await mkdir(join(host.root, 'UPPER', 'workspace'), { recursive: true });
+    await writeFile(join(host.root, 'file'), '');
+    assert.deepEqual(await runtime.list(), []);
+    for (const id of ['..', '.', '', '.trash', 'UPPER', 'a/b', 'a_b', '-a', 'a-', 'a'.repeat(64), 'a\0b']) {
+      const launch = { ...launchOf(programs.exits), id };
+      assert.equal((await runtime.start(launch, () => {}, never)).state, 'absent');
+      assert.equal((await runtime.resume(launch, never)).state, 'absent');
+      assert.equal((await runtime.inspect(id)).state, 'absent');
+      assert.equal((await runtime.stop(id)).state, 'absent');
+      await runtime.remove(id);
+    }
+    assert.deepEqual((await readdir(host.root)).toSorted(), ['.ports', '.trash', 'UPPER', 'file']);
+  });
+});
+
+test('a root that can not be is a failure that can be mended', async () => {
+  const root = join(host.root, 'file', 'root');
+  await writeFile(join(host.root, 'file'), '');
+  const broken = host.open({ root });
+  await assert.rejects(broken.list(), { code: 'runtime_unavailable' });
+  await assert.rejects(broken.start(launchOf(programs.counts), () => {}, never), { code: 'runtime_unavailable' });
+  const check = await broken.check();
+  assert.equal(check.ok, false);
+  assert.equal(check.detail.includes(host.root), false);
+});
+
+test('a removal does not wait for the grace of a stop', async () => {
+  runtime = host.open({ stopGraceMs: 3_600_000 });
+  const launch = await start(programs.stubborn);
+  await text(launch.id, 'count');
+  const stopped = runtime.stop(launch.id);
+  await runtime.remove(launch.id);
+  assert.equal((await stopped).state, 'stopped');
+  assert.deepEqual(await host.leftovers(launch.id), []);
+});
+
+test('what is being started when the wait is given up is found', async () => {
+  const launch = launchOf(programs.counts);
+  const controller = new AbortController();
+  const started = runtime.start(launch, () => controller.abort(new Error('enough')), controller.signal);
+  await assert.rejects(started, /enough/);
+  await eventually('it runs', async () => (await runtime.inspect(launch.id)).state === 'running');
+});

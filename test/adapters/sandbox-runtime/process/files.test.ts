@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { chmod, lstat, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import { isFailureOf } from '../../../../src/domain/failure.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
+import { createHost, type Host } from './host.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+
+let host: Host;
+let runtime: SandboxRuntime;
+let launch: SandboxLaunch;
+let workspace: string;
+
+async function start(command: readonly string[]): Promise<void> {
+  launch = launchOf(command);
+  workspace = join(host.root, launch.id, 'workspace');
+  await runtime.start(launch, () => {}, never);
+}
+
+beforeEach(async () => {
+  host = await createHost();
+  runtime = host.open();
+  await start(programs.counts);
+});
+
+afterEach(() => host.close());
+
+const put = (items: Iterable<TarItem>, directory = '/workspace', signal = never): Promise<void> => runtime.putFiles(launch.id, directory, tarOf(items), signal);
+const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
+
+describe('a place', () => {
+  test("is below the spec's working directory, or below where that really is", async () => {
+    await put([[{ name: 'a' }, 'one']], '/workspace/below');
+    await put([[{ name: 'b' }, 'two']], join(workspace, 'below'));
+    const found = await readTar(await runtime.getFiles(launch.id, join(workspace, 'below'), never));
+    assert.deepEqual([...found.keys()], ['below', 'below/a', 'below/b']);
+    for (const path of ['/etc', host.root, join(host.root, launch.id, 'launches'), '/workspaces']) {
+      await assert.rejects(put([[{ name: 'a' }, 'one']], path), isRefused, path);
+      await assert.rejects(runtime.getFiles(launch.id, path, never), isRefused, path);
+    }
+  });
+
+  test('is never reached through a link', async () => {
+    await mkdir(join(host.root, 'elsewhere'));
+    await writeFile(join(host.root, 'elsewhere', 'secret'), 'secret');
+    await symlink(join(host.root, 'elsewhere'), join(workspace, 'link'));
+    await assert.rejects(put([[{ name: 'a' }, 'one']], '/workspace/link'), isRefused);
+    await assert.rejects(put([[{ name: 'a' }, 'one']], '/workspace/link/below'), isRefused);
+    await assert.rejects(runtime.getFiles(launch.id, '/workspace/link/secret', never), (error) => isFailureOf(error, 'file_not_found'));
+    assert.deepEqual(await readdir(join(host.root, 'elsewhere')), ['secret']);
+    const [entry] = (await readTar(await runtime.getFiles(launch.id, '/workspace/link', never))).values();
+    assert.equal(entry?.header.type, 'symlink');
+  });
+});
+
+describe('unpacking', () => {
+  test('never leaves the workspace, whatever a program there does meanwhile', { timeout: 120_000 }, async () => {
+    const outside = join(host.root, 'outside');
+    await mkdir(outside);
+    // Swaps a directory for a link that leads out, and back, without a pause.
+    const swapping = `
+      const fs = require('node:fs');
+      for (let n = 1; ; n += 1) {
+        try { fs.rmSync('a', { recursive: true, force: true }); fs.symlinkSync(process.env.OUTSIDE, 'a'); } catch {}
+        try { fs.unlinkSync('a'); fs.mkdirSync('a'); } catch {}
+        if (n % 100 === 0) fs.writeFileSync('swaps', String(n));
+      }`;
+    const spec = { ...launch.spec, initialEnv: { OUTSIDE: outside } };
+    const swapper = { ...launchOf([process.execPath, '-e', swapping]), spec: { ...spec, command: [process.execPath, '-e', swapping] } };
+    await runtime.start(swapper, () => {}, never);
+    await eventually('it swaps', async () => (await host.readFile(swapper.id, 'swaps')) !== null);
+    const refusals: string[] = [];
+    const deadline = performance.now() + 60_000;
+    for (let round = 0; round < 100 || refusals.length < 5; round += 1) {
+      assert.ok(performance.now() < deadline, 'no swap was met');
+      const archive = tarOf(Array.from({ length: 5 }, (_, n): TarItem => [{ name: `a/b${n}/file` }, 'evil']));
+      await runtime.putFiles(swapper.id, '/workspace', archive, never).catch((error: unknown) => {
+        assert.ok(isRefused(error), String(error));
+        refusals.push(String(error));
+      });
+    }
+    assert.deepEqual(await readdir(outside), []);
+  });
+
+  test('gives no file the right to run as its owner, and writes where only its own directories forbid it', async () => {
+    await put([
+      [{ name: 'setuid', mode: 0o6755 }, '#!/bin/sh\n'],
+      [{ name: 'closed', type: 'directory', mode: 0o500 }],
+      [{ name: 'closed/file', mode: 0o400 }, 'first'],
+    ]);
+    assert.equal((await stat(join(workspace, 'setuid'))).mode & 0o7777, 0o755);
+    assert.equal((await stat(join(workspace, 'closed'))).mode & 0o777, 0o500);
+    await put([[{ name: 'closed', type: 'directory', mode: 0o500 }], [{ name: 'closed/file', mode: 0o400 }, 'second']]);
+    assert.equal(await readFile(join(workspace, 'closed/file'), 'utf8'), 'second');
+    await chmod(join(workspace, 'closed'), 0o700);
+  });
+
+  test('is over before a removal is, and fails then', async () => {
+    const underWay = Promise.withResolvers<void>();
+    const over = new AbortController();
+    const files = function* (): Generator<TarItem> {
+      for (let n = 0; !over.signal.aborted; n += 1) {
+        if (n === 50) underWay.resolve();
+        yield [{ name: `${n}/file` }, 'x'];
+      }
+    };
+    const refused = assert.rejects(put(files()), (error) => isFailureOf(error, 'sandbox_not_found'));
+    try {
+      await underWay.promise;
+      await runtime.remove(launch.id);
+      await refused;
+    } finally {
+      over.abort();
+    }
+    assert.deepEqual(await host.leftovers(launch.id), []);
+  });
+});
+
+describe('much', () => {
+  test('goes in and out as a stream: a file of 512 MiB', { timeout: 120_000 }, async () => {
+    const block = Buffer.alloc(2 ** 20, 'skep');
+    const size = 512 * block.length;
+    let given = 0;
+    let ahead = 0;
+    const blocks = async function* (): AsyncGenerator<Uint8Array> {
+      for (; given < size; given += block.length) {
+        const written = given === 0 ? 0 : (await stat(join(workspace, 'big'))).size;
+        ahead = Math.max(ahead, given - written);
+        yield block;
+      }
+    };
+    await runtime.putFiles(launch.id, '/workspace', bigFile('big', size, blocks()), never);
+    assert.ok(ahead < 16 * block.length, String(ahead));
+    let bytes = 0;
+    for await (const chunk of await runtime.getFiles(launch.id, '/workspace/big', never)) bytes += chunk.byteLength;
+    assert.equal(bytes, size + 512 + 1024);
+  });
+
+  test('goes in and out: ten thousand files', { timeout: 120_000 }, async () => {
+    await put(Array.from({ length: 10_000 }, (_, n): TarItem => [{ name: `${n % 100}/${n}` }, `content ${n}`]));
+    const found = await readTar(await runtime.getFiles(launch.id, '/workspace', never));
+    assert.equal([...found.values()].filter(({ content }) => content.toString().startsWith('content ')).length, 10_000);
+  });
+});
+
+test('what is closed while somebody reads lets go of the files, and tells the reader', async () => {
+  await put([[{ name: 'big' }, Buffer.alloc(2 ** 22)]]);
+  const reader = (await runtime.getFiles(launch.id, '/workspace', never)).getReader();
+  assert.equal((await reader.read()).done, false);
+  await runtime.close();
+  await assert.rejects(async () => {
+    while (!(await reader.read()).done);
+  });
+});
+
+test('what is neither file, directory nor link is left out, and a file that shrinks keeps its promised size', async () => {
+  const execution = await runtime.execute(launch.id, { command: shell('mkdir odd && mkfifo odd/pipe && echo text > odd/text') }, never);
+  assert.equal(await execution.exited, 0);
+  assert.deepEqual([...(await readTar(await runtime.getFiles(launch.id, '/workspace/odd', never))).keys()], ['odd', 'odd/text']);
+  assert.ok((await lstat(join(workspace, 'odd/pipe'))).isFIFO());
+  await rm(join(workspace, 'odd'), { recursive: true });
+});
+
+/** A tar of one file. */
+function bigFile(name: string, size: number, content: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  return ReadableStream.from(
+    (async function* (): AsyncGenerator<Uint8Array> {
+      yield headerOf(name, size);
+      yield* content;
+      yield Buffer.alloc(1024);
+    })(),
+  );
+}
+
+function headerOf(name: string, size: number): Buffer {
+  const header = Buffer.alloc(512);
+  header.write(name, 0);
+  header.write('000644 \0', 100);
+  header.write(`${size.toString(8).padStart(11, '0')} `, 124);
+  header.write('00000000000 ', 136);
+  header.write('        0', 148);
+  header.write('ustar\x0000', 257);
+  header.write(`${header.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148);
+  return header;
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { createHost, heldState, isAlive, stateOf, type Host } from './host.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { startAndLeave } from './start-and-leave.ts';
+
+let host: Host;
+let runtime: SandboxRuntime;
+
+beforeEach(async () => {
+  host = await createHost();
+  runtime = host.open();
+});
+
+afterEach(() => host.close());
+
+async function start(script: string): Promise<SandboxLaunch> {
+  const launch = launchOf(shell(script));
+  assert.notEqual((await runtime.start(launch, () => {}, never)).state, 'absent');
+  return launch;
+}
+
+async function pidIn(id: string, file: string): Promise<number> {
+  await eventually(`${file} is written`, async () => (await host.readFile(id, file))?.endsWith('\n') === true);
+  return Number(await host.readFile(id, file));
+}
+
+const daemon = (pidFile: string): string => `sh -c 'echo $$ > ${pidFile}; while :; do sleep 0.01; done'`;
+
+/** Ways to leave the leader's group and session. */
+const escapes = {
+  'a child in a session of its own': `setsid ${daemon('stray')} & exec sleep 1000`,
+  'a daemon whose parent is gone': `(setsid ${daemon('stray')} &) ; exec sleep 1000`,
+  'a child without an environment': `env -i "$(command -v setsid)" ${daemon('stray')} & exec sleep 1000`,
+};
+
+describe.each(Object.entries(escapes))('%s', (_, script) => {
+  test('is frozen, resumed and stopped with its sandbox', async () => {
+    const launch = await start(script);
+    const stray = await pidIn(launch.id, 'stray');
+    await runtime.freeze(launch.id);
+    assert.match((await stateOf(stray)) ?? '', heldState);
+    await runtime.resume(launch, never);
+    await eventually('it goes on', async () => (await stateOf(stray)) === 'S');
+    await runtime.stop(launch.id);
+    assert.equal(await isAlive(stray), false);
+  });
+
+  test('is removed with its sandbox, by a later runtime', async () => {
+    const launch = await start(script);
+    const stray = await pidIn(launch.id, 'stray');
+    await runtime.freeze(launch.id);
+    await runtime.close();
+    await host.open().remove(launch.id);
+    assert.equal(await isAlive(stray), false);
+    assert.deepEqual(await host.leftovers(launch.id), []);
+  });
+});
+
+describe('a sandbox that forks all the time', () => {
+  // Each generation forks the next one and ends; a bounded number of them at a time.
+  const restless = `
+    echo '[ -e stop ] && exit; sleep 0.001; sh chain.sh & exit' > chain.sh
+    for n in 1 2 3 4; do sh chain.sh & done
+    for n in 1 2 3 4; do (while [ ! -e stop ]; do sleep 0.001 & wait; done) & done
+    : > begun
+    while :; do : | cat | cat; done`;
+
+  test('is held whole, and killed whole', { timeout: 60_000 }, async () => {
+    const launch = await start(restless);
+    await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
+    for (let times = 0; times < 15; times += 1) {
+      assert.equal((await runtime.freeze(launch.id)).state, 'frozen');
+      const held = await host.processes(launch.id);
+      assert.ok(held.length > 1);
+      const states = await Promise.all(held.map(stateOf));
+      for (const state of states) assert.match(state ?? '', heldState);
+      assert.deepEqual(await host.processes(launch.id), held);
+      assert.equal((await runtime.resume(launch, never)).state, 'running');
+    }
+    await runtime.remove(launch.id);
+    assert.deepEqual(await host.leftovers(launch.id), []);
+  });
+
+  test('is stopped whole, while it is frozen too', { timeout: 60_000 }, async () => {
+    for (const first of ['freeze', 'inspect'] as const) {
+      const launch = await start(restless);
+      await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
+      await runtime[first](launch.id);
+      assert.equal((await runtime.stop(launch.id)).state, 'stopped');
+      assert.deepEqual(await host.processes(launch.id), []);
+    }
+  });
+});
+
+describe('what a command left behind', () => {
+  const leaving = `echo run >> runs; setsid ${daemon('left')} & while [ ! -e left -o ! -e go ]; do sleep 0.01; done; exit 5`;
+
+  /** Lets the command of a sandbox end, whose leader is nobody's child. */
+  async function leaveBehind(): Promise<SandboxLaunch> {
+    const launch = launchOf(shell(leaving));
+    await startAndLeave(host, launch);
+    await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
+    await eventually('the command has ended', async () => !(await isAlive(await host.leader(launch.id))));
+    return launch;
+  }
+
+  test('in its group ends with it', async () => {
+    const launch = await start('sleep 1000 & echo $! > left; exit 5');
+    await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    assert.equal((await runtime.inspect(launch.id)).detail, 'exited with code 5');
+    assert.equal(await isAlive(await pidIn(launch.id, 'left')), false);
+  });
+
+  test('elsewhere ends as soon as the system tells the leader\'s parent', async () => {
+    const launch = await start(leaving);
+    await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
+    const left = await pidIn(launch.id, 'left');
+    await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    assert.equal(await isAlive(left), false);
+    assert.equal((await runtime.inspect(launch.id)).detail, 'exited with code 5');
+  });
+
+  test('elsewhere is told of when that parent is gone, and ends when the sandbox is run again', async () => {
+    const launch = await leaveBehind();
+    const left = await pidIn(launch.id, 'left');
+    const fact = await runtime.inspect(launch.id);
+    assert.equal(fact.state, 'running');
+    assert.match(fact.detail ?? '', /exited with code 5, and processes that it left behind run on/);
+    await runtime.resume(launch, never);
+    assert.equal(await isAlive(left), false);
+    await eventually('it runs again', async () => (await host.readFile(launch.id, 'runs')) === 'run\nrun\n');
+  });
+
+  test('elsewhere ends when somebody listens', async () => {
+    const launch = await leaveBehind();
+    const woken = new Set<string>();
+    runtime.subscribe((id) => woken.add(id));
+    await eventually('it is over', async () => woken.has(launch.id) && (await runtime.inspect(launch.id)).state === 'stopped');
+    assert.deepEqual(await host.processes(launch.id), []);
+  });
+});
+
+describe('what was interrupted half done', () => {
+  test('a freeze counts as none, and is made whole by the next call', async () => {
+    const launch = await start(`setsid ${daemon('stray')} & exec sleep 1000`);
+    const stray = await pidIn(launch.id, 'stray');
+    const leader = await host.leader(launch.id);
+    await writeFile(join(host.root, launch.id, 'launches', '1.freezing'), '');
+    process.kill(-leader, 'SIGSTOP');
+    await eventually('the group is held', async () => (await stateOf(leader)) === 'T');
+
+    const reopened = host.open();
+    assert.equal((await reopened.inspect(launch.id)).state, 'running');
+    assert.equal((await reopened.freeze(launch.id)).state, 'frozen');
+    assert.match((await stateOf(stray)) ?? '', heldState);
+    await writeFile(join(host.root, launch.id, 'launches', '1.freezing'), '');
+    assert.equal((await reopened.resume(launch, never)).state, 'running');
+    assert.notEqual(await stateOf(leader), 'T');
+    await eventually('it goes on', async () => (await stateOf(stray)) === 'S');
+  });
+
+  test('a removal is finished by the next runtime', async () => {
+    const launch = launchOf(programs.counts);
+    await runtime.start(launch, () => {}, never);
+    await runtime.close();
+    await rename(join(host.root, launch.id), join(host.root, '.trash', `${launch.id}.half`));
+    const reopened = host.open();
+    assert.deepEqual(await reopened.list(), []);
+    assert.deepEqual(await host.processes(launch.id), []);
+    await reopened.close();
+    assert.deepEqual(await host.leftovers(launch.id), []);
+  });
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { createHost, type Host } from './host.ts';
+import { launchOf, programs } from './programs.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+
+let host: Host;
+let runtime: SandboxRuntime;
+
+beforeEach(async () => {
+  host = await createHost();
+  runtime = host.open();
+});
+
+afterEach(() => host.close());
+
+async function start(command: readonly string[] | null, changes: Partial<SandboxSpec> = {}): Promise<SandboxLaunch> {
+  const launch = launchOf(command, changes);
+  await runtime.start(launch, () => {}, never);
+  return launch;
+}
+
+async function text(id: string, file: string): Promise<string> {
+  await eventually(`${file} is written`, async () => (await host.readFile(id, file)) !== null);
+  return (await host.readFile(id, file)) ?? '';
+}
+
+const hostPorts = async (id: string): Promise<string[]> =>
+  (await runtime.inspect(id)).exposedUrls.map(({ url }) => new URL(url).port);
+
+describe('the environment of a command', () => {
+  test('holds what is said, and nothing of the server', async () => {
+    process.env['SKEP_TEST_SECRET'] = 'the-secret-of-the-server';
+    try {
+      const launch = await start(shell('env -0 > env.new; mv env.new env; exec sleep 1000'), {
+        ports: [{ name: 'agent-server', port: 8000 }],
+      });
+      const lines = (await text(launch.id, 'env')).split('\0');
+      const env = Object.fromEntries(lines.filter((line) => line !== '').map((line) => line.split(/=(.*)/s)));
+      const [port] = await hostPorts(launch.id);
+      const workspace = join(host.root, launch.id, 'workspace');
+      assert.equal(env['PATH'], process.env['PATH']);
+      assert.match(env['SKEP_SANDBOX_MARK'] ?? '', /./);
+      // What shells add, and what is passed on.
+      const usual = /^(?:SKEP_SANDBOX_MARK|PATH|LANG|LC_[A-Z]+|TZ|TMPDIR|PWD|OLDPWD|SHLVL|_)$/;
+      const rest = Object.entries(env).filter(([name]) => !usual.test(name));
+      assert.deepEqual(Object.fromEntries(rest), {
+        HOME: workspace,
+        GREETING: 'hello there',
+        SESSION_KEY: launch.sessionApiKey,
+        SKEP_WORKSPACE: workspace,
+        SKEP_SANDBOX_ID: launch.id,
+        SKEP_PORT_8000: port,
+        SKEP_PORT_AGENT_SERVER: port,
+        PORT: port,
+      });
+    } finally {
+      delete process.env['SKEP_TEST_SECRET'];
+    }
+  });
+
+  test('lets the spec say the path and the home, and no variable of its own change the launcher', async () => {
+    const launch = await start(['node', '-e', 'require("fs").writeFileSync("env", JSON.stringify(process.env))'], {
+      initialEnv: { PATH: `/nowhere:${join(process.execPath, '..')}`, HOME: '/elsewhere', status: 's', claim: 'c', plan: 'p' },
+      ports: [],
+    });
+    const env: unknown = JSON.parse(await text(launch.id, 'env').then(async () => {
+      await eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+      return (await host.readFile(launch.id, 'env')) ?? '';
+    }));
+    assert.ok(typeof env === 'object' && env !== null);
+    const expected = { PATH: `/nowhere:${join(process.execPath, '..')}`, HOME: '/elsewhere', status: 's', claim: 'c', plan: 'p' };
+    assert.deepEqual({ ...env, ...expected }, env);
+    assert.equal('PORT' in env, false);
+    assert.equal((await runtime.inspect(launch.id)).detail, 'exited with code 0');
+  });
+
+  test('is the only place of the session key', async () => {
+    const launch = await start(programs.counts);
+    await text(launch.id, 'count');
+    for (const pid of await host.processes(launch.id)) {
+      const line = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
+      assert.equal(line.includes(launch.sessionApiKey), false);
+    }
+    for (const file of await readdir(host.root, { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue;
+      const content = await readFile(join(file.parentPath, file.name), 'latin1').catch(() => '');
+      assert.equal(content.includes(launch.sessionApiKey), false, file.name);
+    }
+    assert.equal((await stat(host.root)).mode & 0o777, 0o700);
+  });
+});
+
+describe('ports', () => {
+  const three = { ports: [1, 2, 3].map((port) => ({ name: `P${port}`, port })) };
+
+  test('are free, and each is given to one sandbox', { timeout: 60_000 }, async () => {
+    const other = host.open();
+    const launches = Array.from({ length: 20 }, () => launchOf(shell('exec sleep 1000'), three));
+    const facts = await Promise.all(launches.map((launch, n) => (n % 2 ? other : runtime).start(launch, () => {}, never)));
+    const ports = facts.flatMap(({ exposedUrls }) => exposedUrls.map(({ url }) => Number(new URL(url).port)));
+    assert.equal(new Set(ports).size, 60);
+    for (const port of ports) {
+      const server = createServer().listen(port, '127.0.0.1');
+      await once(server, 'listening');
+      server.close();
+    }
+    await Promise.all(launches.map(({ id }) => runtime.remove(id)));
+    assert.deepEqual(await readdir(join(host.root, '.ports')), []);
+  });
+
+  test('stay those of a stopped sandbox, unless somebody took one', async () => {
+    const launch = await start(programs.counts, three);
+    const before = await hostPorts(launch.id);
+    await runtime.stop(launch.id);
+    await runtime.resume(launch, never);
+    assert.deepEqual(await hostPorts(launch.id), before);
+
+    await runtime.stop(launch.id);
+    const server = createServer().listen(Number(before[1]), '127.0.0.1');
+    await once(server, 'listening');
+    await runtime.resume(launch, never);
+    const after = await hostPorts(launch.id);
+    assert.deepEqual([after[0], after[2]], [before[0], before[2]]);
+    assert.notEqual(after[1], before[1]);
+    assert.equal((await readdir(join(host.root, '.ports'))).length, 3);
+    server.close();
+  });
+});

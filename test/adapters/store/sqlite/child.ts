@@ -1,0 +1,118 @@
+// A process of its own over a data folder, told what to do by its arguments; see processes.ts.
+import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
+import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import type { Store } from '../../../../src/ports/store.ts';
+import { nextGeneration, someConversation, someEvent, someMessage, somePooled, someSandbox } from '../../../contracts/records.ts';
+
+const [role = '', dataDir = '', tag = ''] = process.argv.slice(2);
+
+type Role = () => Promise<void>;
+
+const roles: Readonly<Record<string, Role>> = {
+  /** Opens the folder as a server, and stays. */
+  async hold() {
+    const store = await createSqliteStore({ dataDir });
+    say('open');
+    // A store that nobody refers to is collected, and its lock with it.
+    setInterval(() => void store.check(), 1000);
+  },
+
+  /** Opens the folder as a server, and says whether it may. */
+  async open() {
+    // What root does is not stopped by permissions.
+    if (tag === 'unprivileged' && process.getuid?.() === 0) {
+      process.setegid?.(65534);
+      process.seteuid?.(65534);
+    }
+    const store = await createSqliteStore({ dataDir });
+    say('open');
+    await store.close();
+  },
+
+  /** Writes for ever, and says each write once it is answered. */
+  async write() {
+    const store = await createSqliteStore({ dataDir });
+    for (let n = 0; ; n += 1) {
+      const id = `${tag}-${n}`;
+      await store.sandboxes.insert(someSandbox(id), unlimited, { ownerId: 'ann', key: id, fingerprint: id });
+      await store.sandboxes.replace(nextGeneration(someSandbox(id), { status: 'RUNNING' }));
+      await store.conversations.insert(someConversation(id), undefined, [someEvent(id, { conversationId: id })]);
+      say(id);
+      // Pipes are written to between turns of the event loop.
+      if (n % 8 === 0) await new Promise(setImmediate);
+    }
+  },
+
+  /** Writes until the store fails, and says how. */
+  async fill() {
+    const store = await createSqliteStore({ dataDir });
+    const text = 'x'.repeat(100_000);
+    let written = 0;
+    try {
+      for (; written < 10_000; written += 1) {
+        await store.conversations.insert(someConversation(`c${written}`, { queue: [someMessage('m', text)] }));
+      }
+    } catch (error) {
+      const kept = await store.conversations.find(`c${written - 1}`);
+      const half = await store.conversations.find(`c${written}`);
+      say(JSON.stringify({ error, message: String(error), kept: kept !== null, half: half !== null }));
+    }
+    await store.close();
+  },
+
+  /** Races with others for the room of a limit, the next generation of a record and the members of a pool; says what it won. */
+  async race() {
+    const store = await createSqliteStore({ dataDir, exclusive: false, busyTimeoutMs: 60_000 });
+    say('ready');
+    await new Promise((resolve) => process.stdin.once('data', resolve));
+    const admitted = await fillRoom(store);
+    const replaced = await replaceAll(store);
+    const taken = await takeMembers(store);
+    say(`${admitted} ${replaced} ${taken}`);
+    await store.close();
+    process.stdin.destroy();
+  },
+};
+
+async function fillRoom({ sandboxes }: Store): Promise<number> {
+  let admitted = 0;
+  for (let n = 0; n < 100; n += 1) {
+    const { kind } = await sandboxes.insert(someSandbox(`${tag}-${n}`), { ...unlimited, runningPerOwner: 37 });
+    if (kind === 'inserted') admitted += 1;
+  }
+  return admitted;
+}
+
+async function replaceAll({ sandboxes }: Store): Promise<number> {
+  let replaced = 0;
+  for (let generation = 1; generation <= 200; ) {
+    const outcome = await sandboxes.replace(someSandbox('shared', { ownerId: 'bob', generation: generation + 1, statusDetail: tag }));
+    if (outcome.kind === 'replaced') replaced += 1;
+    generation = (await sandboxes.find('shared'))?.generation ?? Infinity;
+  }
+  return replaced;
+}
+
+/** Asks for every member of the pool, in an order of its own. */
+async function takeMembers({ sandboxes, events }: Store): Promise<number> {
+  let taken = 0;
+  for (let n = 0; n < 50; n += 1) {
+    const member = somePooled(`p${(n + tag.charCodeAt(0) * 7) % 50}`);
+    const mine = someSandbox(`${tag}-${member.id}`, { ownerId: 'cyd', instanceId: member.id });
+    const told = someEvent(mine.id, { ownerId: 'cyd', conversationId: null, sandboxId: mine.id });
+    if ((await sandboxes.handOut(mine, member, unlimited, undefined, [told])).kind === 'inserted') taken += 1;
+    await events.append([someEvent(`${tag}-${n}`)]);
+  }
+  return taken;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+try {
+  await roles[role]?.();
+} catch (error) {
+  say(`failed: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,95 @@
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
+import type { Event } from '../../../../src/domain/event.ts';
+import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { somePooled, someSandbox } from '../../../contracts/records.ts';
+import { textsOf } from '../../../contracts/store.ts';
+import { newFolder } from './harness.ts';
+import { endChildren, startChild } from './processes.ts';
+
+const noRoom = { ...unlimited, runningPerOwner: 0, running: 0 };
+
+let folder: ReturnType<typeof newFolder>;
+
+beforeEach(() => {
+  folder = newFolder();
+});
+
+afterEach(async () => {
+  await endChildren();
+  folder.remove();
+});
+
+describe('a process that is killed', () => {
+  test('loses nothing that it was answered for, again and again', async () => {
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const writer = startChild('write', folder.path, `r${round}`);
+      await writer.said(1 + round * 12);
+      await writer.kill();
+      acknowledged.push(...writer.lines);
+
+      const store = await createSqliteStore({ dataDir: folder.path });
+      const lost: string[] = [];
+      for (const id of acknowledged) {
+        const [sandbox, conversation] = [await store.sandboxes.find(id), await store.conversations.find(id)];
+        const claim = await store.sandboxes.insert(someSandbox('another'), noRoom, { ownerId: 'ann', key: id, fingerprint: id });
+        const told = await store.events.read({ ownerId: 'ann', conversationId: id }, 0, 9);
+        if (told.length !== 1) lost.push(id);
+        if (sandbox?.generation !== 2 || conversation === null || claim.kind !== 'repeated' || claim.id !== id) lost.push(id);
+      }
+      expect(lost).toEqual([]);
+      await store.close();
+    }
+    expect(acknowledged.length).toBeGreaterThan(500);
+  }, 120_000);
+});
+
+describe('several processes over one store', () => {
+  test('exceed no limit, replace each generation once, and hand each member of a pool out once', async () => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    await store.sandboxes.insert(someSandbox('shared', { ownerId: 'bob' }), unlimited);
+    for (let n = 0; n < 50; n += 1) await store.sandboxes.insertPooled(somePooled(`p${n}`), 'f', 50);
+    const racers = ['a', 'b', 'c', 'd'].map((tag) => startChild('race', folder.path, tag));
+    await Promise.all(racers.map((racer) => racer.said(1)));
+    for (const racer of racers) racer.tell('go');
+    let writing = true;
+    const ended = Promise.all(racers.map((racer) => racer.ended())).finally(() => {
+      writing = false;
+    });
+    const seen: Event[] = [];
+    for (let last = false; ; ) {
+      const next = await store.events.read({ ownerId: 'ann' }, seen.at(-1)?.sequence ?? 0, 7);
+      seen.push(...next);
+      if (next.length > 0) continue;
+      if (last) break;
+      last = !writing;
+      await setTimeout(5);
+    }
+    await ended;
+    for (const tag of ['a', 'b', 'c', 'd']) {
+      const own = textsOf(seen).filter((text) => text.startsWith(tag));
+      expect(own).toEqual(Array.from({ length: 50 }, (_, n) => `${tag}-${n}`));
+    }
+
+    const won = racers.map(({ lines }) => (lines[1] ?? '').split(' ').map(Number));
+    expect(sum(won.map(([admitted = 0]) => admitted))).toBe(37);
+    const all = await store.sandboxes.scan(null, 1000);
+    expect(all.filter(({ ownerId }) => ownerId === 'ann').length).toBe(37);
+    const generation = all.find(({ id }) => id === 'shared')?.generation ?? 0;
+    expect(generation).toBeGreaterThan(200);
+    expect(sum(won.map(([, replaced = 0]) => replaced))).toBe(generation - 1);
+    const handed = all.filter(({ ownerId }) => ownerId === 'cyd');
+    expect(sum(won.map(([, , taken = 0]) => taken))).toBe(50);
+    expect(new Set(handed.map(({ instanceId }) => instanceId)).size).toBe(50);
+    expect(await store.sandboxes.pooled()).toEqual([]);
+    const told = await store.events.read({ ownerId: 'cyd' }, 0, 1000);
+    expect(textsOf(told).toSorted()).toEqual(handed.map(({ id }) => id).toSorted());
+    await store.close();
+  }, 120_000);
+});
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

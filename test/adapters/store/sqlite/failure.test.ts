@@ -1,0 +1,150 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openConnection } from '../../../../src/adapters/store/sqlite/connection.ts';
+import { createConversations } from '../../../../src/adapters/store/sqlite/conversations.ts';
+import { createJournal } from '../../../../src/adapters/store/sqlite/journal.ts';
+import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
+import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { nextGeneration, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
+import { newFolder } from './harness.ts';
+import { endChildren, startChild } from './processes.ts';
+
+let folder: ReturnType<typeof newFolder>;
+let database: string;
+
+beforeEach(() => {
+  folder = newFolder();
+  database = join(folder.path, 'skep.db');
+});
+
+afterEach(async () => {
+  await endChildren();
+  folder.remove();
+});
+
+describe('at run time', () => {
+  test('a full disk is a failure in words, and leaves nothing half done', async () => {
+    await (await createSqliteStore({ dataDir: folder.path })).close();
+    const connection = openConnection(database, 0);
+    connection.database.exec('PRAGMA max_page_count = 60');
+    const conversations = createConversations(connection, createJournal(connection));
+    const text = 'x'.repeat(10_000);
+    const failure = await (async () => {
+      for (let n = 0; ; n += 1) {
+        const one = someConversation(`c${n}`, { queue: [someMessage('m', text)] });
+        await conversations.insert(one, { ownerId: 'ann', key: one.id, fingerprint: 'f' });
+      }
+    })().catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'store_unavailable', context: { reason: 'the disk is full' } });
+
+    const kept = (await conversations.scanUnsettled(null, 1000)).length;
+    expect(kept).toBeGreaterThan(0);
+    expect(await conversations.find(`c${kept}`)).toBeNull();
+    connection.database.exec('PRAGMA max_page_count = 100000');
+    const again = { ownerId: 'ann', key: `c${kept}`, fingerprint: 'other' };
+    expect(await conversations.insert(someConversation('next'), again)).toEqual({ kind: 'inserted' });
+    connection.close();
+  });
+
+  test('a transaction that breaks off leaves nothing behind, and the next one works', async () => {
+    await (await createSqliteStore({ dataDir: folder.path })).close();
+    const connection = openConnection(database, 0);
+    const conversations = createConversations(connection, createJournal(connection));
+    const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
+    // The second statement, which keeps the claim, is the one that fails.
+    connection.database.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
+    await expect(conversations.insert(someConversation('one'), claim)).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(connection.database.isTransaction).toBe(false);
+    expect(await conversations.find('one')).toBeNull();
+    connection.database.exec('DROP TRIGGER broken');
+    expect(await conversations.insert(someConversation('one'), claim)).toEqual({ kind: 'inserted' });
+    connection.close();
+  });
+
+  test('a write that the file system refuses is a failure, and what was written is kept', async () => {
+    const child = startChild('fill', folder.path, '', 'ulimit -f 4000');
+    await child.ended();
+    const [line = '{}'] = child.lines;
+    expect(JSON.parse(line)).toMatchObject({ error: { code: 'store_unavailable' }, kept: true, half: false });
+    expect(line).not.toContain(folder.path);
+    const store = await createSqliteStore({ dataDir: folder.path });
+    expect(await store.conversations.find('c0')).not.toBeNull();
+    await store.close();
+  });
+
+  test('a database that another program holds is a failure once the wait is over', async () => {
+    const store = await createSqliteStore({ dataDir: folder.path, busyTimeoutMs: 1 });
+    const other = new DatabaseSync(database);
+    other.exec('BEGIN IMMEDIATE');
+    const reason = 'the database is locked by another program';
+    const failure = { code: 'store_unavailable', context: { reason } };
+    await expect(store.sandboxes.insert(someSandbox('one'), unlimited)).rejects.toMatchObject(failure);
+    await expect(store.apiKeys.revoke('one', someTime)).rejects.toMatchObject(failure);
+    expect(await store.sandboxes.find('one')).toBeNull();
+    other.exec('COMMIT');
+    expect(await store.sandboxes.insert(someSandbox('one'), unlimited)).toEqual({ kind: 'inserted' });
+    other.close();
+    await store.close();
+  });
+
+  test('an event that can\'t be written takes its record back with it, and wakes nobody', async () => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    const conversation = someConversation('one');
+    await store.conversations.insert(conversation);
+    const other = new DatabaseSync(database);
+    other.exec(`CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.reason = 'bad' BEGIN SELECT raise(FAIL, 'broken'); END`);
+    let woken = 0;
+    store.events.subscribe(() => void (woken += 1));
+    const both = [someEvent('good'), someEvent('bad', { reason: 'bad' })];
+    for (const write of [
+      () => store.events.append(both),
+      () => store.conversations.replace(nextGeneration(conversation, { title: 'changed' }), both),
+      () => store.conversations.insert(someConversation('two'), undefined, both),
+      () => store.sandboxes.insert(someSandbox('one'), unlimited, undefined, both),
+    ]) {
+      await expect(write()).rejects.toMatchObject({ code: 'store_unavailable' });
+    }
+    expect(woken).toBe(0);
+    expect(await store.events.read({ ownerId: 'ann' }, 0, 9)).toEqual([]);
+    expect(await store.conversations.find('one')).toEqual(conversation);
+    expect([await store.conversations.find('two'), await store.sandboxes.find('one')]).toEqual([null, null]);
+    other.close();
+    await store.close();
+  });
+
+  test.each([
+    ['data', '{"messageId": 7}'],
+    ['data', 'not json'],
+    ['kind', 'rumour'],
+    ['actor', 'nobody'],
+  ])('a damaged event (%s: %s) is a failure, not an answer', async (column, value) => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    await store.events.append([someEvent('one')]);
+    const other = new DatabaseSync(database);
+    other.prepare(`UPDATE events SET ${column} = ?`).run(value);
+    other.close();
+    const failure = { code: 'store_unavailable', context: { reason: expect.stringContaining('damaged') } };
+    await expect(store.events.read({ ownerId: 'ann' }, 0, 9)).rejects.toMatchObject(failure);
+    await store.close();
+  });
+
+  test.each([
+    ['spec', 'not json'],
+    ['spec', '{"id": "node"}'],
+    ['spec', 'null'],
+    ['exposed_urls', '{}'],
+    ['status', 'ASLEEP'],
+    ['pause_kind', 'nap'],
+  ])('a damaged record (%s: %s) is a failure, not an answer', async (column, value) => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    await store.sandboxes.insert(someSandbox('one'), unlimited);
+    const other = new DatabaseSync(database);
+    other.prepare(`UPDATE sandboxes SET ${column} = ?, generation = 2`).run(value);
+    other.close();
+    const failure = { code: 'store_unavailable', context: { reason: expect.stringContaining('damaged') } };
+    await expect(store.sandboxes.find('one')).rejects.toMatchObject(failure);
+    await expect(store.sandboxes.search('ann', {}, { after: null, limit: 9 })).rejects.toMatchObject(failure);
+    await store.close();
+  });
+});

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSqliteStore, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
+import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
+import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { applicationId } from '../../../../src/adapters/store/sqlite/open-database.ts';
+import { someConversation } from '../../../contracts/records.ts';
+import { newFolder } from './harness.ts';
+import { endChildren, startChild } from './processes.ts';
+
+let folder: ReturnType<typeof newFolder>;
+let dataDir: string;
+let database: string;
+
+beforeEach(() => {
+  folder = newFolder();
+  dataDir = join(folder.path, 'data');
+  database = join(dataDir, 'skep.db');
+});
+
+afterEach(async () => {
+  await endChildren();
+  folder.remove();
+});
+
+/** Of each file in the folder. Not to be taken while this process has it open: that would drop SQLite's locks. */
+function fingerprints(): Record<string, string> {
+  return Object.fromEntries(
+    readdirSync(dataDir).map((file) => {
+      const path = join(dataDir, file);
+      const { mode, mtimeMs } = statSync(path);
+      return [file, `${mode} ${mtimeMs} ${createHash('sha256').update(readFileSync(path)).digest('hex')}`];
+    }),
+  );
+}
+
+/** A database as the program of a version wrote it. */
+function writeVersion(version: number, sql = ''): void {
+  mkdirSync(dataDir);
+  const older = new DatabaseSync(database);
+  older.exec('PRAGMA journal_mode = wal');
+  migrate(older, migrations.slice(0, version), applicationId);
+  older.exec(sql);
+  older.close();
+}
+
+describe('looking into a data folder', () => {
+  test('that is not there makes none', async () => {
+    expect(await lookIntoSqlite(dataDir)).toEqual({ kind: 'none' });
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test.each(migrations.slice(1).map((_, index) => index + 1))('of version %i leaves it at that', async (schema) => {
+    writeVersion(schema);
+    const before = fingerprints();
+    expect(await lookIntoSqlite(dataDir)).toEqual({ kind: 'older', schema, current: migrations.length, hasSandboxes: false });
+    expect(fingerprints()).toEqual(before);
+  });
+
+  test('of an older version tells whether it has sandboxes', async () => {
+    writeVersion(
+      1,
+      `INSERT INTO sandboxes (id, owner_id, spec_id, status, status_since, session_api_key, generation, created_at, updated_at, last_active_at, running, exposed_urls, spec)
+       VALUES ('one', 'ann', 'node', 'RUNNING', 1, 'key', 1, 1, 1, 1, 1, '[]', '{}')`,
+    );
+    expect(await lookIntoSqlite(dataDir)).toMatchObject({ kind: 'older', hasSandboxes: true });
+  });
+
+  test('of this version reads what is there, and changes nothing, not even a mode', async () => {
+    const written = await createSqliteStore({ dataDir });
+    await written.conversations.insert(someConversation('kept'));
+    await written.close();
+    chmodSync(database, 0o644);
+    const before = fingerprints();
+    const look = await lookIntoSqlite(dataDir);
+    if (look.kind !== 'current') throw new Error(`it is ${look.kind}`);
+    expect(await look.store.check()).toMatchObject({ ok: true });
+    expect(await look.store.conversations.find('kept')).not.toBeNull();
+    await expect(look.store.conversations.insert(someConversation('new'))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await look.store.close();
+    expect(fingerprints()).toEqual(before);
+  });
+
+  test('that a server has open sees what it wrote', async () => {
+    const server = startChild('hold', dataDir);
+    await server.said(1);
+    const visitor = await createSqliteStore({ dataDir, exclusive: false });
+    await visitor.conversations.insert(someConversation('fresh'));
+    await visitor.close();
+    const look = await lookIntoSqlite(dataDir);
+    if (look.kind !== 'current') throw new Error(`it is ${look.kind}`);
+    expect(await look.store.conversations.find('fresh')).not.toBeNull();
+    await look.store.close();
+  });
+
+  test('that is no data folder is refused', async () => {
+    mkdirSync(dataDir);
+    writeFileSync(database, 'no database, but long enough to be looked at. '.repeat(100));
+    await expect(lookIntoSqlite(dataDir)).rejects.toMatchObject({ reason: 'damaged' });
+  });
+});

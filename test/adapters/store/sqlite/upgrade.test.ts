@@ -1,0 +1,171 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
+import { applicationId } from '../../../../src/adapters/store/sqlite/open-database.ts';
+import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
+import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { defaultIsolation, defaultResources } from '../../../../src/domain/sandbox-spec.ts';
+import type { Store } from '../../../../src/ports/store.ts';
+import { nextGeneration, someEvent } from '../../../contracts/records.ts';
+import { newFolder } from './harness.ts';
+
+let folder: ReturnType<typeof newFolder>;
+let store: Store | null;
+
+beforeEach(() => {
+  folder = newFolder();
+  store = null;
+});
+
+afterEach(async () => {
+  await store?.close();
+  folder.remove();
+});
+
+/** A spec as it was written before specs could say how agents, pools and isolation are. */
+const oldSpec = {
+  id: 'node',
+  description: null,
+  image: 'node:26',
+  command: ['sleep', 'infinity'],
+  workingDir: '/workspace',
+  initialEnv: { CI: '1' },
+  sessionKeyEnv: 'SESSION_API_KEY',
+  ports: [{ name: 'WEB', port: 8000 }],
+  ready: { probe: { kind: 'tcp', port: 8000 }, withinMs: 1000 },
+  resources: { cpus: null, memoryBytes: 5, pids: null },
+  rest: { freezeAfterMs: 7, stopAfterMs: null, deleteAfterMs: null },
+};
+
+/** A database with the schema of version 2, which knew neither events nor agents, and what its program wrote. */
+function writeVersion2(rows: (database: DatabaseSync) => void): void {
+  const database = new DatabaseSync(join(folder.path, 'skep.db'));
+  migrate(database, migrations.slice(0, 2), applicationId);
+  rows(database);
+  database.close();
+}
+
+function oldSandbox(database: DatabaseSync, id: string, status: string, running: number): void {
+  const insert = database.prepare(`
+    INSERT INTO sandboxes (id, owner_id, spec_id, status, status_detail, status_since, pause_kind, session_api_key, generation,
+      created_at, updated_at, last_active_at, deleted_at, removed_at, running, exposed_urls, spec)
+    VALUES (?, 'ann', 'node', ?, 'why', 11, NULL, 'key', 3, 10, 12, 13, NULL, NULL, ?, '[]', ?)`);
+  insert.run(id, status, running, JSON.stringify(oldSpec));
+}
+
+function oldConversation(database: DatabaseSync, id: string, status: string, message: string | null, deletedAt: number | null = null): void {
+  const insert = database.prepare(`
+    INSERT INTO conversations (id, owner_id, title, title_folded, sandbox_id, sandbox_spec_id, starts_sandbox, selected_repository,
+      selected_branch, git_provider, start_status, execution_status, status_detail, generation, created_at, updated_at, deleted_at,
+      removed_at, unsettled, initial_message)
+    VALUES (?, 'ann', 'Shop', 'SHOP', 'running', 'node', 1, 'acme/shop', NULL, 'local', ?, NULL, NULL, 2, 20, 21, ?, NULL, ?, ?)`);
+  insert.run(id, status, deletedAt, Number(deletedAt !== null || (status !== 'READY' && status !== 'ERROR')), message);
+}
+
+describe('a database of the version before agents and pools', () => {
+  test('keeps its sandboxes: each is its own instance, and its spec says the rest by default', async () => {
+    writeVersion2((database) => {
+      oldSandbox(database, 'running', 'RUNNING', 1);
+      oldSandbox(database, 'starting', 'STARTING', 1);
+      oldSandbox(database, 'paused', 'PAUSED', 0);
+    });
+    store = await createSqliteStore({ dataDir: folder.path });
+    const { sandboxes } = store;
+    expect(await sandboxes.findByInstance('running')).toEqual({
+      id: 'running',
+      instanceId: 'running',
+      ownerId: 'ann',
+      spec: {
+        ...oldSpec,
+        resources: { ...oldSpec.resources, openFiles: defaultResources.openFiles, logBytes: defaultResources.logBytes },
+        isolation: defaultIsolation,
+        labels: {},
+        rest: { ...oldSpec.rest, maxLifeMs: null },
+        pool: { size: 0 },
+        agent: null,
+      },
+      status: 'RUNNING',
+      statusDetail: 'why',
+      statusSince: 11,
+      turnAt: null,
+      pauseKind: null,
+      sessionApiKey: 'key',
+      exposedUrls: [],
+      generation: 3,
+      createdAt: 10,
+      updatedAt: 12,
+      lastActiveAt: 13,
+      deletedAt: null,
+      removedAt: null,
+    });
+    expect(await sandboxes.pooled()).toEqual([]);
+    expect((await sandboxes.longestIdle('ann', 9)).map(({ id }) => id)).toEqual(['running']);
+    const starting = await sandboxes.find('starting');
+    if (starting === null) throw new Error('it is gone');
+    expect(await sandboxes.admit(nextGeneration(starting), { ...unlimited, running: 2, existing: 3 })).toEqual({ kind: 'replaced' });
+    const full = { kind: 'limit', reached: { limit: 'existing', max: 3 } };
+    expect(await sandboxes.insert({ ...starting, id: 'new' }, { ...unlimited, existing: 3 })).toEqual(full);
+  });
+
+  test('keeps its conversations, and queues each first message, since none was ever handed on', async () => {
+    const text = `it's "quoted",\n\u0000 and \u{1f600}`;
+    const message = { content: [{ type: 'text', text }] };
+    const statuses = ['WORKING', 'WAITING_FOR_SANDBOX', 'READY', 'ERROR'];
+    writeVersion2((database) => {
+      for (const status of statuses) {
+        oldConversation(database, status, status, JSON.stringify(message));
+        oldConversation(database, `silent-${status}`, status, null);
+      }
+      oldConversation(database, 'deleted', 'READY', JSON.stringify(message), 22);
+      oldConversation(database, 'damaged', 'READY', '{"content": [');
+    });
+    store = await createSqliteStore({ dataDir: folder.path });
+    const { conversations } = store;
+    for (const status of statuses) {
+      const expected = {
+        id: status,
+        ownerId: 'ann',
+        title: 'Shop',
+        sandboxId: 'running',
+        sandboxSpecId: 'node',
+        startsSandbox: true,
+        selectedRepository: 'acme/shop',
+        selectedBranch: null,
+        gitProvider: 'local',
+        queue: [{ messageId: `message-of-${status}`, message }],
+        turn: null,
+        permission: null,
+        permissionPolicy: 'ask',
+        agentSessionId: null,
+        microagents: null,
+        startStatus: status,
+        executionStatus: null,
+        statusDetail: null,
+        generation: 2,
+        createdAt: 20,
+        updatedAt: 21,
+        deletedAt: null,
+        removedAt: null,
+      };
+      expect(await conversations.find(status)).toEqual(expected);
+      expect(await conversations.find(`silent-${status}`)).toEqual({ ...expected, id: `silent-${status}`, queue: [] });
+    }
+    expect((await conversations.find('deleted'))?.queue).toHaveLength(1);
+    await expect(conversations.find('damaged')).rejects.toMatchObject({ code: 'store_unavailable' });
+    const unsettled = (await conversations.scanUnsettled(null, 99)).map(({ id }) => id);
+    expect(unsettled).toEqual(['WAITING_FOR_SANDBOX', 'WORKING', 'deleted', 'silent-WAITING_FOR_SANDBOX', 'silent-WORKING']);
+  });
+
+  test('takes new records and events', async () => {
+    writeVersion2((database) => oldConversation(database, 'one', 'READY', null));
+    store = await createSqliteStore({ dataDir: folder.path });
+    const one = await store.conversations.find('one');
+    if (one === null) throw new Error('it is gone');
+    const next = nextGeneration(one, { executionStatus: 'idle', permissionPolicy: 'allow' });
+    expect(await store.conversations.replace(next, [someEvent('hello')])).toEqual({ kind: 'replaced' });
+    expect(await store.conversations.find('one')).toEqual(next);
+    expect(await store.events.latest()).toBe(1);
+  });
+});

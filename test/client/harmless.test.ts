@@ -1,0 +1,22 @@
+import { describe, expect, test } from 'vitest';
+import { harmless, harmlessLine } from '../../src/client/harmless.ts';
+import { table } from '../../src/adapters/cli/table.ts';
+
+describe('text of others', () => {
+  test.each([
+    ['plain \u{1f600} text\n\twith lines', 'plain \u{1f600} text\n\twith lines'],
+    ['\u001b[31mred\u001b[0m', 'red'],
+    ['\u001b]8;;https://example.org\u0007link\u001b]8;;\u0007', 'link'],
+    ['\u009b2Jgone', 'gone'],
+    ['a\u0008b\u007fc\u0000d\re', 'abcde'],
+    ['\u202egnp.exe\u2066', 'gnp.exe'],
+    ['\u001b', ''],
+  ])('%j is shown as %j', (text, shown) => {
+    expect(harmless(text)).toBe(shown);
+  });
+
+  test('makes no line of its own where it is a part of one', () => {
+    expect(harmlessLine(' one\r\n  2  Yes\u2028three\u001b[2K ')).toBe('one 2 Yes three');
+    expect(table(['ID', 'TITLE'], [['a', 'one\ntwo'], ['bcd', '\u001b[31m']])).toBe('ID   TITLE\na    one two\nbcd\n');
+  });
+});

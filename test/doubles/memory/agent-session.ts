@@ -1,0 +1,59 @@
+import type { TurnStopReason } from '../../../src/domain/agent.ts';
+import type { Message } from '../../../src/domain/conversation.ts';
+import type { AgentClient, AgentSession, AgentTurn } from '../../../src/ports/agent-protocol.ts';
+import type { MemoryLink } from './agent-link.ts';
+import { createMemoryTurn, type MemoryTurn } from './agent-turn.ts';
+
+/** What an agent does in a turn. Answers with how it ended, `end_turn` unless it says; throwing fails the turn with the error's message. */
+export type MemoryAgentScript = (turn: MemoryTurn) => Promise<TurnStopReason | void>;
+
+export interface MemorySessionParts {
+  readonly id: string;
+  readonly loaded: boolean;
+  readonly script: MemoryAgentScript;
+  readonly client: AgentClient;
+  readonly link: MemoryLink;
+}
+
+export function createMemorySession({ id, loaded, script, client, link }: MemorySessionParts): AgentSession {
+  let under: AbortController | null = null;
+  // What the agent waits for is withdrawn when its session ends.
+  void link.closed.then(() => under?.abort());
+
+  async function run(message: Message, { signal }: AbortController): Promise<AgentTurn> {
+    const { turn, settled } = createMemoryTurn({ sessionId: id, message, client, signal, link });
+    try {
+      const stopReason = (await link.during(() => script(turn))) ?? 'end_turn';
+      await settled();
+      link.check();
+      return { stopReason, detail: null };
+    } catch (error) {
+      const why = link.why();
+      await settled();
+      if (why !== null) return { stopReason: 'interrupted', detail: why };
+      return { stopReason: signal.aborted ? 'cancelled' : 'failed', detail: error instanceof Error ? error.message : 'it failed' };
+    }
+  }
+
+  return {
+    id,
+    loaded,
+    closed: link.closed,
+    async prompt(message) {
+      if (under !== null) return { stopReason: 'failed', detail: 'another turn is under way' };
+      under = new AbortController();
+      try {
+        return await run(message, under);
+      } finally {
+        under.abort();
+        under = null;
+      }
+    },
+    async cancel() {
+      under?.abort();
+    },
+    async close() {
+      link.end('the session was closed');
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import type { MessageChannel, ToolCall } from '../../../src/domain/agent.ts';
+import type { Message } from '../../../src/domain/conversation.ts';
+import type { AgentClient, AgentPermission, AgentUpdate } from '../../../src/ports/agent-protocol.ts';
+import type { MemoryLink } from './agent-link.ts';
+
+/** What has changed of a tool call; the rest stays as it was. */
+export type MemoryToolCall = Pick<ToolCall, 'toolCallId'> & Partial<ToolCall>;
+
+/** A turn of an agent that is only in memory. What it tells is handed over one at a time; all of it rejects once the session has ended. */
+export interface MemoryTurn {
+  readonly sessionId: string;
+  readonly message: Message;
+  /** Fires when the turn is cancelled, and when it is over. */
+  readonly signal: AbortSignal;
+  say(text: string, options?: { readonly channel?: MessageChannel; readonly messageId?: string | null }): Promise<void>;
+  tool(change: MemoryToolCall): Promise<void>;
+  update(update: AgentUpdate): Promise<void>;
+  /** Answers with the option that was chosen; null where the request was withdrawn. */
+  ask(request: AgentPermission): Promise<string | null>;
+  /** The agent ends, as one that crashes does. */
+  crash(): Promise<never>;
+}
+
+export interface MemoryTurnParts {
+  readonly sessionId: string;
+  readonly message: Message;
+  readonly client: AgentClient;
+  readonly signal: AbortSignal;
+  readonly link: MemoryLink;
+}
+
+/** The turn, and what answers when all that it told was taken. */
+export function createMemoryTurn({ sessionId, message, client, signal, link }: MemoryTurnParts): { readonly turn: MemoryTurn; readonly settled: () => Promise<void> } {
+  const calls = new Map<string, ToolCall>();
+  let last: Promise<void> = Promise.resolve();
+
+  async function give(update: AgentUpdate, before: Promise<void>): Promise<void> {
+    await before;
+    link.check();
+    await client.update(update).catch(() => link.end('what the agent said could not be taken in'));
+    link.check();
+  }
+
+  const update = (next: AgentUpdate): Promise<void> => {
+    const given = give(next, last);
+    last = given.catch(() => {});
+    return given;
+  };
+
+  const tool = (change: MemoryToolCall): Promise<void> => {
+    const { toolCallId } = change;
+    const begun: ToolCall = { toolCallId, title: toolCallId, toolKind: 'other', status: 'pending', paths: [], content: [] };
+    const call = { ...begun, ...calls.get(toolCallId), ...change };
+    calls.set(toolCallId, call);
+    return update({ kind: 'tool_call', call });
+  };
+
+  async function ask(request: AgentPermission): Promise<string | null> {
+    const { toolCallId, title } = request;
+    if (!calls.has(toolCallId)) await tool({ toolCallId, title });
+    await last;
+    link.check();
+    if (signal.aborted) return null;
+    const { promise: withdrawn, resolve } = Promise.withResolvers<null>();
+    signal.addEventListener('abort', () => resolve(null), { once: true });
+    const chosen = await Promise.race([client.permission(request, signal).catch(() => null), withdrawn]);
+    link.check();
+    return chosen;
+  }
+
+  async function crash(): Promise<never> {
+    await last;
+    link.end('the agent has ended');
+    return await link.during(() => new Promise<never>(() => {}));
+  }
+
+  const turn: MemoryTurn = {
+    sessionId,
+    message,
+    signal,
+    update,
+    tool,
+    ask,
+    crash,
+    say: (text, { channel = 'answer', messageId = null } = {}) => update({ kind: 'message_chunk', channel, messageId, text }),
+  };
+  return { turn, settled: () => last };
+}

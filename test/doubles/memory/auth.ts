@@ -1,0 +1,32 @@
+import { Failure } from '../../../src/domain/failure.ts';
+import type { Principal } from '../../../src/domain/principal.ts';
+import type { Auth } from '../../../src/ports/auth.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+
+/** An auth whose keys the test hands out. */
+export interface MemoryAuth extends Auth {
+  /** A new key of the principal. */
+  issue(principal: Principal, expiresInMs?: number): string;
+  revoke(key: string): void;
+}
+
+export function createMemoryAuth(clock: Clock): MemoryAuth {
+  const keys = new Map<string, { readonly principal: Principal; readonly expiresAt: number }>();
+  let issued = 0;
+
+  return {
+    description: 'the keys that the test issued',
+    issue(principal, expiresInMs = Infinity) {
+      issued += 1;
+      const key = `memory-key-${issued}`;
+      keys.set(key, { principal, expiresAt: clock.now() + expiresInMs });
+      return key;
+    },
+    revoke: (key) => void keys.delete(key),
+    async authenticate(credential) {
+      const found = credential === null ? undefined : keys.get(credential);
+      if (found === undefined || clock.now() >= found.expiresAt) throw new Failure('unauthorized', {});
+      return found.principal;
+    },
+  };
+}

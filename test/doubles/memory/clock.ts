@@ -1,0 +1,46 @@
+import type { Clock } from '../../../src/ports/clock.ts';
+
+/** A clock that stands still until the test turns it. */
+export interface ManualClock extends Clock {
+  /** Moves the time on, calling back each timer that becomes due at its own time, in order. */
+  advance(ms: number): void;
+  /** How many timers wait. */
+  readonly pending: number;
+}
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/** `start` is in milliseconds since the epoch. */
+export function createManualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
+  let now = start;
+  const timers = new Set<Timer>();
+
+  /** Of those due at one time, the one that was set first. */
+  function nextUntil(end: number): Timer | undefined {
+    return [...timers].filter(({ at }) => at <= end).toSorted((a, b) => a.at - b.at)[0];
+  }
+
+  return {
+    now: () => now,
+    after(ms, callback) {
+      const timer: Timer = { at: now + Math.max(0, ms), callback };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    advance(ms) {
+      const end = now + ms;
+      for (let timer = nextUntil(end); timer !== undefined; timer = nextUntil(end)) {
+        timers.delete(timer);
+        now = timer.at;
+        timer.callback();
+      }
+      now = end;
+    },
+    get pending() {
+      return timers.size;
+    },
+  };
+}

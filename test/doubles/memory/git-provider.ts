@@ -1,0 +1,64 @@
+import { Failure } from '../../../src/domain/failure.ts';
+import type { GitHostFamily } from '../../../src/domain/microagent.ts';
+import { parseRepositoryName } from '../../../src/domain/repository-name.ts';
+import type { DatedFile, GitProvider, RepositoryInfo } from '../../../src/ports/git-provider.ts';
+
+export interface MemoryRepository extends RepositoryInfo {
+  /** The regular files of the default branch. */
+  readonly files: readonly DatedFile[];
+}
+
+export interface MemoryGitProviderOptions {
+  readonly name?: string;
+  readonly family?: GitHostFamily;
+  readonly hosts?: readonly string[];
+  readonly repositories?: readonly MemoryRepository[];
+}
+
+export interface MemoryGitProvider extends GitProvider {
+  /** Adds the repository, or puts it in the place of the one with its path. */
+  put(repository: MemoryRepository): void;
+  /** Idempotent. */
+  remove(path: string): void;
+}
+
+/** Serves repositories that are plain data, for tests. */
+export function createMemoryGitProvider(options: MemoryGitProviderOptions = {}): MemoryGitProvider {
+  const repositories = new Map<string, MemoryRepository>();
+  for (const repository of options.repositories ?? []) repositories.set(repository.path, repository);
+
+  async function get(path: string, signal: AbortSignal | undefined): Promise<MemoryRepository> {
+    // A caller that leaves right after the call is told so, as it is by a host that takes its time.
+    await Promise.resolve();
+    signal?.throwIfAborted();
+    const repository = parseRepositoryName(path).ok ? repositories.get(path) : undefined;
+    if (repository === undefined) throw new Failure('repository_not_found', { repository: path });
+    return repository;
+  }
+
+  return {
+    name: options.name ?? 'memory',
+    family: options.family ?? 'other',
+    hosts: options.hosts ?? [],
+    async listFiles(repository, query, signal) {
+      const { path, files } = await get(repository, signal);
+      const directory = query.directory(path.slice(path.lastIndexOf('/') + 1));
+      const prefix = `${directory}/`;
+      const accepted = files.filter((file) => file.path.startsWith(prefix) && query.accepts(file.path.slice(prefix.length)));
+      return { directory, files: accepted };
+    },
+    async find(repository, signal) {
+      const { path, defaultBranch } = await get(repository, signal);
+      return { path, defaultBranch };
+    },
+    async remote(repository, signal) {
+      await Promise.resolve();
+      signal?.throwIfAborted();
+      return { url: `https://memory.invalid/${repository}.git`, authorization: null };
+    },
+    check: async () => ({ ok: true, detail: `${repositories.size} repositories in memory` }),
+    close: async () => {},
+    put: (repository) => void repositories.set(repository.path, repository),
+    remove: (path) => void repositories.delete(path),
+  };
+}

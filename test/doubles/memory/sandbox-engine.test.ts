@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createMemoryRuntime, MemoryEngine } from './index.ts';
+import { never } from '../../contracts/sandbox-runtime-harness.ts';
+import { finish } from '../../contracts/sandbox-runtime-streams.ts';
+import { launchOf } from '../../adapters/sandbox-runtime/process/programs.ts';
+
+describe('what an engine lacks', () => {
+  const { spec } = launchOf(['runs']);
+
+  test('is at hand unless a test says otherwise', async () => {
+    assert.deepEqual(await createMemoryRuntime().provide(spec, () => {}, never), { kind: 'provided' });
+  });
+
+  test('can be refused, and can take its time with progress until nobody wants it', async () => {
+    const engine = new MemoryEngine();
+    const runtime = createMemoryRuntime(engine);
+    engine.provider = async () => ({ kind: 'refused', detail: 'no such image' });
+    assert.deepEqual(await runtime.provide(spec, () => {}, never), { kind: 'refused', detail: 'no such image' });
+
+    const lines: string[] = [];
+    const arrived = Promise.withResolvers<{ kind: 'provided' }>();
+    engine.provider = (_spec, progress) => {
+      progress('pulling its image: 50 %');
+      return arrived.promise;
+    };
+    const reason = new Error('no longer wanted');
+    const controller = new AbortController();
+    const left = runtime.provide(spec, () => {}, controller.signal);
+    const waiting = runtime.provide(spec, (line) => lines.push(line), never);
+    controller.abort(reason);
+    await assert.rejects(left, (error) => error === reason);
+    arrived.resolve({ kind: 'provided' });
+    assert.deepEqual(await waiting, { kind: 'provided' });
+    assert.deepEqual(lines, ['pulling its image: 50 %']);
+  });
+});
+
+describe('an end', () => {
+  test('from outside is told apart from a crash, and forgotten when the sandbox runs again', async () => {
+    const engine = new MemoryEngine();
+    const runtime = createMemoryRuntime(engine);
+    const woken: string[] = [];
+    runtime.subscribe((id) => woken.push(id));
+    const crashed = launchOf(['runs']);
+    const stopped = launchOf(['runs']);
+    const restarted = launchOf(['runs']);
+    const resting = launchOf(['runs']);
+    for (const launch of [crashed, stopped, restarted, resting]) await runtime.start(launch, () => {}, never);
+    await runtime.stop(resting.id);
+    engine.crash(crashed.id);
+    engine.stopFromOutside(stopped.id);
+    await runtime.freeze(restarted.id);
+    engine.restart();
+    const told = new Map((await runtime.list()).map(({ id, state, endedFromOutside }) => [id, [state, endedFromOutside]]));
+    assert.deepEqual(told.get(crashed.id), ['stopped', false]);
+    assert.deepEqual(told.get(stopped.id), ['stopped', true]);
+    assert.deepEqual(told.get(restarted.id), ['stopped', true]);
+    assert.deepEqual(told.get(resting.id), ['stopped', false]);
+    assert.deepEqual(woken, [crashed.id, stopped.id, restarted.id]);
+    const { state, endedFromOutside } = await runtime.resume(restarted, never);
+    assert.deepEqual({ state, endedFromOutside }, { state: 'running', endedFromOutside: false });
+  });
+
+  test('of an engine without commands is that of a command that is not found', async () => {
+    const runtime = createMemoryRuntime();
+    const launch = launchOf(['runs']);
+    await runtime.start(launch, () => {}, never);
+    assert.deepEqual(await finish(await runtime.execute(launch.id, { command: ['agent'] }, never)), { out: '', err: 'command not found: agent\n', code: 127 });
+  });
+});

@@ -1,0 +1,182 @@
+import { Failure } from '../../../src/domain/failure.ts';
+import { absent, type SandboxFact } from '../../../src/domain/sandbox.ts';
+import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
+import type { ExecutionRequest, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
+import { noCommand, runInMemory, type MemoryCommand, type OwnExecution } from './sandbox-execution.ts';
+import { MemoryFiles } from './sandbox-files.ts';
+
+/** What a program in a sandbox that is only in memory can do. */
+export interface MemorySandbox {
+  readonly launch: SandboxLaunch;
+  /** Kept until the sandbox is removed. */
+  readonly files: MemoryFiles;
+  readonly isFrozen: () => boolean;
+  /** Ends the program, with how it ended in words. */
+  readonly end: (detail: string) => void;
+}
+
+/** Stands for the command of a spec: called each time that it is run, and answers with what undoes it when it ends. */
+export type MemoryProgram = (sandbox: MemorySandbox) => (() => void) | void;
+
+/** Stands for whatever gets what a spec needs: may take its time, tell of its progress, and refuse. */
+export type MemoryProvider = (spec: SandboxSpec, progress: Progress, signal: AbortSignal) => Promise<Provision>;
+
+interface Entry {
+  readonly files: MemoryFiles;
+  readonly executions: Set<OwnExecution>;
+  launch: SandboxLaunch;
+  state: 'running' | 'frozen' | 'stopped';
+  detail: string | null;
+  endedFromOutside: boolean;
+  run: object;
+  undo: (() => void) | void;
+  thawed: PromiseWithResolvers<void>;
+}
+
+/** The host on which sandboxes of memory runtimes run. It outlives the runtimes that are made over it. */
+export class MemoryEngine {
+  /** What `provide` does: all is at hand unless a test says otherwise. */
+  provider: MemoryProvider = async () => ({ kind: 'provided' });
+  readonly #sandboxes = new Map<string, Entry>();
+  readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
+  readonly #program: MemoryProgram;
+  readonly #command: MemoryCommand;
+
+  /** Without a program, every command of a spec runs until it is stopped; without a command, none can be executed. */
+  constructor(program: MemoryProgram = () => {}, command: MemoryCommand = noCommand) {
+    this.#program = program;
+    this.#command = command;
+  }
+
+  /** Ends a sandbox's program from within, as an error of its own does, and wakes who listens. */
+  crash(id: string, detail = 'its processes were killed'): void {
+    const entry = this.#sandboxes.get(id);
+    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, detail, { unasked: true });
+  }
+
+  /** Ends a sandbox as a person does who stops it by hand, and wakes who listens. */
+  stopFromOutside(id: string, detail = 'it was stopped from outside'): void {
+    const entry = this.#sandboxes.get(id);
+    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, detail, { unasked: true, endedFromOutside: true });
+  }
+
+  /** Ends all sandboxes as a restart of the engine does, and wakes who listens. */
+  restart(): void {
+    for (const id of this.#sandboxes.keys()) this.stopFromOutside(id, 'its engine was restarted');
+  }
+
+  /** The file's text; null when there is none. */
+  readFile(id: string, name: string): string | null {
+    return this.#sandboxes.get(id)?.files.get(name) ?? null;
+  }
+
+  list(): SandboxFact[] {
+    return [...this.#sandboxes.keys()].toSorted().map((id) => this.inspect(id));
+  }
+
+  inspect(id: string): SandboxFact {
+    const entry = this.#sandboxes.get(id);
+    if (entry === undefined) return absent(id);
+    const { state, detail, launch, endedFromOutside } = entry;
+    const ports = state === 'stopped' ? [] : launch.spec.ports;
+    // A name that no resolver knows, since nothing listens there.
+    const exposedUrls = ports.map(({ name, port }) => ({ name, port, url: `http://${id}.invalid:${port}` }));
+    return { id, state, exposedUrls, detail, endedFromOutside };
+  }
+
+  start(launch: SandboxLaunch): void {
+    if (this.#sandboxes.has(launch.id)) return;
+    const entry: Entry = {
+      files: new MemoryFiles(launch.spec.workingDir),
+      executions: new Set(),
+      launch,
+      state: 'stopped',
+      detail: null,
+      endedFromOutside: false,
+      run: {},
+      undo: undefined,
+      thawed: Promise.withResolvers(),
+    };
+    this.#sandboxes.set(launch.id, entry);
+    this.#run(entry, launch);
+  }
+
+  freeze(id: string): void {
+    const entry = this.#sandboxes.get(id);
+    if (entry?.state !== 'running') return;
+    entry.state = 'frozen';
+    entry.thawed = Promise.withResolvers();
+  }
+
+  stop(id: string): void {
+    const entry = this.#sandboxes.get(id);
+    if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, 'it was stopped', {});
+  }
+
+  resume(launch: SandboxLaunch): void {
+    const entry = this.#sandboxes.get(launch.id);
+    if (entry?.state === 'stopped') this.#run(entry, launch);
+    else if (entry?.state === 'frozen') {
+      entry.state = 'running';
+      entry.thawed.resolve();
+    }
+  }
+
+  remove(id: string): void {
+    this.stop(id);
+    this.#sandboxes.delete(id);
+  }
+
+  /** Throws `sandbox_not_found`, `sandbox_not_running`. */
+  execute(id: string, request: ExecutionRequest): OwnExecution {
+    const entry = this.#demand(id);
+    if (entry.state !== 'running') throw new Failure('sandbox_not_running', { id, status: entry.state });
+    const unfrozen = async (): Promise<void> => {
+      while (entry.state === 'frozen') await entry.thawed.promise;
+    };
+    const execution = runInMemory({ launch: entry.launch, files: entry.files, command: this.#command, unfrozen }, request);
+    entry.executions.add(execution);
+    void execution.exited.then(() => entry.executions.delete(execution));
+    return execution;
+  }
+
+  /** The sandbox's files. Throws `sandbox_not_found`. */
+  files(id: string): MemoryFiles {
+    return this.#demand(id).files;
+  }
+
+  subscribe(call: (id: string) => void): () => void {
+    const listener = { call };
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #demand(id: string): Entry {
+    const entry = this.#sandboxes.get(id);
+    if (entry === undefined) throw new Failure('sandbox_not_found', { id });
+    return entry;
+  }
+
+  #run(entry: Entry, launch: SandboxLaunch): void {
+    const run = {};
+    Object.assign(entry, { launch, run, state: 'running', detail: null, endedFromOutside: false, undo: undefined });
+    const undo = this.#program({
+      launch,
+      files: entry.files,
+      isFrozen: () => entry.run === run && entry.state === 'frozen',
+      end: (detail) => {
+        if (entry.run === run && entry.state !== 'stopped') this.#end(entry, detail, { unasked: true });
+      },
+    });
+    if (entry.run === run && entry.state !== 'stopped') entry.undo = undo;
+    else undo?.();
+  }
+
+  #end(entry: Entry, detail: string, { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean }): void {
+    Object.assign(entry, { state: 'stopped', detail, endedFromOutside });
+    entry.thawed.resolve();
+    entry.undo?.();
+    for (const execution of entry.executions) execution.end(null);
+    if (unasked) for (const listener of this.#listeners) listener.call(entry.launch.id);
+  }
+}

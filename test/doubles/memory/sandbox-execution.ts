@@ -1,0 +1,123 @@
+import { refusedExecution, whyUnrunnable } from '../../../src/adapters/sandbox-runtime/refused-execution.ts';
+import type { Execution, ExecutionRequest, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
+import type { MemoryFiles } from './sandbox-files.ts';
+
+/** What a command has that is run beside a sandbox's program in memory. */
+export interface MemoryExecution {
+  readonly launch: SandboxLaunch;
+  readonly request: ExecutionRequest;
+  /** The sandbox's variables and those of the request. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDir: string;
+  readonly files: MemoryFiles;
+  readonly stdin: ReadableStream<Uint8Array>;
+  /** What is written is taken when it is read: to be waited for, as a command waits. */
+  readonly stdout: WritableStream<Uint8Array>;
+  readonly stderr: WritableStream<Uint8Array>;
+  /** Answers when the sandbox is not frozen, and rejects when the command is ended: to be asked before each step. */
+  readonly step: () => Promise<void>;
+  /** Fires when the command is ended, which then is over whatever it does. */
+  readonly signal: AbortSignal;
+}
+
+/** Stands for every command that is executed: answers with its exit code. One that it does not know says so on `stderr` and answers 127. */
+export type MemoryCommand = (execution: MemoryExecution) => number | Promise<number>;
+
+/** No command exists. */
+export const noCommand: MemoryCommand = async ({ request, stderr }) => {
+  const writer = stderr.getWriter();
+  await writer.write(new TextEncoder().encode(`command not found: ${request.command[0]}\n`));
+  return 127;
+};
+
+export interface MemorySurroundings {
+  readonly launch: SandboxLaunch;
+  readonly files: MemoryFiles;
+  readonly command: MemoryCommand;
+  /** Answers when the sandbox is not frozen. */
+  readonly unfrozen: () => Promise<void>;
+}
+
+/** An execution, and how its sandbox ends it. */
+export interface OwnExecution extends Execution {
+  end(exitCode: number | null): void;
+}
+
+const killed = 128 + 9;
+
+/** Runs the command. */
+export function runInMemory({ launch, files, command, unfrozen }: MemorySurroundings, request: ExecutionRequest): OwnExecution {
+  const { spec, sessionApiKey } = launch;
+  const workingDir = request.workingDir ?? spec.workingDir;
+  const unrunnable = whyUnrunnable(request) ?? (files.isDirectory(workingDir) ? null : 'the working directory is not there');
+  if (unrunnable !== null) return { ...refusedExecution(126, unrunnable), end: () => {} };
+
+  const pipes = { stdin: createPipe(), stdout: createPipe(), stderr: createPipe() };
+  const exited = Promise.withResolvers<number | null>();
+  const ended = new AbortController();
+  const end = (exitCode: number | null): void => {
+    exited.resolve(exitCode);
+    ended.abort(new Error('the command was ended'));
+    for (const pipe of Object.values(pipes)) pipe.end();
+  };
+  const run = async (): Promise<number> =>
+    command({
+      launch,
+      request,
+      env: { ...spec.initialEnv, [spec.sessionKeyEnv]: sessionApiKey, ...request.env },
+      workingDir,
+      files,
+      stdin: pipes.stdin.readable,
+      stdout: pipes.stdout.writable,
+      stderr: pipes.stderr.writable,
+      async step() {
+        await unfrozen();
+        ended.signal.throwIfAborted();
+      },
+      signal: ended.signal,
+    });
+  void run().then(end, () => end(1));
+  return {
+    stdin: pipes.stdin.writable,
+    stdout: drainedWhenCancelled(pipes.stdout.readable),
+    stderr: drainedWhenCancelled(pipes.stderr.readable),
+    exited: exited.promise,
+    kill: async () => end(killed),
+    end,
+  };
+}
+
+interface Pipe extends TransformStream<Uint8Array, Uint8Array> {
+  /** Nothing more goes through; what did is still to be read. */
+  readonly end: () => void;
+}
+
+function createPipe(): Pipe {
+  const controllers: TransformStreamDefaultController<Uint8Array>[] = [];
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({ start: (controller) => void controllers.push(controller) });
+  return {
+    readable,
+    writable,
+    end() {
+      for (const controller of controllers) controller.terminate();
+    },
+  };
+}
+
+function drainedWhenCancelled(source: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const reader = source.getReader();
+  const drain = async (): Promise<void> => {
+    while (!(await reader.read()).done);
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => void drain(),
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,55 @@
+import { describe, test } from 'vitest';
+import { createMemoryRuntime, MemoryEngine, type MemorySandbox } from './index.ts';
+import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
+import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
+import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
+import { launchOf } from '../../adapters/sandbox-runtime/process/programs.ts';
+import { commands, runCommand } from './commands.ts';
+
+/** Does what the command's only word says, as the programs of the contract do. */
+function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => void) | void {
+  const { sessionApiKey, spec } = launch;
+  const program = spec.command?.[0];
+  if (program === 'missing') return end('command not found');
+  files.set('runs', `${files.get('runs') ?? ''}run\n`);
+  if (program === 'exits') return end('exited with code 3');
+  if (program === 'tells') files.set('told', `${spec.initialEnv['GREETING']}\n${sessionApiKey}\n`);
+  let count = 0;
+  const timer = setInterval(() => {
+    if (!isFrozen()) files.set('count', String((count += 1)));
+  }, 1);
+  return () => clearInterval(timer);
+}
+
+async function createHarness(): Promise<SandboxRuntimeHarness> {
+  const engine = new MemoryEngine(runProgram, runCommand);
+  const opened: SandboxRuntime[] = [];
+  return {
+    traits: {
+      missingCommand: 'stopped',
+      exitCode: 'told',
+      ports: 'pretended',
+      outsideKill: 'wakes',
+      outsideKillAfterReopening: 'wakes',
+      killWhileFrozen: 'at once',
+    },
+    async open() {
+      const runtime = createMemoryRuntime(engine);
+      opened.push(runtime);
+      return runtime;
+    },
+    commands,
+    launch: (program) => launchOf([program]),
+    readFile: async (id, name) => engine.readFile(id, name),
+    crash: async (id) => engine.crash(id),
+    leftovers: async (id) => engine.list().flatMap((fact) => (fact.id === id ? [fact.state] : [])),
+    async close() {
+      for (const { id } of engine.list()) engine.remove(id);
+      for (const runtime of opened) await runtime.close();
+    },
+  };
+}
+
+describe('memory keeps the contract of sandbox runtimes', () => {
+  for (const contractCase of sandboxRuntimeContract(createHarness)) test(contractCase.name, () => contractCase.run());
+});

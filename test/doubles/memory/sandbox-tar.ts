@@ -1,0 +1,76 @@
+import { posix } from 'node:path';
+import { pack } from 'tar-stream';
+import { quoted, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
+import { type TarEntry, tarHeader, type TarName, throughLink } from '../../../src/adapters/sandbox-runtime/tar-entries.ts';
+import { addEntry, tarOf } from '../../../src/adapters/sandbox-runtime/tar-writing.ts';
+import { Failure } from '../../../src/domain/failure.ts';
+import type { MemoryFiles } from './sandbox-files.ts';
+
+/** As long as most file systems allow. */
+const maxName = 255;
+
+/** Puts the entries below the directory. */
+export async function unpack(files: MemoryFiles, directory: string, entries: AsyncIterable<TarEntry>): Promise<void> {
+  demandDirectory(files, directory);
+  files.makeDirectory(directory);
+  for await (const entry of entries) {
+    const path = posix.join(directory, ...entry.parts);
+    demandWay(files, directory, entry.parts);
+    const there = files.node(path)?.kind;
+    if (there !== undefined && (there === 'directory') !== (entry.kind === 'directory')) throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} is there as something else; remove that first`);
+    const { mode, modifiedAt } = entry;
+    if (entry.kind === 'directory') files.put(path, { kind: 'directory', mode, modifiedAt });
+    else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: entry.target });
+    else if (entry.kind === 'file') files.put(path, { kind: 'file', mode, modifiedAt, content: await gather(entry.content) });
+    else {
+      demandWay(files, directory, entry.target);
+      const node = files.node(posix.join(directory, ...entry.target));
+      if (node === undefined || node.kind === 'directory') throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} links to a file that is not there`);
+      files.put(path, node);
+    }
+  }
+}
+
+/** A tar of what is at the path. Throws `file_not_found`. */
+export function packed(files: MemoryFiles, path: string, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const paths = files.below(path);
+  if (paths.length === 0) throw new Failure('file_not_found', { path });
+  const tar = pack();
+  const fill = async (): Promise<void> => {
+    for (const one of paths) {
+      signal.throwIfAborted();
+      const node = files.node(one);
+      if (node === undefined) continue;
+      const parts = posix.relative(posix.dirname(path), one).split('/');
+      const content = node.kind === 'file' ? once(node.content) : undefined;
+      const entry: TarEntry = node.kind === 'file' ? { ...node, parts, size: node.content.byteLength, content: once(node.content) } : { ...node, parts };
+      await addEntry(tar, tarHeader(entry, []), content);
+    }
+  };
+  return ReadableStream.from(tarOf(tar, fill));
+}
+
+function demandDirectory(files: MemoryFiles, path: string): void {
+  for (let at = path; at !== '/'; at = posix.dirname(at)) {
+    if (files.node(at) !== undefined && !files.isDirectory(at)) throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
+  }
+}
+
+function demandWay(files: MemoryFiles, directory: string, parts: TarName): void {
+  if (parts.some((part) => Buffer.byteLength(part) > maxName)) throw refusedFiles('archive', `${quoted(parts.join('/'))} has a name that is too long`);
+  for (let depth = 1; depth < parts.length; depth += 1) {
+    const kind = files.node(posix.join(directory, ...parts.slice(0, depth)))?.kind;
+    if (kind === 'symlink') throw throughLink(parts, depth);
+    if (kind === 'file') throw refusedFiles('archive', `${quoted(parts.slice(0, depth).join('/'))} is there, and is not a directory`);
+  }
+}
+
+async function gather(content: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of content) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function* once(content: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  if (content.byteLength > 0) yield content;
+}
