@@ -113,7 +113,7 @@ function conversationOf(n: number, rows: number): Conversation {
     startStatus: 'READY',
     executionStatus: null,
     statusDetail: null,
-    generation: 3,
+    version: 3,
     createdAt: timeOf(n),
     updatedAt: timeOf((n * 7919) % rows),
     deletedAt: null,

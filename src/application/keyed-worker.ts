@@ -42,7 +42,7 @@ class Entry<T> implements Run {
  * work is done once more before it ends, so that nothing written before the question is missed. It only saves work:
  * what must happen once is decided in the store.
  */
-export class KeyedRuns<T> {
+export class KeyedWorker<T> {
   readonly #entries = new Map<string, Entry<T>>();
   readonly #work: (key: string, run: Run, earlier: T | null) => Promise<T>;
 

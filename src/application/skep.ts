@@ -7,7 +7,7 @@ import type { Conversations } from './conversations/conversations.ts';
 import type { Events } from './events/events.ts';
 import type { Microagents } from './microagents/list-microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
-import type { SandboxSpecs } from './sandboxes/specs.ts';
+import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
 /** One part of a deployment and whether it answers. */
 export interface PartCheck extends CheckResult {

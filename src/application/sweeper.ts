@@ -1,19 +1,19 @@
 import { isFailure } from '../domain/failure.ts';
-import { decide, decideBlind } from '../domain/sandbox-next-step.ts';
-import { absent, type SandboxFact } from '../domain/sandbox.ts';
+import { nextSandboxStep, stepWithoutRuntime } from '../domain/sandbox-next-step.ts';
+import { absentSandbox, type ObservedSandbox } from '../domain/sandbox.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
 import type { Store } from '../ports/store.ts';
-import type { SandboxDriver } from './sandboxes/driver.ts';
-import type { Pool } from './sandboxes/pool.ts';
+import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
+import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
 
-export interface ReconcilerParts {
+export interface SweeperDeps {
   readonly store: Store;
   readonly runtime: SandboxRuntime;
-  readonly sandboxDriver: SandboxDriver;
+  readonly sandboxDriver: SandboxReconciler;
   readonly conversationDriver: { nudge(id: string): void };
-  readonly pool: Pool;
+  readonly pool: SandboxPool;
   readonly clock: Clock;
   readonly logger: Logger;
   /** From the end of one sweep to the beginning of the next. */
@@ -30,21 +30,21 @@ const scanSize = 500;
  * Brings records and facts together, for all sandboxes and conversations: at start, now and then, and at once where the
  * runtime tells of an event. Level-triggered: it looks at what is, never at what it was told.
  */
-export class Reconciler {
-  readonly #parts: ReconcilerParts;
+export class Sweeper {
+  readonly #deps: SweeperDeps;
   readonly #orphansSince = new Map<string, number>();
   #cancelTimer: () => void = () => {};
   #unsubscribe: () => void = () => {};
   #sweeping: Promise<void> | null = null;
   #closed = false;
 
-  constructor(parts: ReconcilerParts) {
-    this.#parts = parts;
+  constructor(deps: SweeperDeps) {
+    this.#deps = deps;
   }
 
   /** Begins with a sweep; answers when that is done. A runtime that does not answer does not keep it from going on. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#parts.runtime.subscribe((id) => this.#parts.sandboxDriver.nudgeInstance(id));
+    this.#unsubscribe = this.#deps.runtime.subscribe((id) => this.#deps.sandboxDriver.enqueueInstance(id));
     await this.#sweepAndGoOn();
   }
 
@@ -57,11 +57,11 @@ export class Reconciler {
 
   /** Goes once through everything, and sets in motion what is due; does not wait for that. */
   async sweep(): Promise<void> {
-    const { store, clock, rememberDeletedMs } = this.#parts;
+    const { store, clock, rememberDeletedMs } = this.#deps;
     // The facts first: whatever runs was written down before it was started, so that a fact without a record is an orphan.
     const facts = await this.#facts();
     const orphans = await this.#sweepSandboxes(facts);
-    this.#parts.pool.nudge();
+    this.#deps.pool.enqueue();
     await this.#sweepConversations();
     await this.#sweepOrphans(orphans);
     const removedBefore = clock.now() - rememberDeletedMs;
@@ -72,27 +72,27 @@ export class Reconciler {
   async #sweepAndGoOn(): Promise<void> {
     this.#sweeping = this.sweep().catch((error: unknown) => {
       const fields = isFailure(error) ? { code: error.code, reason: error.message } : { error };
-      this.#parts.logger.warn(fields, 'sweep failed; the next one tries again');
+      this.#deps.logger.warn(fields, 'sweep failed; the next one tries again');
     });
     await this.#sweeping;
     if (this.#closed) return;
-    this.#cancelTimer = this.#parts.clock.after(this.#parts.sweepEveryMs, () => void this.#sweepAndGoOn());
+    this.#cancelTimer = this.#deps.clock.after(this.#deps.sweepEveryMs, () => void this.#sweepAndGoOn());
   }
 
   /** What the runtime has, by instance; null where it does not answer. */
-  async #facts(): Promise<ReadonlyMap<string, SandboxFact> | null> {
+  async #facts(): Promise<ReadonlyMap<string, ObservedSandbox> | null> {
     try {
-      return new Map((await this.#parts.runtime.list()).map((fact) => [fact.id, fact]));
+      return new Map((await this.#deps.runtime.list()).map((fact) => [fact.id, fact]));
     } catch (error) {
       if (!isFailure(error)) throw error;
-      this.#parts.logger.warn({ code: error.code, reason: error.message }, 'the runtime does not tell what it has');
+      this.#deps.logger.warn({ code: error.code, reason: error.message }, 'the runtime does not tell what it has');
       return null;
     }
   }
 
   /** Answers with the facts that no record was found for. */
-  async #sweepSandboxes(facts: ReadonlyMap<string, SandboxFact> | null): Promise<readonly SandboxFact[]> {
-    const { store, sandboxDriver, clock } = this.#parts;
+  async #sweepSandboxes(facts: ReadonlyMap<string, ObservedSandbox> | null): Promise<readonly ObservedSandbox[]> {
+    const { store, sandboxDriver, clock } = this.#deps;
     const ownerless = new Map(facts ?? []);
     let after: string | null = null;
     do {
@@ -101,17 +101,17 @@ export class Reconciler {
         const { id, instanceId } = record;
         ownerless.delete(instanceId);
         const now = clock.now();
-        const step = facts === null ? decideBlind(record, now) : decide(record, facts.get(instanceId) ?? absent(instanceId), now);
+        const step = facts === null ? stepWithoutRuntime(record, now) : nextSandboxStep(record, facts.get(instanceId) ?? absentSandbox(instanceId), now);
         if (step.kind === 'none') sandboxDriver.watch(record);
-        else sandboxDriver.nudge(id);
+        else sandboxDriver.enqueue(id);
       }
       after = records.length === scanSize ? (records.at(-1)?.id ?? null) : null;
     } while (after !== null && !this.#closed);
     return [...ownerless.values()];
   }
 
-  async #sweepOrphans(orphans: readonly SandboxFact[]): Promise<void> {
-    const { store, runtime, clock, logger, orphanGraceMs } = this.#parts;
+  async #sweepOrphans(orphans: readonly ObservedSandbox[]): Promise<void> {
+    const { store, runtime, clock, logger, orphanGraceMs } = this.#deps;
     const seen = new Set(orphans.map(({ id }) => id));
     for (const id of this.#orphansSince.keys()) if (!seen.has(id)) this.#orphansSince.delete(id);
     for (const id of seen) {
@@ -132,7 +132,7 @@ export class Reconciler {
   }
 
   async #sweepConversations(): Promise<void> {
-    const { store, conversationDriver } = this.#parts;
+    const { store, conversationDriver } = this.#deps;
     let after: string | null = null;
     do {
       const records = await store.conversations.scanUnsettled(after, scanSize);

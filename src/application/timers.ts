@@ -1,6 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 
-interface Deadline {
+interface Timeout {
   /** Fires when the time is over. */
   readonly signal: AbortSignal;
   /** Takes it back. Idempotent. */
@@ -8,14 +8,14 @@ interface Deadline {
 }
 
 /** A limit on a wait, by the clock. */
-export function deadline(clock: Clock, ms: number): Deadline {
+export function timeout(clock: Clock, ms: number): Timeout {
   const controller = new AbortController();
   const cancel = clock.after(ms, () => controller.abort(new Error(`not within ${ms / 1000} s`)));
   return { signal: controller.signal, cancel };
 }
 
 /** Calls back again and again, with at least so many milliseconds between; answers with the function that ends it. */
-export function every(clock: Clock, ms: number, callback: () => void): () => void {
+export function interval(clock: Clock, ms: number, callback: () => void): () => void {
   let cancel = clock.after(ms, tick);
   function tick(): void {
     cancel = clock.after(ms, tick);
@@ -25,7 +25,7 @@ export function every(clock: Clock, ms: number, callback: () => void): () => voi
 }
 
 /** Waits for the promise, but not longer than that: null then, while the work goes on. */
-export async function within<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | null> {
+export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | null> {
   const late = Promise.withResolvers<null>();
   const cancel = clock.after(ms, () => late.resolve(null));
   try {
@@ -39,7 +39,7 @@ export async function within<T>(clock: Clock, ms: number, promise: Promise<T>): 
 const horizonMs = 120_000;
 
 /** Rings for each key at its time. They only save waiting for the next sweep, and are gone with the process. */
-export class Alarms {
+export class KeyedTimers {
   readonly #clock: Clock;
   readonly #ring: (key: string) => void;
   readonly #set = new Map<string, { readonly at: number; readonly cancel: () => void }>();

@@ -40,7 +40,7 @@ export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
     logger: await get(tokens.logger),
     check: () => checkAll({ git, store, runtime, checkouts }),
   };
-  const reconciler = await get(tokens.reconciler);
+  const reconciler = await get(tokens.sweeper);
   await reconciler.start();
   await get(tokens.purging);
 

@@ -18,7 +18,7 @@ export type WorkStep =
  * Asked while no turn of the conversation runs here, so that one which is written down is an earlier process's: a store
  * serves one process for now. `held`: the owner paused the sandbox after the last message came, and it is left so.
  */
-export function decideWork(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, held: boolean): WorkStep {
+export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, held: boolean): WorkStep {
   const { turn, queue, executionStatus } = conversation;
   if (turn !== null) return { kind: 'interrupt' };
   const [message] = queue;

@@ -31,7 +31,7 @@ export type StartStep =
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
   | { readonly kind: 'record'; readonly status: ConversationStartStatus; readonly detail: string | null };
 
-export function decideStart(conversation: Conversation, sandbox: Sandbox | null): StartStep {
+export function nextStartStep(conversation: Conversation, sandbox: Sandbox | null): StartStep {
   const { startStatus, startsSandbox } = conversation;
   switch (startStatus) {
     case 'READY':
@@ -58,7 +58,7 @@ export function statusAfter(
   return spec.agent !== null && startStatus !== 'STARTING_AGENT' ? 'STARTING_AGENT' : 'READY';
 }
 
-/** The conversation with its new start status, one generation on; null where the steps lack that move. */
+/** The conversation with its new start status, with a version one higher; null where the steps lack that move. */
 export function advanceStart(
   conversation: Conversation,
   status: ConversationStartStatus,
@@ -66,7 +66,7 @@ export function advanceStart(
   now: number,
 ): Conversation | null {
   if (conversation.deletedAt !== null || !startSteps[conversation.startStatus].includes(status)) return null;
-  return { ...conversation, startStatus: status, statusDetail: detail, generation: conversation.generation + 1, updatedAt: now };
+  return { ...conversation, startStatus: status, statusDetail: detail, version: conversation.version + 1, updatedAt: now };
 }
 
 type InSandbox = 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'LISTING_MICROAGENTS' | 'STARTING_AGENT';

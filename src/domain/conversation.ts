@@ -62,7 +62,7 @@ export interface Conversation {
   /** What the agent does; null while there is none. */
   readonly executionStatus: ExecutionStatus | null;
   readonly statusDetail: string | null;
-  readonly generation: number;
+  readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly deletedAt: number | null;

@@ -2,37 +2,37 @@ import { isPooled, type Sandbox } from './sandbox.ts';
 import { readyDeadline } from './sandbox-lifecycle.ts';
 
 /** The tier of rest that a sandbox has become due for, and why in words. */
-export interface RestDue {
+export interface IdleAction {
   readonly tier: 'freeze' | 'stop' | 'delete';
   readonly detail: string;
 }
 
-type Rest = RestDue & { readonly at: number };
+type Rest = IdleAction & { readonly at: number };
 
 /** The next tier of rest and when it is due, in milliseconds since the epoch; null when no rule applies. */
-export function nextRest(sandbox: Sandbox): Rest | null {
+export function nextIdleAction(sandbox: Sandbox): Rest | null {
   // What waits in a pool is replaced, and never rests.
   if (isPooled(sandbox) || sandbox.deletedAt !== null) return null;
   return earliest([tierOfStatus(sandbox), endOfLife(sandbox)]);
 }
 
 /** The tier that is due now; null when none is. */
-export function restDue(sandbox: Sandbox, now: number): RestDue | null {
-  const rest = nextRest(sandbox);
+export function dueIdleAction(sandbox: Sandbox, now: number): IdleAction | null {
+  const rest = nextIdleAction(sandbox);
   return rest === null || now < rest.at ? null : rest;
 }
 
 /** Has the sandbox lived as long as its spec allows? Whatever its status, it is deleted then. */
-export function lifeDue(sandbox: Sandbox, now: number): RestDue | null {
+export function dueEndOfLife(sandbox: Sandbox, now: number): IdleAction | null {
   const end = isPooled(sandbox) ? null : endOfLife(sandbox);
   return end === null || now < end.at ? null : end;
 }
 
 /** When something becomes due for the sandbox by itself, in milliseconds since the epoch; null for never. */
-export function nextDue(sandbox: Sandbox): number | null {
+export function nextDueAt(sandbox: Sandbox): number | null {
   if (sandbox.deletedAt !== null) return null;
   const onItsWay = sandbox.status === 'STARTING' || sandbox.status === 'RESUMING';
-  const times = [nextRest(sandbox)?.at ?? null, onItsWay ? readyDeadline(sandbox) : null].filter((at) => at !== null);
+  const times = [nextIdleAction(sandbox)?.at ?? null, onItsWay ? readyDeadline(sandbox) : null].filter((at) => at !== null);
   return times.length === 0 ? null : Math.min(...times);
 }
 
@@ -50,7 +50,7 @@ function endOfLife({ createdAt, spec: { rest } }: Sandbox): Rest | null {
   return at(rest.maxLifeMs, createdAt, 'delete', (span) => `deleted: ${span} old, the longest life that its spec allows`);
 }
 
-function at(afterMs: number | null, since: number, tier: RestDue['tier'], detail: (span: string) => string): Rest | null {
+function at(afterMs: number | null, since: number, tier: IdleAction['tier'], detail: (span: string) => string): Rest | null {
   return afterMs === null ? null : { tier, at: since + afterMs, detail: detail(spanOf(afterMs)) };
 }
 

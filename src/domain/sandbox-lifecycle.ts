@@ -17,16 +17,16 @@ export const lifecycle = {
 type Lifecycle = typeof lifecycle;
 
 /** Everything that can happen to a sandbox. */
-export type SandboxEvent = { [S in SandboxStatus]: keyof Lifecycle[S] }[SandboxStatus];
+export type SandboxTransition = { [S in SandboxStatus]: keyof Lifecycle[S] }[SandboxStatus];
 
 /** Where the event leads from the status; null where the table lacks the move. */
-export function next(status: SandboxStatus, event: SandboxEvent): SandboxStatus | null {
-  const moves: Partial<Record<SandboxEvent, SandboxStatus>> = lifecycle[status];
+export function next(status: SandboxStatus, event: SandboxTransition): SandboxStatus | null {
+  const moves: Partial<Record<SandboxTransition, SandboxStatus>> = lifecycle[status];
   return moves[event] ?? null;
 }
 
 /** What the event brings along; what is left out stays as it was. */
-export interface Change {
+export interface TransitionChange {
   readonly now: number;
   readonly detail: string | null;
   readonly pauseKind?: PauseKind;
@@ -35,15 +35,15 @@ export interface Change {
 
 const resting: ReadonlySet<SandboxStatus> = new Set(['PAUSING', 'PAUSED', 'RESUMING']);
 
-/** The record after the event, one generation on; null where the lifecycle lacks the move or the sandbox is deleted. */
-export function move(sandbox: Sandbox, event: SandboxEvent, change: Change): Sandbox | null {
+/** The record after the event, with a version one higher; null where the lifecycle lacks the move or the sandbox is deleted. */
+export function move(sandbox: Sandbox, event: SandboxTransition, change: TransitionChange): Sandbox | null {
   const status = sandbox.deletedAt === null ? next(sandbox.status, event) : null;
   if (status === null) return null;
   return written(sandbox, change.now, {
     status,
     statusDetail: change.detail,
     statusSince: change.now,
-    turnAt: status === 'RESUMING' ? turnOfResumption(sandbox, change.now) : sandbox.turnAt,
+    startingSince: status === 'RESUMING' ? turnOfResumption(sandbox, change.now) : sandbox.startingSince,
     pauseKind: resting.has(status) ? (change.pauseKind ?? sandbox.pauseKind) : null,
     exposedUrls: change.exposedUrls ?? sandbox.exposedUrls,
     lastActiveAt: status === 'RUNNING' && sandbox.status !== 'PAUSING' ? change.now : sandbox.lastActiveAt,
@@ -56,7 +56,7 @@ function turnOfResumption({ pauseKind }: Sandbox, now: number): number | null {
 }
 
 /** A frozen sandbox goes on to the stopped tier without leaving PAUSED. */
-export function deepen(sandbox: Sandbox, detail: string, now: number): Sandbox {
+export function stopFrozen(sandbox: Sandbox, detail: string, now: number): Sandbox {
   return written(sandbox, now, { pauseKind: 'stop', statusDetail: detail, statusSince: now });
 }
 
@@ -70,9 +70,9 @@ export function markRemoved(sandbox: Sandbox, now: number): Sandbox {
   return written(sandbox, now, { removedAt: now });
 }
 
-/** The record with the fields, one generation on. */
+/** The record with the fields, with a version one higher. */
 function written(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
-  return { ...sandbox, ...fields, generation: sandbox.generation + 1, updatedAt: now };
+  return { ...sandbox, ...fields, version: sandbox.version + 1, updatedAt: now };
 }
 
 /** Statuses in which a sandbox takes, or is about to take, what the limits on running ones bound. */
@@ -84,17 +84,17 @@ export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
 }
 
 /** The record of a sandbox whose turn has come: from now on the time counts that its spec gives it. */
-export function takeTurn(sandbox: Sandbox, now: number, detail: string | null = null): Sandbox {
-  return written(sandbox, now, { turnAt: now, statusDetail: detail });
+export function takeStartSlot(sandbox: Sandbox, now: number, detail: string | null = null): Sandbox {
+  return written(sandbox, now, { startingSince: now, statusDetail: detail });
 }
 
 /** The record of a frozen sandbox whose processes ended before it was resumed: it is run again from its files, in its turn. */
 export function requeue(sandbox: Sandbox, detail: string, now: number): Sandbox {
-  return written(sandbox, now, { turnAt: null, pauseKind: 'stop', statusDetail: detail });
+  return written(sandbox, now, { startingSince: null, pauseKind: 'stop', statusDetail: detail });
 }
 
 /** The record with what goes on right now, in words. */
-export function tell(sandbox: Sandbox, detail: string, now: number): Sandbox {
+export function reportProgress(sandbox: Sandbox, detail: string, now: number): Sandbox {
   return written(sandbox, now, { statusDetail: detail });
 }
 
@@ -104,7 +104,7 @@ export function relocate(sandbox: Sandbox, exposedUrls: readonly ExposedUrl[], n
 }
 
 /** When the start or resumption is too late, in milliseconds since the epoch; null while its turn has not come. */
-export function readyDeadline({ turnAt, spec }: Sandbox): number | null {
+export function readyDeadline({ startingSince: turnAt, spec }: Sandbox): number | null {
   return turnAt === null ? null : turnAt + spec.ready.withinMs;
 }
 

@@ -1,7 +1,7 @@
 import type { EventActor } from './event.ts';
-import { lifeDue, restDue } from './idle-policy.ts';
-import { isTooLate, type SandboxEvent } from './sandbox-lifecycle.ts';
-import type { PauseKind, Sandbox, SandboxFact } from './sandbox.ts';
+import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
+import { isTooLate, type SandboxTransition } from './sandbox-lifecycle.ts';
+import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 
 /** Who caused a change that nobody asked for: a rule of Skep's, or what the runtime found. */
 type Cause = Extract<EventActor, 'skep' | 'runtime'>;
@@ -10,9 +10,9 @@ type Cause = Extract<EventActor, 'skep' | 'runtime'>;
  * What to do next for one sandbox, given what is written and what is found. The first group writes; `take-turn` waits
  * until the sandbox may be run; the others act on the runtime. After each, the same question is asked again.
  */
-export type Step =
+export type SandboxStep =
   | { readonly kind: 'none' }
-  | { readonly kind: 'record'; readonly event: SandboxEvent; readonly detail: string | null; readonly by: Cause; readonly pauseKind?: PauseKind }
+  | { readonly kind: 'record'; readonly event: SandboxTransition; readonly detail: string | null; readonly by: Cause; readonly pauseKind?: PauseKind }
   | { readonly kind: 'deepen'; readonly detail: string; readonly by: Cause }
   | { readonly kind: 'delete'; readonly detail: string }
   | { readonly kind: 'forget' }
@@ -28,19 +28,19 @@ export type Step =
   | { readonly kind: 'resume' }
   | { readonly kind: 'remove' };
 
-const none: Step = { kind: 'none' };
+const none: SandboxStep = { kind: 'none' };
 const gone = 'the runtime no longer has it';
 
 /**
  * Decides the next step. Pure and total: the same arguments always give the same step. `rerun`: was it run again just
  * now, so that what is stopped ended anew?
  */
-export function decide(sandbox: Sandbox, fact: SandboxFact, now: number, rerun = false): Step {
+export function nextSandboxStep(sandbox: Sandbox, fact: ObservedSandbox, now: number, rerun = false): SandboxStep {
   if (sandbox.deletedAt !== null) {
     if (sandbox.removedAt !== null && fact.state === 'absent') return none;
     return fact.state === 'absent' ? { kind: 'forget' } : { kind: 'remove' };
   }
-  const life = lifeDue(sandbox, now);
+  const life = dueEndOfLife(sandbox, now);
   if (life !== null) return { kind: 'delete', detail: life.detail };
   switch (sandbox.status) {
     case 'STARTING':
@@ -61,30 +61,30 @@ export function decide(sandbox: Sandbox, fact: SandboxFact, now: number, rerun =
 }
 
 /** What can be done before the fact is known, since it may be done whatever holds and tells what holds then; null where nothing can. */
-export function decideUnseen(sandbox: Sandbox): Step | null {
+export function stepWithoutInspect(sandbox: Sandbox): SandboxStep | null {
   if (sandbox.deletedAt !== null || sandbox.status !== 'PAUSING') return null;
   return { kind: sandbox.pauseKind ?? 'freeze' };
 }
 
 /** The same where the runtime does not tell the fact: only what depends on the time alone can be decided then. */
-export function decideBlind(sandbox: Sandbox, now: number): Step {
+export function stepWithoutRuntime(sandbox: Sandbox, now: number): SandboxStep {
   if (sandbox.deletedAt !== null) return none;
-  const life = lifeDue(sandbox, now);
+  const life = dueEndOfLife(sandbox, now);
   if (life !== null) return { kind: 'delete', detail: life.detail };
   const { status } = sandbox;
   if (status !== 'STARTING' && status !== 'RESUMING') return none;
-  if (sandbox.turnAt === null) return { kind: 'begin' };
+  if (sandbox.startingSince === null) return { kind: 'begin' };
   if (!isTooLate(sandbox, now)) return none;
   const detail = tooLate(sandbox, 'its runtime does not answer');
   return { kind: 'record', event: status === 'STARTING' ? 'expired' : 'failed', detail, by: 'skep' };
 }
 
-function whileStarting(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
+function whileStarting(sandbox: Sandbox, fact: ObservedSandbox, now: number): SandboxStep {
   if (fact.state === 'stopped' && !fact.endedFromOutside) {
     return failed(fact.detail ?? 'it ended while it started', 'runtime');
   }
   if (isTooLate(sandbox, now)) return { kind: 'record', event: 'expired', detail: tooLate(sandbox, sandbox.statusDetail), by: 'skep' };
-  if (sandbox.turnAt === null) return { kind: 'take-turn' };
+  if (sandbox.startingSince === null) return { kind: 'take-turn' };
   switch (fact.state) {
     case 'absent':
     case 'created':
@@ -97,10 +97,10 @@ function whileStarting(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
   }
 }
 
-function whileRunning(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
+function whileRunning(sandbox: Sandbox, fact: ObservedSandbox, now: number): SandboxStep {
   switch (fact.state) {
     case 'running': {
-      const due = restDue(sandbox, now);
+      const due = dueIdleAction(sandbox, now);
       if (due !== null) return { kind: 'record', event: 'pause', detail: due.detail, by: 'skep', pauseKind: 'freeze' };
       return isElsewhere(sandbox, fact) ? { kind: 'relocate' } : none;
     }
@@ -116,7 +116,7 @@ function whileRunning(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
   }
 }
 
-function whilePausing(sandbox: Sandbox, fact: SandboxFact): Step {
+function whilePausing(sandbox: Sandbox, fact: ObservedSandbox): SandboxStep {
   switch (fact.state) {
     case 'running':
       return { kind: sandbox.pauseKind ?? 'freeze' };
@@ -132,7 +132,7 @@ function whilePausing(sandbox: Sandbox, fact: SandboxFact): Step {
   }
 }
 
-function whilePaused(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
+function whilePaused(sandbox: Sandbox, fact: ObservedSandbox, now: number): SandboxStep {
   switch (fact.state) {
     case 'running':
       // What is paused does not count against the limits, so it may not run: a resumption whose answer was lost, or one
@@ -147,16 +147,16 @@ function whilePaused(sandbox: Sandbox, fact: SandboxFact, now: number): Step {
     case 'frozen':
       if (sandbox.pauseKind === 'stop') return { kind: 'stop' };
   }
-  const due = restDue(sandbox, now);
+  const due = dueIdleAction(sandbox, now);
   if (due === null) return none;
   return due.tier === 'delete' ? { kind: 'delete', detail: due.detail } : { kind: 'deepen', detail: due.detail, by: 'skep' };
 }
 
-function whileResuming(sandbox: Sandbox, fact: SandboxFact, now: number, rerun: boolean): Step {
+function whileResuming(sandbox: Sandbox, fact: ObservedSandbox, now: number, rerun: boolean): SandboxStep {
   if (fact.state === 'absent') return failed(gone, 'runtime');
   // A frozen one is let go on without a wait that would be told of.
   if (isTooLate(sandbox, now)) return failed(tooLate(sandbox, sandbox.pauseKind === 'freeze' ? null : sandbox.statusDetail), 'skep');
-  if (sandbox.turnAt === null) return { kind: 'take-turn' };
+  if (sandbox.startingSince === null) return { kind: 'take-turn' };
   if (fact.state === 'running') return sandbox.pauseKind === 'freeze' ? thawed : { kind: 'await-ready' };
   if (fact.state === 'frozen') return { kind: 'resume' };
   if (rerun && !fact.endedFromOutside) return failed(fact.detail ?? 'it ended while it resumed', 'runtime');
@@ -164,18 +164,18 @@ function whileResuming(sandbox: Sandbox, fact: SandboxFact, now: number, rerun: 
 }
 
 /** What goes on where it was, was ready when it was frozen. */
-const thawed: Step = { kind: 'record', event: 'ready', detail: 'resumed: its processes went on where they were', by: 'runtime' };
+const thawed: SandboxStep = { kind: 'record', event: 'ready', detail: 'resumed: its processes went on where they were', by: 'runtime' };
 
-function paused(detail: string | null, pauseKind: PauseKind, by: Cause): Step {
+function paused(detail: string | null, pauseKind: PauseKind, by: Cause): SandboxStep {
   return { kind: 'record', event: 'paused', detail, by, pauseKind };
 }
 
-function failed(detail: string, by: Cause): Step {
+function failed(detail: string, by: Cause): SandboxStep {
   return { kind: 'record', event: 'failed', detail, by };
 }
 
 /** Is a running sandbox reached elsewhere than is written? A fact that lacks some of the ports does not tell. */
-function isElsewhere({ spec, exposedUrls }: Sandbox, fact: SandboxFact): boolean {
+function isElsewhere({ spec, exposedUrls }: Sandbox, fact: ObservedSandbox): boolean {
   if (fact.exposedUrls.length !== spec.ports.length) return false;
   return !fact.exposedUrls.every(({ port, url }) => exposedUrls.some((known) => known.port === port && known.url === url));
 }
@@ -185,10 +185,10 @@ function tooLate({ spec }: Sandbox, seen: string | null): string {
   return `it was not ready within ${spec.ready.withinMs / 1000} s${seen === null ? '' : `; ${seen}`}`;
 }
 
-function endedFromOutside({ detail }: SandboxFact): string {
+function endedFromOutside({ detail }: ObservedSandbox): string {
   return `ended from outside${detail === null ? '' : ` (${detail})`}; the files are kept, resume it to go on`;
 }
 
-function endedWhileFrozen({ detail }: SandboxFact): string {
+function endedWhileFrozen({ detail }: ObservedSandbox): string {
   return `its processes ended while it was frozen${detail === null ? '' : ` (${detail})`}; the files are kept`;
 }

@@ -20,12 +20,12 @@ export function poolFingerprint(spec: SandboxSpec): string {
 }
 
 /** The record of a new member of a pool. */
-export function newMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
+export function newPoolMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
   return newSandbox({ ...asked, ownerId: unowned });
 }
 
 /** The owner's record of a member that is handed out: what runs carries over, and its life begins now. */
-export function handedOut(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
+export function claimedFromPool(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
   const { instanceId, sessionApiKey } = member;
   const statusDetail = `taken from the pool of its spec, where it was ${instanceId}`;
   return { ...newSandbox({ ...asked, sessionApiKey }), instanceId, exposedUrls, status: 'RUNNING', statusDetail };

@@ -43,13 +43,13 @@ export interface Sandbox {
   /** When the status was entered; rest counts from here. */
   readonly statusSince: number;
   /** When the work on its start or resumption began: the time that it may take counts from here. Null while it waits its turn. */
-  readonly turnAt: number | null;
+  readonly startingSince: number | null;
   /** The tier of rest that is wanted (PAUSING) or holds (PAUSED, RESUMING); null otherwise. */
   readonly pauseKind: PauseKind | null;
   readonly sessionApiKey: string;
   readonly exposedUrls: readonly ExposedUrl[];
-  /** One more with every write; a result of an earlier generation is late and has no effect. */
-  readonly generation: number;
+  /** One more with every write; a result of an earlier version is late and has no effect. */
+  readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly lastActiveAt: number;
@@ -86,11 +86,11 @@ export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox
     status: 'STARTING',
     statusDetail: null,
     statusSince: now,
-    turnAt: null,
+    startingSince: null,
     pauseKind: null,
     sessionApiKey,
     exposedUrls: [],
-    generation: 1,
+    version: 1,
     createdAt: now,
     updatedAt: now,
     lastActiveAt: now,
@@ -108,7 +108,7 @@ export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox
  * - `frozen`: its processes exist and are held.
  * - `stopped`: no process runs; the files are there.
  */
-export interface SandboxFact {
+export interface ObservedSandbox {
   readonly id: string;
   readonly state: 'absent' | 'created' | 'running' | 'frozen' | 'stopped';
   /** Known while it runs or is frozen. */
@@ -123,6 +123,6 @@ export interface SandboxFact {
 }
 
 /** The fact of a sandbox of which there is nothing. */
-export function absent(id: string, detail: string | null = null): SandboxFact {
+export function absentSandbox(id: string, detail: string | null = null): ObservedSandbox {
   return { id, state: 'absent', exposedUrls: [], detail, endedFromOutside: false };
 }

@@ -1,7 +1,7 @@
 import type { Conversation, ConversationSortOrder } from '../domain/conversation.ts';
 import type { EventDraft } from '../domain/event.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
-import type { Claim, ClaimOutcome } from './idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
 import type { ReplaceOutcome } from './sandbox-store.ts';
 
 /** Times are in milliseconds since the epoch. */
@@ -27,14 +27,14 @@ export interface ConversationStore {
    * Adds a record and the events that go with it, unless the claim says that this request was made before. Idempotent by
    * id: a record that exists already is left as it is, and no event is written.
    */
-  insert(conversation: Conversation, claim?: Claim, events?: readonly EventDraft[]): Promise<InsertConversationOutcome>;
+  insert(conversation: Conversation, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertConversationOutcome>;
 
   /**
-   * Compare-and-set: writes the record, and the events that go with it, if the stored one is exactly one generation
+   * Compare-and-set: writes the record, and the events that go with it, if the stored one is exactly one version
    * older; `stale` otherwise. With a claim that was made before nothing is written.
    */
   replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
-  replace(conversation: Conversation, events: readonly EventDraft[], claim: Claim | undefined): Promise<ReplaceOutcome | ClaimOutcome>;
+  replace(conversation: Conversation, events: readonly EventDraft[], claim: IdempotencyClaim | undefined): Promise<ReplaceOutcome | ClaimOutcome>;
 
   /** Takes back an insert that turned out not to be possible, its claim included. Idempotent. */
   withdraw(id: string): Promise<void>;

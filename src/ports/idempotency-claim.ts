@@ -2,7 +2,7 @@
  * The caller's promise that two requests with one key are the same request. It is kept with the record that the first
  * one made, in the same transaction, and goes when that record is purged.
  */
-export interface Claim {
+export interface IdempotencyClaim {
   readonly ownerId: string;
   /** The caller's idempotency key. */
   readonly key: string;

@@ -5,7 +5,7 @@
  * A scope is what may share knowledge: entries of one are never seen by another. Neither a scope nor a key nor a value
  * holds a secret. Failure: `store_unavailable`.
  */
-export interface KnowledgeStore {
+export interface ListingCache {
   /** The value, as it was put; null when it is not known (any more). */
   get(scope: string, key: string): Promise<string | null>;
 

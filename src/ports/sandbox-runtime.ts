@@ -1,4 +1,4 @@
-import type { SandboxFact } from '../domain/sandbox.ts';
+import type { ObservedSandbox } from '../domain/sandbox.ts';
 import type { SandboxSpec } from '../domain/sandbox-spec.ts';
 import type { CheckResult } from './check-result.ts';
 
@@ -73,24 +73,24 @@ export interface SandboxRuntime {
    * The answer does not wait for readiness. When `signal` fires, it rejects with the signal's reason, and
    * what is made so far stays to be found.
    */
-  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<SandboxFact>;
+  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox>;
 
   /** Holds all processes of a running sandbox; memory and processes are kept. Anything else is left as it is. */
-  freeze(id: string): Promise<SandboxFact>;
+  freeze(id: string): Promise<ObservedSandbox>;
 
   /** Ends all processes of a running or frozen sandbox, asking first; the files are kept. */
-  stop(id: string): Promise<SandboxFact>;
+  stop(id: string): Promise<ObservedSandbox>;
 
   /** Lets a frozen sandbox go on; runs a stopped one again over its files. Never makes one: an absent one stays so. */
-  resume(launch: SandboxLaunch, signal: AbortSignal): Promise<SandboxFact>;
+  resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox>;
 
   /** Ends all processes and removes the files. */
   remove(id: string): Promise<void>;
 
-  inspect(id: string): Promise<SandboxFact>;
+  inspect(id: string): Promise<ObservedSandbox>;
 
   /** Every sandbox of this deployment that the runtime has anything of. */
-  list(): Promise<readonly SandboxFact[]>;
+  list(): Promise<readonly ObservedSandbox[]>;
 
   /**
    * Runs a command in a running sandbox, as the user that the sandbox's own runs as. Answers when it has begun. Failures

@@ -2,7 +2,7 @@ import type { EventDraft } from '../domain/event.ts';
 import type { LimitReached, SandboxLimits } from '../domain/sandbox-limits.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';
-import type { Claim, ClaimOutcome } from './idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
 
 export interface SandboxFilter {
   readonly status?: SandboxStatus;
@@ -33,18 +33,18 @@ export interface SandboxStore {
    * says that this request was made before. A record with this id that exists already is left as it is, and answers
    * `inserted`: idempotent by id.
    */
-  insert(sandbox: Sandbox, limits: SandboxLimits, claim?: Claim, events?: readonly EventDraft[]): Promise<InsertSandboxOutcome>;
+  insert(sandbox: Sandbox, limits: SandboxLimits, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertSandboxOutcome>;
 
   /**
    * Makes the running, unowned member of a pool the owner's: in one transaction the member's record goes and the given one,
    * which has its `instanceId`, is added, under the rules of `insert`. `stale` when the member is not (any more)
-   * there in exactly the given generation, RUNNING and unowned: nothing was written then.
+   * there in exactly the given version, RUNNING and unowned: nothing was written then.
    */
-  handOut(
+  claimFromPool(
     sandbox: Sandbox,
-    member: Pick<Sandbox, 'id' | 'generation'>,
+    member: Pick<Sandbox, 'id' | 'version'>,
     limits: SandboxLimits,
-    claim?: Claim,
+    claim?: IdempotencyClaim,
     events?: readonly EventDraft[],
   ): Promise<InsertSandboxOutcome | { readonly kind: 'stale' }>;
 
@@ -55,7 +55,7 @@ export interface SandboxStore {
   pooled(): Promise<readonly PooledSandbox[]>;
 
   /**
-   * Compare-and-set: writes the record if the stored one is exactly one generation older; `stale` otherwise, also
+   * Compare-and-set: writes the record if the stored one is exactly one version older; `stale` otherwise, also
    * when there is none. `lastActiveAt` never moves back, so that a `touch` in between is not lost.
    */
   replace(sandbox: Sandbox, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
@@ -67,7 +67,7 @@ export interface SandboxStore {
     events?: readonly EventDraft[],
   ): Promise<ReplaceOutcome | { readonly kind: 'limit'; readonly reached: LimitReached }>;
 
-  /** Notes activity without a new generation; never moves the time back. An unknown id is ignored. */
+  /** Notes activity without a new version; never moves the time back. An unknown id is ignored. */
   touch(id: string, lastActiveAt: number): Promise<void>;
 
   /** The record, a deleted one too; null when there is none. */

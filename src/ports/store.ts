@@ -2,7 +2,7 @@ import type { ApiKeyStore } from './api-key-store.ts';
 import type { CheckResult } from './check-result.ts';
 import type { ConversationStore } from './conversation-store.ts';
 import type { EventStore } from './event-store.ts';
-import type { KnowledgeStore } from './listing-cache.ts';
+import type { ListingCache } from './listing-cache.ts';
 import type { SandboxStore } from './sandbox-store.ts';
 import type { SpecStore } from './spec-store.ts';
 
@@ -15,7 +15,7 @@ export interface Store {
   readonly events: EventStore;
   readonly apiKeys: ApiKeyStore;
   readonly specs: SpecStore;
-  readonly knowledge: KnowledgeStore;
+  readonly listingCache: ListingCache;
 
   /** One line for a person: whether it answers. Never fails. */
   check(): Promise<CheckResult>;

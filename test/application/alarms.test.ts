@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createManualClock, type ManualClock } from '../doubles/memory/index.ts';
-import { Alarms } from '../../src/application/timers.ts';
+import { KeyedTimers } from '../../src/application/timers.ts';
 
 const hour = 3_600_000;
 let clock: ManualClock;
 let rung: string[];
-let alarms: Alarms;
+let alarms: KeyedTimers;
 
 beforeEach(() => {
   clock = createManualClock(0);
   rung = [];
-  alarms = new Alarms(clock, (key) => rung.push(key));
+  alarms = new KeyedTimers(clock, (key) => rung.push(key));
 });
 
 afterEach(() => alarms.close());

@@ -59,7 +59,7 @@ test('a refusal is told to whoever asked, also where the sandbox was looked at o
   const { runtime, driver, start, sandboxes, statusOf } = await alone();
   const id = await start();
   runtime.freeze = async () => {
-    driver.nudge(id);
+    driver.enqueue(id);
     throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: 'no', retryAfterSeconds: 1 });
   };
   expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');

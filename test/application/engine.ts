@@ -1,4 +1,4 @@
-import { absent, type SandboxFact } from '../../src/domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox } from '../../src/domain/sandbox.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { Progress, Provision, SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
@@ -93,13 +93,13 @@ export class ScriptedEngine {
     this.isMute = before;
   }
 
-  list(): SandboxFact[] {
+  list(): ObservedSandbox[] {
     return [...this.#containers.keys()].toSorted().map((id) => this.inspect(id));
   }
 
-  inspect(id: string): SandboxFact {
+  inspect(id: string): ObservedSandbox {
     const container = this.#containers.get(id);
-    if (container === undefined) return absent(id);
+    if (container === undefined) return absentSandbox(id);
     const { launch, state, detail, endedFromOutside } = container;
     const ports = state === 'stopped' ? [] : launch.spec.ports;
     const exposedUrls = ports.map(({ name, port }) => ({ name, port, url: `http://${id}.invalid:${port}` }));
@@ -154,7 +154,7 @@ export class ScriptedEngine {
     return this.refused.has(spec.id) ? { kind: 'refused', detail: `there is no image ${spec.image ?? ''}` } : { kind: 'provided' };
   }
 
-  async #start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<SandboxFact> {
+  async #start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
     this.calls.start += 1;
     this.starting += 1;
     this.mostStarting = Math.max(this.mostStarting, this.starting);
@@ -168,7 +168,7 @@ export class ScriptedEngine {
     }
   }
 
-  #to(id: string, from: readonly Container['state'][], state: Container['state']): SandboxFact {
+  #to(id: string, from: readonly Container['state'][], state: Container['state']): ObservedSandbox {
     const container = this.#containers.get(id);
     if (container !== undefined && from.includes(container.state)) Object.assign(container, { state, detail: null, endedFromOutside: false });
     return this.inspect(id);

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { Event } from '../../src/domain/event.ts';
-import { nextRest } from '../../src/domain/idle-policy.ts';
+import { nextIdleAction } from '../../src/domain/idle-policy.ts';
 import { countsAsRunning, lifecycle } from '../../src/domain/sandbox-lifecycle.ts';
 import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
 import { poolFingerprint } from '../../src/domain/sandbox-pool.ts';
-import { isPooled, type Sandbox, type SandboxFact } from '../../src/domain/sandbox.ts';
+import { isPooled, type Sandbox, type ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { Write } from './observed.ts';
 
 /** What holds after every write, whoever made it. Throws where it does not. */
@@ -28,7 +28,7 @@ function most(all: readonly Sandbox[], max: number | null, what: string): void {
   expect(all.length, what).toBeLessThanOrEqual(max ?? Infinity);
 }
 
-/** Was the write a move of the table, one generation on? */
+/** Was the write a move of the table, one version on? */
 export function checkWrite({ from, to, member }: Write): void {
   const shown = JSON.stringify({ from, to });
   expect(isMove(from, to, member), shown).toBe(true);
@@ -37,8 +37,8 @@ export function checkWrite({ from, to, member }: Write): void {
 }
 
 function isMove(from: Sandbox | null, to: Sandbox, member: string | null): boolean {
-  if (from === null) return to.generation === 1 && to.status === (member === null ? 'STARTING' : 'RUNNING');
-  if (to.generation !== from.generation + 1 || to.ownerId !== from.ownerId || to.instanceId !== from.instanceId) return false;
+  if (from === null) return to.version === 1 && to.status === (member === null ? 'STARTING' : 'RUNNING');
+  if (to.version !== from.version + 1 || to.ownerId !== from.ownerId || to.instanceId !== from.instanceId) return false;
   if (from.deletedAt !== null) return to.status === from.status && to.deletedAt === from.deletedAt;
   if (to.deletedAt !== null || to.status === from.status) return to.status === from.status;
   return Object.values(lifecycle[from.status]).includes(to.status as never);
@@ -46,7 +46,7 @@ function isMove(from: Sandbox | null, to: Sandbox, member: string | null): boole
 
 export interface End {
   readonly records: readonly Sandbox[];
-  readonly facts: ReadonlyMap<string, SandboxFact>;
+  readonly facts: ReadonlyMap<string, ObservedSandbox>;
   readonly now: number;
   /** Null where the pool could not be filled. */
   readonly pool: { readonly fingerprint: string; readonly size: number } | null;
@@ -65,7 +65,7 @@ export function checkEnd({ records, facts, now, pool }: End): void {
     expect(state === 'running', shown).toBe(one.status === 'RUNNING');
     if (one.status === 'PAUSED') expect(state, shown).toBe(one.pauseKind === 'freeze' ? 'frozen' : 'stopped');
     if (one.status !== 'RUNNING') expect(one.statusDetail, shown).not.toBeNull();
-    expect(nextRest(one)?.at ?? Infinity, `a rule of rest is overdue: ${shown}`).toBeGreaterThan(now);
+    expect(nextIdleAction(one)?.at ?? Infinity, `a rule of rest is overdue: ${shown}`).toBeGreaterThan(now);
   }
   if (pool === null) return;
   const members = there.filter((one) => isPooled(one) && poolFingerprint(one.spec) === pool.fingerprint);

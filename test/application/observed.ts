@@ -22,7 +22,7 @@ export function observed(store: SandboxStore, now: () => number, onWrite: (write
   return {
     insert: (sandbox, ...rest) => noting(sandbox, null, 'inserted', () => store.insert(sandbox, ...rest)),
     insertPooled: (sandbox, ...rest) => noting(sandbox, null, 'inserted', () => store.insertPooled(sandbox, ...rest)),
-    handOut: (sandbox, member, ...rest) => noting(sandbox, member.id, 'inserted', () => store.handOut(sandbox, member, ...rest)),
+    claimFromPool: (sandbox, member, ...rest) => noting(sandbox, member.id, 'inserted', () => store.claimFromPool(sandbox, member, ...rest)),
     replace: (sandbox, ...rest) => noting(sandbox, null, 'replaced', () => store.replace(sandbox, ...rest)),
     admit: (sandbox, ...rest) => noting(sandbox, null, 'replaced', () => store.admit(sandbox, ...rest)),
     touch: (id, at) => store.touch(id, at),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../doubles/memory/index.ts';
-import { PoolMembers } from '../../src/application/sandboxes/pool-members.ts';
-import { newMember } from '../../src/domain/sandbox-pool.ts';
+import { PoolMembers } from '../../src/application/sandboxes/sandbox-pool.ts';
+import { newPoolMember } from '../../src/domain/sandbox-pool.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { SandboxStatus } from '../../src/domain/sandbox.ts';
 
@@ -10,7 +10,7 @@ const spec = sandboxSpec({ id: 'warm', pool: { size: 9 } });
 async function known(...added: readonly (readonly [id: string, fingerprint: string, status: SandboxStatus])[]) {
   const store = createMemoryStore().sandboxes;
   for (const [index, [id, fingerprint, status]] of added.entries()) {
-    await store.insertPooled({ ...newMember({ id, spec, sessionApiKey: 'k', now: index }), status }, fingerprint, 9);
+    await store.insertPooled({ ...newPoolMember({ id, spec, sessionApiKey: 'k', now: index }), status }, fingerprint, 9);
   }
   const members = new PoolMembers(store);
   const take = async (fingerprint = 'f') => await members.take(fingerprint);

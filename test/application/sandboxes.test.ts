@@ -45,7 +45,7 @@ describe('a sandbox', () => {
     runtime.freeze = async (instanceId) => {
       freezes.push(instanceId);
       const fact = await freeze(instanceId);
-      if (freezes.length === 1) driver.nudge(id);
+      if (freezes.length === 1) driver.enqueue(id);
       return fact;
     };
     expect(await sandboxes.pause('me', id, 'freeze')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
@@ -195,7 +195,7 @@ describe('the reconciler', () => {
     await shutdown();
     const sandbox = await store.sandboxes.find(id);
     if (sandbox === null) throw new Error('no record');
-    await store.sandboxes.replace({ ...sandbox, status: 'PAUSING', pauseKind: 'stop', generation: sandbox.generation + 1 });
+    await store.sandboxes.replace({ ...sandbox, status: 'PAUSING', pauseKind: 'stop', version: sandbox.version + 1 });
     const next = boot();
     await next.reconciler.start();
     await calm();
@@ -205,7 +205,7 @@ describe('the reconciler', () => {
 
   test('knows whose an instance is, and leaves alone what it does not know', async () => {
     const { driver, engine, sandboxes, id } = await running();
-    driver.nudgeInstance('sb-nobody');
+    driver.enqueueInstance('sb-nobody');
     engine.crash(id);
     await calm();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR' });

@@ -1,11 +1,11 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { StartQueue, type Turn, type Urgency } from '../../src/application/sandboxes/start-queue.ts';
+import { StartQueue, type StartSlot, type Urgency } from '../../src/application/sandboxes/start-queue.ts';
 
 const forever = new AbortController().signal;
 
 /** Asks for a turn, and notes under the name when it is granted. */
-function ask(queue: StartQueue, granted: string[], name: string, asked: { owner?: string; urgency?: Urgency; signal?: AbortSignal } = {}): Promise<Turn> {
+function ask(queue: StartQueue, granted: string[], name: string, asked: { owner?: string; urgency?: Urgency; signal?: AbortSignal } = {}): Promise<StartSlot> {
   const { owner = 'me', urgency = 'asked', signal = forever } = asked;
   const turn = queue.take(owner, urgency, signal);
   turn.then(() => granted.push(name), () => {});
@@ -13,7 +13,7 @@ function ask(queue: StartQueue, granted: string[], name: string, asked: { owner?
 }
 
 /** Gives each turn back as soon as it is granted, and answers with the order of all. */
-async function orderOf(turns: readonly Promise<Turn>[], first: Turn, granted: string[]): Promise<string[]> {
+async function orderOf(turns: readonly Promise<StartSlot>[], first: StartSlot, granted: string[]): Promise<string[]> {
   first.release();
   for (const turn of turns) void turn.then((one) => one.release(), () => {});
   await Promise.allSettled(turns);

@@ -11,7 +11,7 @@ describe('a start', () => {
     await begin();
     clock.advance(1000);
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'pulling node:26', turnAt: null });
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusDetail: 'pulling node:26', startingSince: null });
     clock.advance(60_000);
     await calm();
     expect((await of(ids[0]))?.status).toBe('STARTING');
@@ -20,7 +20,7 @@ describe('a start', () => {
     clock.advance(5000);
     await calm();
     expect(engine.starting).toBe(2);
-    expect(await of(ids[2])).toMatchObject({ status: 'STARTING', statusDetail: 'waiting for its turn', turnAt: null });
+    expect(await of(ids[2])).toMatchObject({ status: 'STARTING', statusDetail: 'waiting for its turn', startingSince: null });
     engine.open('start');
     await calm();
     for (const id of ids) expect(await of(id)).toMatchObject({ status: 'RUNNING', statusDetail: null });
@@ -107,13 +107,13 @@ describe('a start', () => {
     await begin();
     await shutdown();
     expect(engine.starting).toBe(0);
-    const turns = await Promise.all(ids.map(async (id) => (await of(id))?.turnAt ?? null));
+    const turns = await Promise.all(ids.map(async (id) => (await of(id))?.startingSince ?? null));
     expect(turns.map((at) => at !== null)).toEqual([true, true, false]);
     clock.advance(6000);
     const next = boot();
     await next.reconciler.start();
     await calm();
-    expect(await Promise.all(ids.slice(0, 2).map(async (id) => (await of(id))?.turnAt))).toEqual(turns.slice(0, 2));
+    expect(await Promise.all(ids.slice(0, 2).map(async (id) => (await of(id))?.startingSince))).toEqual(turns.slice(0, 2));
     clock.advance(4000);
     await calm();
     expect((await Promise.all(ids.map(of))).map((one) => one?.status)).toEqual(['ERROR', 'ERROR', 'STARTING']);
@@ -167,7 +167,7 @@ describe('a resumption', () => {
     await calm();
     const resumed = sandboxes.resume('me', id);
     await calm();
-    boot().driver.nudge(id);
+    boot().driver.enqueue(id);
     await calm();
     clock.advance(1000);
     expect(await resumed).toMatchObject({ status: 'RUNNING' });
@@ -184,7 +184,7 @@ describe('a resumption', () => {
     const stopped = sandboxes.resume('me', ids[0] ?? '');
     expect(await sandboxes.resume('me', ids[1] ?? '')).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('went on') });
     await calm();
-    expect(await of(ids[0])).toMatchObject({ status: 'RESUMING', turnAt: null });
+    expect(await of(ids[0])).toMatchObject({ status: 'RESUMING', startingSince: null });
     engine.open('start');
     expect(await stopped).toMatchObject({ status: 'RUNNING', statusDetail: expect.stringContaining('files') });
   });

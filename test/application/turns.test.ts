@@ -15,7 +15,7 @@ test('turns go to what somebody asked for before what fills a pool', async () =>
   const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 1 });
   const { sandboxes, pool, shutdown } = boot();
   engine.close('start');
-  pool.nudge();
+  pool.enqueue();
   await calm();
   const members = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
   const { id } = await sandboxes.start('me', { specId: 'plain' });
@@ -32,7 +32,7 @@ test('turns go to what an earlier process left under way before what is asked fo
   const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 2 });
   const earlier = boot([spec, { ...warm, pool: { size: 1 } }]);
   engine.close('start');
-  earlier.pool.nudge();
+  earlier.pool.enqueue();
   const left = await earlier.sandboxes.start('me', { specId: 'plain' });
   await calm();
   const [member] = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
@@ -41,7 +41,7 @@ test('turns go to what an earlier process left under way before what is asked fo
   const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'asked', new AbortController().signal)));
   const asked = await sandboxes.start('me', { specId: 'plain' });
   await calm();
-  for (const id of [member, left.id]) driver.nudge(id ?? '');
+  for (const id of [member, left.id]) driver.enqueue(id ?? '');
   await calm();
   engine.open('start');
   one?.release();

@@ -1,10 +1,10 @@
-import { SandboxDriver } from '../../src/application/sandboxes/driver.ts';
-import { Pool } from '../../src/application/sandboxes/pool.ts';
-import type { WhenFull } from '../../src/application/sandboxes/room.ts';
+import { SandboxReconciler } from '../../src/application/sandboxes/sandbox-reconciler.ts';
+import { SandboxPool } from '../../src/application/sandboxes/sandbox-pool.ts';
+import type { WhenFull } from '../../src/application/sandboxes/sandbox-admission.ts';
 import { Sandboxes } from '../../src/application/sandboxes/sandboxes.ts';
-import { SandboxSpecs } from '../../src/application/sandboxes/specs.ts';
+import { SandboxSpecs } from '../../src/application/sandboxes/sandbox-specs.ts';
 import { StartQueue } from '../../src/application/sandboxes/start-queue.ts';
-import { Reconciler } from '../../src/application/sweeper.ts';
+import { Sweeper } from '../../src/application/sweeper.ts';
 import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import { type SandboxLimits, unlimited } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -68,15 +68,15 @@ export function createWorld(options: WorldOptions = {}) {
       sandboxes: mortal.port(store.sandboxes, storeFailure),
       conversations: mortal.port(store.conversations, storeFailure),
     };
-    const parts = { store: own.sandboxes, runtime: own.runtime, clock: own.clock, random, logger };
+    const deps = { store: own.sandboxes, runtime: own.runtime, clock: own.clock, random, logger };
     const specs = new SandboxSpecs(specList, store.specs, own.clock);
     const queue = new StartQueue(options.atOnce ?? 2);
-    const driver = new SandboxDriver({ ...parts, probe, queue });
-    const pool = new Pool({ ...parts, specs, driver, startsAtOnce: 2 });
+    const driver = new SandboxReconciler({ ...deps, probe, queue });
+    const pool = new SandboxPool({ ...deps, specs, driver, startsAtOnce: 2 });
     const sandboxes = new Sandboxes({
-      ...parts, specs, driver, pool, limits: { ...unlimited, ...options.limits }, whenFull: options.whenFull ?? 'refuse', answerWithinMs: 5000,
+      ...deps, specs, driver, pool, limits: { ...unlimited, ...options.limits }, whenFull: options.whenFull ?? 'refuse', answerWithinMs: 5000,
     });
-    const reconciler = new Reconciler({
+    const reconciler = new Sweeper({
       store: { ...store, sandboxes: own.sandboxes, conversations: own.conversations },
       runtime: own.runtime, sandboxDriver: driver, conversationDriver: { nudge() {} }, pool, clock: own.clock, logger,
       sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs,

@@ -11,14 +11,14 @@ import { keyState } from '../../src/composition/executable/key-state.ts';
 function world() {
   const clock = createManualClock();
   const { apiKeys } = createMemoryStore();
-  const parts = { clock, random: createSystemRandom() };
-  const keys = createApiKeys({ keys: apiKeys, ...parts });
+  const deps = { clock, random: createSystemRandom() };
+  const keys = createApiKeys({ keys: apiKeys, ...deps });
   const state = async (apiKey: string) => await keyState(apiKey, createApiKeyAuth({ keys: apiKeys, clock, staticKey: apiKey }));
-  return { clock, keys, state, first: async () => await firstKey(apiKeys, parts) };
+  return { clock, keys, state, first: async () => await firstKey(apiKeys, deps) };
 }
 
 const screen = (key: FirstScreen['key'], apiKey?: string): string =>
-  firstScreen({ config: loadConfig(apiKey === undefined ? {} : { SKEP_API_KEY: apiKey }), url: 'http://127.0.0.1:3000', parts: [], key });
+  firstScreen({ config: loadConfig(apiKey === undefined ? {} : { SKEP_API_KEY: apiKey }), url: 'http://127.0.0.1:3000', deps: [], key });
 
 const mine = 'a-static-key-of-mine';
 

@@ -19,7 +19,7 @@ export function conversationStoreContract(harness: StoreHarness): ContractCase[]
     ...sweepCases(harness),
     ...closedCases(harness, {
       insert: ({ conversations }) => conversations.insert(someConversation('one')),
-      replace: ({ conversations }) => conversations.replace(someConversation('one', { generation: 2 })),
+      replace: ({ conversations }) => conversations.replace(someConversation('one', { version: 2 })),
       withdraw: ({ conversations }) => conversations.withdraw('one'),
       find: ({ conversations }) => conversations.find('one'),
       search: ({ conversations }) => conversations.search('ann', {}, 'CREATED_AT', { after: null, limit: 1 }),
@@ -132,13 +132,13 @@ function recordCases(harness: StoreHarness): ContractCase[] {
 
 function replaceCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'replaces a record that is one generation older, and no other', async ([{ conversations }]) => {
-      const conversation = someConversation('one', { generation: 5 });
+    storeCase(harness, 'replaces a record that is one version older, and no other', async ([{ conversations }]) => {
+      const conversation = someConversation('one', { version: 5 });
       await conversations.insert(conversation);
-      for (const generation of [1, 4, 5, 7]) {
-        deepEqual(await conversations.replace({ ...conversation, title: 'late', generation }), { kind: 'stale' });
+      for (const version of [1, 4, 5, 7]) {
+        deepEqual(await conversations.replace({ ...conversation, title: 'late', version }), { kind: 'stale' });
       }
-      deepEqual(await conversations.replace(someConversation('nobody', { generation: 2 })), { kind: 'stale' });
+      deepEqual(await conversations.replace(someConversation('nobody', { version: 2 })), { kind: 'stale' });
       deepEqual(await conversations.find('one'), conversation);
       const renamed = nextGeneration(conversation, { title: 'Other', startStatus: 'READY', updatedAt: someTime + 1 });
       deepEqual(await conversations.replace(renamed), { kind: 'replaced' });
@@ -146,7 +146,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       const { items } = await conversations.search('ann', { titleContains: 'other' }, 'CREATED_AT', { after: null, limit: 9 });
       deepEqual(items, [renamed]);
     }),
-    storeCase(harness, 'lets one of many replacements of a generation win', async (connections) => {
+    storeCase(harness, 'lets one of many replacements of a version win', async (connections) => {
       const conversation = someConversation('one');
       await connections[0].conversations.insert(conversation);
       const outcomes = await race(connections, 30, (store, turn) =>

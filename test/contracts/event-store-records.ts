@@ -21,11 +21,11 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       const outcomes = [
         await sandboxes.insert(paused, unlimited, undefined, note('insert')),
         await sandboxes.admit(nextGeneration(paused, { status: 'RESUMING' }), unlimited, note('admit')),
-        await sandboxes.replace({ ...paused, status: 'RUNNING', generation: 3 }, note('replace')),
-        await sandboxes.handOut(someSandbox('h', { instanceId: 'p' }), somePooled('p'), unlimited, undefined, note('handOut')),
+        await sandboxes.replace({ ...paused, status: 'RUNNING', version: 3 }, note('replace')),
+        await sandboxes.claimFromPool(someSandbox('h', { instanceId: 'p' }), somePooled('p'), unlimited, undefined, note('handOut')),
         await conversations.insert(made, undefined, note('insert 2')),
         await conversations.replace(nextGeneration(made), note('replace 2')),
-        await conversations.replace({ ...made, generation: 3 }, note('replace 3'), claim),
+        await conversations.replace({ ...made, version: 3 }, note('replace 3'), claim),
       ].map(({ kind }) => kind);
       deepEqual(outcomes, ['inserted', 'replaced', 'replaced', 'inserted', 'inserted', 'replaced', 'replaced']);
       const written = ['insert', 'admit', 'replace', 'handOut', 'insert 2', 'replace 2', 'replace 3'];
@@ -48,9 +48,9 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
         await sandboxes.insert(someSandbox('t'), noRoom, undefined, note('no room')),
         await sandboxes.insert(someSandbox('t'), unlimited, claim, note('repeated')),
         await sandboxes.insert(someSandbox('t'), unlimited, other, note('conflict')),
-        await sandboxes.handOut(someSandbox('t'), { id: 'p', generation: 7 }, unlimited, undefined, note('stale')),
-        await sandboxes.handOut(someSandbox('t'), somePooled('p'), noRoom, undefined, note('no room')),
-        await sandboxes.handOut(someSandbox('t'), somePooled('p'), unlimited, claim, note('repeated')),
+        await sandboxes.claimFromPool(someSandbox('t'), { id: 'p', version: 7 }, unlimited, undefined, note('stale')),
+        await sandboxes.claimFromPool(someSandbox('t'), somePooled('p'), noRoom, undefined, note('no room')),
+        await sandboxes.claimFromPool(someSandbox('t'), somePooled('p'), unlimited, claim, note('repeated')),
         await sandboxes.replace(sandbox, note('stale')),
         await sandboxes.admit(sandbox, unlimited, note('stale')),
         await sandboxes.admit(nextGeneration(sandbox, { status: 'RESUMING' }), noRoom, note('no room')),

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import type { KnowledgeStore } from '../../src/ports/listing-cache.ts';
+import type { ListingCache } from '../../src/ports/listing-cache.ts';
 import type { ContractCase } from './contract.ts';
 import { hostileTexts } from './records.ts';
 import { closedCases, race, storeCase, type StoreHarness } from './store.ts';
@@ -10,7 +10,7 @@ export interface KnowledgeStoreHarness extends StoreHarness {
 }
 
 export interface BoundedKnowledge {
-  readonly knowledge: KnowledgeStore;
+  readonly knowledge: ListingCache;
   /** Lets so much time pass for the store. */
   readonly pass: (ms: number) => Promise<void>;
   dispose(): Promise<void>;
@@ -19,7 +19,7 @@ export interface BoundedKnowledge {
 /** What every `KnowledgeStore` must do. */
 export function knowledgeStoreContract(harness: KnowledgeStoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'gives back what was put, and nothing else', async ([{ knowledge }]) => {
+    storeCase(harness, 'gives back what was put, and nothing else', async ([{ listingCache: knowledge }]) => {
       equal(await knowledge.get('scope', 'key'), null);
       await knowledge.put('scope', 'key', 'value');
       equal(await knowledge.get('scope', 'key'), 'value');
@@ -27,36 +27,36 @@ export function knowledgeStoreContract(harness: KnowledgeStoreHarness): Contract
         equal(await knowledge.get(scope, key), null);
       }
     }),
-    storeCase(harness, 'puts a value in the place of an earlier one, in its scope only', async ([{ knowledge }]) => {
+    storeCase(harness, 'puts a value in the place of an earlier one, in its scope only', async ([{ listingCache: knowledge }]) => {
       await knowledge.put('one', 'key', '1');
       await knowledge.put('two', 'key', '2');
       await knowledge.put('one', 'key', '3');
       deepEqual([await knowledge.get('one', 'key'), await knowledge.get('two', 'key')], ['3', '2']);
     }),
-    storeCase(harness, 'takes every text for data', async ([{ knowledge }]) => {
+    storeCase(harness, 'takes every text for data', async ([{ listingCache: knowledge }]) => {
       for (const [index, text] of hostileTexts.entries()) await knowledge.put(text, text, `${index}${text}`);
       for (const [index, text] of hostileTexts.entries()) equal(await knowledge.get(text, text), `${index}${text}`);
     }),
-    storeCase(harness, 'keeps a large value as it is', async ([{ knowledge }]) => {
+    storeCase(harness, 'keeps a large value as it is', async ([{ listingCache: knowledge }]) => {
       const value = 'größe 🐝 '.repeat(100_000);
       await knowledge.put('scope', 'key', value);
       equal(await knowledge.get('scope', 'key'), value);
     }),
     storeCase(harness, 'keeps one of many values that are put at once', async (connections) => {
-      await race(connections, 20, ({ knowledge }, turn) => knowledge.put('scope', 'key', String(turn)));
-      const answers = await race(connections, 4, ({ knowledge }) => knowledge.get('scope', 'key'));
+      await race(connections, 20, ({ listingCache: knowledge }, turn) => knowledge.put('scope', 'key', String(turn)));
+      const answers = await race(connections, 4, ({ listingCache: knowledge }) => knowledge.get('scope', 'key'));
       equal(new Set(answers).size, 1);
       ok(Number(answers[0]) < 20);
     }),
     storeCase(harness, `${harness.traits.durable ? 'keeps' : 'forgets'} what is known when it is closed`, async ([store], open) => {
-      await store.knowledge.put('scope', 'key', 'value');
+      await store.listingCache.put('scope', 'key', 'value');
       const [reopened] = await open.reopen();
-      equal(await reopened.knowledge.get('scope', 'key'), harness.traits.durable ? 'value' : null);
+      equal(await reopened.listingCache.get('scope', 'key'), harness.traits.durable ? 'value' : null);
     }),
     ...boundCases(harness),
     ...closedCases(harness, {
-      'knowledge.get': ({ knowledge }) => knowledge.get('scope', 'key'),
-      'knowledge.put': ({ knowledge }) => knowledge.put('scope', 'key', 'value'),
+      'knowledge.get': ({ listingCache: knowledge }) => knowledge.get('scope', 'key'),
+      'knowledge.put': ({ listingCache: knowledge }) => knowledge.put('scope', 'key', 'value'),
     }),
   ];
 }
@@ -114,7 +114,7 @@ function boundCases(harness: KnowledgeStoreHarness): ContractCase[] {
   ];
 }
 
-async function keysOf(knowledge: KnowledgeStore, keys: readonly string[]): Promise<string[]> {
+async function keysOf(knowledge: ListingCache, keys: readonly string[]): Promise<string[]> {
   const kept: string[] = [];
   for (const key of keys) if ((await knowledge.get('scope', key)) !== null) kept.push(key);
   return kept;

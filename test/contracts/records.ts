@@ -70,7 +70,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     startStatus: 'WORKING',
     executionStatus: null,
     statusDetail: null,
-    generation: 1,
+    version: 1,
     createdAt: someTime,
     updatedAt: someTime,
     deletedAt: null,
@@ -118,9 +118,9 @@ export function someApiKey(id: string, changes: Partial<ApiKeyRecord> = {}): Api
   };
 }
 
-/** The record after a write: changed, and one generation on. */
-export function nextGeneration<T extends { readonly generation: number }>(record: T, changes: Partial<T> = {}): T {
-  return { ...record, ...changes, generation: record.generation + 1 };
+/** The record after a write: changed, and with a version one higher. */
+export function nextGeneration<T extends { readonly version: number }>(record: T, changes: Partial<T> = {}): T {
+  return { ...record, ...changes, version: record.version + 1 };
 }
 
 /** Values that would do harm in a store that takes data for something else. */

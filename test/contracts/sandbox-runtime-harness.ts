@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SandboxFact } from '../../src/domain/sandbox.ts';
+import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import type { ContractCase } from './contract.ts';
 import type { SandboxCommands } from './sandbox-runtime-commands.ts';
@@ -56,8 +56,8 @@ export interface SandboxRuntimeHarness {
 /** What a case has in hand: a harness, a runtime, and short forms of what cases say often. */
 export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
   readonly runtime: SandboxRuntime;
-  readonly start: (launch: SandboxLaunch) => Promise<SandboxFact>;
-  readonly resume: (launch: SandboxLaunch) => Promise<SandboxFact>;
+  readonly start: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
+  readonly resume: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   /** Starts the program, and waits until it has begun. */
   readonly begun: (program: 'counts' | 'stubborn' | 'tells' | 'serves') => Promise<SandboxLaunch>;
   /** How often the sandbox's program has begun. */
@@ -88,7 +88,7 @@ export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, 
 }
 
 function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): SandboxRuntimeStage {
-  const start = (launch: SandboxLaunch): Promise<SandboxFact> => runtime.start(launch, () => {}, never);
+  const start = (launch: SandboxLaunch): Promise<ObservedSandbox> => runtime.start(launch, () => {}, never);
   const count = async (id: string): Promise<number> => Number((await harness.readFile(id, 'count')) ?? '0');
   const runs = async (id: string): Promise<number> => ((await harness.readFile(id, 'runs')) ?? '').split('\n').length - 1;
   return {

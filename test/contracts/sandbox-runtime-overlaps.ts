@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import type { SandboxFact } from '../../src/domain/sandbox.ts';
+import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { eventually, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 
 type Call = 'freeze' | 'stop' | 'resume';
 
-const results: Readonly<Record<Call, SandboxFact['state']>> = { freeze: 'frozen', stop: 'stopped', resume: 'running' };
+const results: Readonly<Record<Call, ObservedSandbox['state']>> = { freeze: 'frozen', stop: 'stopped', resume: 'running' };
 const calls: readonly Call[] = ['freeze', 'stop', 'resume'];
 
-function make({ runtime, resume }: SandboxRuntimeStage, call: Call, launch: SandboxLaunch): Promise<SandboxFact> {
+function make({ runtime, resume }: SandboxRuntimeStage, call: Call, launch: SandboxLaunch): Promise<ObservedSandbox> {
   return call === 'resume' ? resume(launch) : runtime[call](launch.id);
 }
 

@@ -105,12 +105,12 @@ function admitCases(harness: StoreHarness): ContractCase[] {
       const limits = { ...unlimited, existingPerOwner: 1, existing: 1 };
       deepEqual(await sandboxes.admit(nextGeneration(paused('one'), { status: 'RESUMING' }), limits), { kind: 'replaced' });
     }),
-    storeCase(harness, 'finds an admission of another generation stale, limit or not', async ([{ sandboxes }]) => {
+    storeCase(harness, 'finds an admission of another version stale, limit or not', async ([{ sandboxes }]) => {
       await sandboxes.insert(paused('one'), unlimited);
       for (const limits of [unlimited, { ...unlimited, runningPerOwner: 0, running: 0 }]) {
         deepEqual(await sandboxes.admit(paused('one'), limits), { kind: 'stale' });
-        deepEqual(await sandboxes.admit({ ...paused('one'), generation: 3 }, limits), { kind: 'stale' });
-        deepEqual(await sandboxes.admit({ ...paused('nobody'), generation: 2 }, limits), { kind: 'stale' });
+        deepEqual(await sandboxes.admit({ ...paused('one'), version: 3 }, limits), { kind: 'stale' });
+        deepEqual(await sandboxes.admit({ ...paused('nobody'), version: 2 }, limits), { kind: 'stale' });
       }
     }),
     storeCase(harness, 'admits one that runs already, since it takes no more room', async ([{ sandboxes }]) => {

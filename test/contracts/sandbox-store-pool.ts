@@ -52,7 +52,7 @@ function handOutCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'makes a member the owner\'s: one record goes, the other comes', async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p'), 'f', 1);
       equal((await sandboxes.findByInstance('p'))?.id, 'p');
-      deepEqual(await sandboxes.handOut(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
+      deepEqual(await sandboxes.claimFromPool(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
       deepEqual(await sandboxes.find('one'), handed);
       deepEqual(await sandboxes.findByInstance('p'), handed);
       equal(await sandboxes.find('p'), null);
@@ -61,17 +61,17 @@ function handOutCases(harness: StoreHarness): ContractCase[] {
       deepEqual(idsOf((await sandboxes.search('ann', {}, { after: null, limit: 9 })).items), ['one']);
       deepEqual(await sandboxes.insertPooled(somePooled('q'), 'f', 1), { kind: 'inserted' });
     }),
-    storeCase(harness, 'finds a hand-out of any other member, state or generation stale, and writes nothing', async ([{ sandboxes }]) => {
+    storeCase(harness, 'finds a hand-out of any other member, state or version stale, and writes nothing', async ([{ sandboxes }]) => {
       for (const status of sandboxStatuses) {
         if (status !== 'RUNNING') await sandboxes.insertPooled(somePooled(status.toLowerCase(), { status }), status, 1);
       }
       await sandboxes.insertPooled(somePooled('deleted', { deletedAt: someTime }), 'f', 1);
-      await sandboxes.insertPooled(somePooled('p', { generation: 3 }), 'f', 1);
+      await sandboxes.insertPooled(somePooled('p', { version: 3 }), 'f', 1);
       await sandboxes.insert(someSandbox('owned', { ownerId: 'bob', status: 'RUNNING' }), unlimited);
       const before = await sandboxes.scan(null, 100);
       for (const id of [...before.map((one) => one.id), 'nobody']) {
-        for (const generation of id === 'p' ? [1, 2, 4] : [1]) {
-          deepEqual(await sandboxes.handOut(handed, { id, generation }, { ...unlimited, running: 0 }, claim), { kind: 'stale' });
+        for (const version of id === 'p' ? [1, 2, 4] : [1]) {
+          deepEqual(await sandboxes.claimFromPool(handed, { id, version }, { ...unlimited, running: 0 }, claim), { kind: 'stale' });
         }
       }
       deepEqual(await sandboxes.scan(null, 100), before);
@@ -80,16 +80,16 @@ function handOutCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'hands out under the rules of an insert: limits, claims, ids', async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p'), 'f', 1);
       for (const limit of ['runningPerOwner', 'running', 'existingPerOwner', 'existing'] as const) {
-        equal((await sandboxes.handOut(handed, somePooled('p'), { ...unlimited, [limit]: 0 }, claim)).kind, 'limit');
+        equal((await sandboxes.claimFromPool(handed, somePooled('p'), { ...unlimited, [limit]: 0 }, claim)).kind, 'limit');
       }
       deepEqual(await sandboxes.pooled(), [{ sandbox: somePooled('p'), fingerprint: 'f' }]);
-      await sandboxes.handOut(handed, somePooled('p'), { ...unlimited, running: 1, existing: 1 }, claim);
+      await sandboxes.claimFromPool(handed, somePooled('p'), { ...unlimited, running: 1, existing: 1 }, claim);
       // The answer was lost, and the request is made again: with the same id, or with one chosen anew.
-      deepEqual(await sandboxes.handOut(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
+      deepEqual(await sandboxes.claimFromPool(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
       const anew = { ...handed, id: 'two' };
-      deepEqual(await sandboxes.handOut(anew, somePooled('p'), unlimited, claim), { kind: 'repeated', id: 'one' });
-      deepEqual(await sandboxes.handOut(anew, somePooled('p'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
-      deepEqual(await sandboxes.handOut(anew, somePooled('p'), unlimited), { kind: 'stale' });
+      deepEqual(await sandboxes.claimFromPool(anew, somePooled('p'), unlimited, claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await sandboxes.claimFromPool(anew, somePooled('p'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
+      deepEqual(await sandboxes.claimFromPool(anew, somePooled('p'), unlimited), { kind: 'stale' });
       deepEqual(idsOf(await sandboxes.scan(null, 9)), ['one']);
     }),
     storeCase(harness, 'hands a member out once, however many want it', async (connections) => {
@@ -97,7 +97,7 @@ function handOutCases(harness: StoreHarness): ContractCase[] {
       for (let round = 0; round < 5; round += 1) {
         await sandboxes.insertPooled(somePooled(`p${round}`), 'f', 1);
         const outcomes = await race(connections, 50, (store, turn) =>
-          store.sandboxes.handOut(someSandbox(`s${round}-${turn}`, { instanceId: `p${round}` }), somePooled(`p${round}`), unlimited),
+          store.sandboxes.claimFromPool(someSandbox(`s${round}-${turn}`, { instanceId: `p${round}` }), somePooled(`p${round}`), unlimited),
         );
         const winners = outcomes.flatMap(({ kind }, turn) => (kind === 'inserted' ? [`s${round}-${turn}`] : []));
         equal(winners.length, 1);

@@ -21,11 +21,11 @@ export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
     ...sandboxSearchCases(harness),
     ...closedCases(harness, {
       insert: ({ sandboxes }) => sandboxes.insert(someSandbox('one'), unlimited),
-      handOut: ({ sandboxes }) => sandboxes.handOut(someSandbox('one'), somePooled('p'), unlimited),
+      handOut: ({ sandboxes }) => sandboxes.claimFromPool(someSandbox('one'), somePooled('p'), unlimited),
       insertPooled: ({ sandboxes }) => sandboxes.insertPooled(somePooled('p'), 'f', 1),
       pooled: ({ sandboxes }) => sandboxes.pooled(),
-      replace: ({ sandboxes }) => sandboxes.replace(someSandbox('one', { generation: 2 })),
-      admit: ({ sandboxes }) => sandboxes.admit(someSandbox('one', { generation: 2 }), unlimited),
+      replace: ({ sandboxes }) => sandboxes.replace(someSandbox('one', { version: 2 })),
+      admit: ({ sandboxes }) => sandboxes.admit(someSandbox('one', { version: 2 }), unlimited),
       touch: ({ sandboxes }) => sandboxes.touch('one', someTime),
       find: ({ sandboxes }) => sandboxes.find('one'),
       findMany: ({ sandboxes }) => sandboxes.findMany(['one']),
@@ -50,7 +50,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         lastActiveAt: someTime + 1,
         updatedAt: someTime + 2,
         statusSince: someTime + 3,
-        turnAt: someTime + 6,
+        startingSince: someTime + 6,
         deletedAt: someTime + 4,
         removedAt: someTime + 5,
       });
@@ -106,7 +106,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
 
 function replaceCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'replaces a record that is one generation older', async ([{ sandboxes }]) => {
+    storeCase(harness, 'replaces a record that is one version older', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       const exposedUrls = [{ name: 'AGENT_SERVER', url: 'http://127.0.0.1:40001', port: 8000 }];
@@ -117,17 +117,17 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.replace(deleted), { kind: 'replaced' });
       deepEqual(await sandboxes.find('one'), deleted);
     }),
-    storeCase(harness, 'does not replace one of any other generation, or an unknown one', async ([{ sandboxes }]) => {
-      const sandbox = someSandbox('one', { generation: 5 });
+    storeCase(harness, 'does not replace one of any other version, or an unknown one', async ([{ sandboxes }]) => {
+      const sandbox = someSandbox('one', { version: 5 });
       await sandboxes.insert(sandbox, unlimited);
-      for (const generation of [1, 4, 5, 7]) {
-        deepEqual(await sandboxes.replace({ ...sandbox, status: 'ERROR', generation }), { kind: 'stale' });
+      for (const version of [1, 4, 5, 7]) {
+        deepEqual(await sandboxes.replace({ ...sandbox, status: 'ERROR', version }), { kind: 'stale' });
       }
-      deepEqual(await sandboxes.replace(someSandbox('nobody', { generation: 2 })), { kind: 'stale' });
+      deepEqual(await sandboxes.replace(someSandbox('nobody', { version: 2 })), { kind: 'stale' });
       deepEqual(await sandboxes.find('one'), sandbox);
       equal(await sandboxes.find('nobody'), null);
     }),
-    storeCase(harness, 'lets one of many replacements of a generation win', async (connections) => {
+    storeCase(harness, 'lets one of many replacements of a version win', async (connections) => {
       const [{ sandboxes }] = connections;
       let current = someSandbox('one');
       await sandboxes.insert(current, unlimited);
@@ -148,7 +148,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
 
 function touchCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'notes activity without a new generation, and never moves it back', async ([{ sandboxes }]) => {
+    storeCase(harness, 'notes activity without a new version, and never moves it back', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       await sandboxes.touch('one', someTime + 100);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fingerprintOf } from '../../src/domain/fingerprint.ts';
-import { handedOut, newMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/sandbox-pool.ts';
+import { claimedFromPool, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/sandbox-pool.ts';
 import { isPooled, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../src/domain/sandbox-spec.ts';
 
@@ -20,7 +20,7 @@ const members: fc.Arbitrary<PoolMember[]> = fc
   .map((all) =>
     all.map(({ of: { spec, fingerprint }, status }, index) => ({
       fingerprint,
-      sandbox: { ...newMember({ id: `sb-${index}`, spec, sessionApiKey: 'k', now: index }), status },
+      sandbox: { ...newPoolMember({ id: `sb-${index}`, spec, sessionApiKey: 'k', now: index }), status },
     })),
   );
 
@@ -61,7 +61,7 @@ describe('a pool', () => {
 
   test('counts what runs before what starts, however late it came', () => {
     const { spec, fingerprint } = pooled('b', 1);
-    const member = (id: string, status: 'STARTING' | 'RUNNING', now: number): PoolMember => ({ fingerprint, sandbox: { ...newMember({ id, spec, sessionApiKey: 'k', now }), status } });
+    const member = (id: string, status: 'STARTING' | 'RUNNING', now: number): PoolMember => ({ fingerprint, sandbox: { ...newPoolMember({ id, spec, sessionApiKey: 'k', now }), status } });
     const plan = planPool([member('sb-early', 'STARTING', 1), member('sb-late', 'RUNNING', 2)], [{ spec, fingerprint }], { atOnce: 2, held: nobody, now: later });
     expect([plan.remove.map(({ sandbox }) => sandbox.id), plan.add]).toEqual([['sb-early'], []]);
   });
@@ -91,12 +91,12 @@ describe('a pool', () => {
 
   test('hands out what runs, with a life that begins now', () => {
     const { spec } = pooled('a', 1);
-    const member = { ...newMember({ id: 'sb-m', spec, sessionApiKey: 'its key', now: 1 }), status: 'RUNNING' as const, generation: 7 };
+    const member = { ...newPoolMember({ id: 'sb-m', spec, sessionApiKey: 'its key', now: 1 }), status: 'RUNNING' as const, version: 7 };
     const urls = [{ name: 'HTTP', port: 80, url: 'http://127.0.0.1:1' }];
-    const mine = handedOut(member, { id: 'sb-1', ownerId: 'me', spec, now: 50 }, urls);
+    const mine = claimedFromPool(member, { id: 'sb-1', ownerId: 'me', spec, now: 50 }, urls);
     expect(mine).toMatchObject({
       id: 'sb-1', instanceId: 'sb-m', ownerId: 'me', status: 'RUNNING', sessionApiKey: 'its key', exposedUrls: urls,
-      generation: 1, createdAt: 50, lastActiveAt: 50, statusSince: 50,
+      version: 1, createdAt: 50, lastActiveAt: 50, statusSince: 50,
     });
     expect([isPooled(member), isPooled(mine)]).toEqual([true, false]);
   });

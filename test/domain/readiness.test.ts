@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { lastProbe, type ProbeMiss } from '../../src/domain/readiness.ts';
-import { decide, decideBlind } from '../../src/domain/sandbox-next-step.ts';
+import { nextSandboxStep, stepWithoutRuntime } from '../../src/domain/sandbox-next-step.ts';
 import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { newSandbox } from '../../src/domain/sandbox.ts';
 
@@ -19,14 +19,14 @@ test.each<[ReadinessRule, ProbeMiss, string]>([
 
 test('what is too late says what was told last; one that was only frozen, and one whose runtime is silent, say what that is', () => {
   const spec = sandboxSpec({ id: 'x', ready: http });
-  const fresh = { ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), turnAt: 0, statusDetail: 'seen' };
+  const fresh = { ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), startingSince: 0, statusDetail: 'seen' };
   const fact = { id: 'sb-1', state: 'running', exposedUrls: [], detail: null, endedFromOutside: false } as const;
   const resuming = { ...fresh, status: 'RESUMING' } as const;
-  expect(decide(fresh, fact, 60_000)).toMatchObject({ event: 'expired', detail: 'it was not ready within 60 s; seen' });
-  expect(decide({ ...fresh, statusDetail: null }, fact, 60_000)).toMatchObject({ detail: 'it was not ready within 60 s' });
-  expect(decide({ ...resuming, pauseKind: 'stop' }, fact, 60_000)).toMatchObject({ event: 'failed', detail: 'it was not ready within 60 s; seen' });
-  expect(decide({ ...resuming, pauseKind: 'freeze' }, fact, 60_000)).toMatchObject({ event: 'failed', detail: 'it was not ready within 60 s' });
-  expect(decideBlind(fresh, 60_000)).toMatchObject({ detail: 'it was not ready within 60 s; its runtime does not answer' });
+  expect(nextSandboxStep(fresh, fact, 60_000)).toMatchObject({ event: 'expired', detail: 'it was not ready within 60 s; seen' });
+  expect(nextSandboxStep({ ...fresh, statusDetail: null }, fact, 60_000)).toMatchObject({ detail: 'it was not ready within 60 s' });
+  expect(nextSandboxStep({ ...resuming, pauseKind: 'stop' }, fact, 60_000)).toMatchObject({ event: 'failed', detail: 'it was not ready within 60 s; seen' });
+  expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, fact, 60_000)).toMatchObject({ event: 'failed', detail: 'it was not ready within 60 s' });
+  expect(stepWithoutRuntime(fresh, 60_000)).toMatchObject({ detail: 'it was not ready within 60 s; its runtime does not answer' });
   // Whatever is found to have ended is told as that, and not as late.
-  expect(decide(fresh, { ...fact, state: 'stopped', detail: 'exited with code 3' }, 60_000)).toMatchObject({ event: 'failed', detail: 'exited with code 3' });
+  expect(nextSandboxStep(fresh, { ...fact, state: 'stopped', detail: 'exited with code 3' }, 60_000)).toMatchObject({ event: 'failed', detail: 'exited with code 3' });
 });

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  deepen, lifecycle, markDeleted, markRemoved, move, next, relocate, requeue, type SandboxEvent, takeTurn,
+  stopFrozen, lifecycle, markDeleted, markRemoved, move, next, relocate, requeue, type SandboxTransition, takeStartSlot,
 } from '../../src/domain/sandbox-lifecycle.ts';
-import { decide, decideBlind, decideUnseen } from '../../src/domain/sandbox-next-step.ts';
+import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect } from '../../src/domain/sandbox-next-step.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import {
-  absent, newSandbox, pauseKinds, type Sandbox, type SandboxFact, sandboxStatuses, unowned,
+  absentSandbox, newSandbox, pauseKinds, type Sandbox, type ObservedSandbox, sandboxStatuses, unowned,
 } from '../../src/domain/sandbox.ts';
 
 const spec = sandboxSpec({ id: 'x', ready: { probe: { kind: 'none' }, withinMs: 1000 }, rest: { freezeAfterMs: 5000, stopAfterMs: 5000, deleteAfterMs: 5000, maxLifeMs: 18_000 } });
 const fresh = newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 });
-const events = [...new Set(Object.values(lifecycle).flatMap((moves) => Object.keys(moves)))] as SandboxEvent[];
+const events = [...new Set(Object.values(lifecycle).flatMap((moves) => Object.keys(moves)))] as SandboxTransition[];
 
 const facts = fc.record({
   id: fc.constant('sb-1'),
@@ -19,11 +19,11 @@ const facts = fc.record({
   exposedUrls: fc.constant([]),
   detail: fc.option(fc.constant('why'), { nil: null }),
   endedFromOutside: fc.boolean(),
-}) satisfies fc.Arbitrary<SandboxFact>;
+}) satisfies fc.Arbitrary<ObservedSandbox>;
 
 const sandboxes = fc.record({
   ownerId: fc.constantFrom('me', unowned),
-  turnAt: fc.option(fc.nat(10_000), { nil: null }),
+  startingSince: fc.option(fc.nat(10_000), { nil: null }),
   status: fc.constantFrom(...sandboxStatuses),
   pauseKind: fc.constantFrom(...pauseKinds, null),
   deletedAt: fc.option(fc.nat(10_000), { nil: null }),
@@ -31,8 +31,8 @@ const sandboxes = fc.record({
   lastActiveAt: fc.nat(10_000),
 }).map((fields): Sandbox => ({ ...fresh, ...fields }));
 
-const of = (fields: Partial<Sandbox>): Sandbox => ({ ...fresh, turnAt: 0, ...fields });
-const found = (fields: Partial<SandboxFact>): SandboxFact => ({ id: 'sb-1', state: 'stopped', exposedUrls: [], detail: null, endedFromOutside: false, ...fields });
+const of = (fields: Partial<Sandbox>): Sandbox => ({ ...fresh, startingSince: 0, ...fields });
+const found = (fields: Partial<ObservedSandbox>): ObservedSandbox => ({ id: 'sb-1', state: 'stopped', exposedUrls: [], detail: null, endedFromOutside: false, ...fields });
 const fromOutside = found({ endedFromOutside: true, detail: 'the engine was restarted' });
 const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pauseKind }), 'resume', { now: 5, detail: null }) ?? fresh;
 
@@ -58,7 +58,7 @@ describe('the lifecycle', () => {
           expect(moved).toBeNull();
           return;
         }
-        expect(moved).toMatchObject({ status: to, generation: sandbox.generation + 1, statusSince: 10, updatedAt: 10 });
+        expect(moved).toMatchObject({ status: to, version: sandbox.version + 1, statusSince: 10, updatedAt: 10 });
         if (to === 'RUNNING' || to === 'ERROR' || to === 'MISSING') expect(moved?.pauseKind).toBeNull();
       }),
     );
@@ -69,7 +69,7 @@ describe('reconciliation', () => {
   test('whatever it records is a move of the table', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, fact, now) => {
-        for (const step of [decide(sandbox, fact, now), decideBlind(sandbox, now)]) {
+        for (const step of [nextSandboxStep(sandbox, fact, now), stepWithoutRuntime(sandbox, now)]) {
           if (step.kind === 'record') expect(next(sandbox.status, step.event)).not.toBeNull();
         }
       }),
@@ -81,10 +81,10 @@ describe('reconciliation', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (start, found, now) => {
         let sandbox: Sandbox = { ...start, pauseKind: start.status === 'PAUSED' || start.status === 'PAUSING' ? (start.pauseKind ?? 'freeze') : start.pauseKind };
-        let fact: SandboxFact = found;
+        let fact: ObservedSandbox = found;
         for (let steps = 0; ; steps += 1) {
           expect(steps, JSON.stringify({ start, found, now, sandbox, fact })).toBeLessThan(12);
-          const step = decide(sandbox, fact, now);
+          const step = nextSandboxStep(sandbox, fact, now);
           if (step.kind === 'none') break;
           [sandbox, fact] = apply(sandbox, fact, step, now);
         }
@@ -104,46 +104,46 @@ describe('reconciliation', () => {
 
   test('a running one that was ended from outside goes by way of PAUSING to PAUSED, with the files; a crash is an ERROR', () => {
     const running = of({ status: 'RUNNING' });
-    expect(decide(running, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'pause', pauseKind: 'stop', by: 'runtime', detail: expect.stringContaining('the engine was restarted') });
-    expect(decide(running, found({ detail: 'exited with code 3' }), 1)).toMatchObject({ kind: 'record', event: 'crashed', detail: 'exited with code 3' });
+    expect(nextSandboxStep(running, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'pause', pauseKind: 'stop', by: 'runtime', detail: expect.stringContaining('the engine was restarted') });
+    expect(nextSandboxStep(running, found({ detail: 'exited with code 3' }), 1)).toMatchObject({ kind: 'record', event: 'crashed', detail: 'exited with code 3' });
     const pausing = of({ status: 'PAUSING', pauseKind: 'stop', statusDetail: 'why' });
-    expect(decide(pausing, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'stop', detail: 'why' });
-    expect(decide(of({ status: 'PAUSED', pauseKind: 'freeze' }), fromOutside, 1)).toMatchObject({ kind: 'deepen' });
-    expect(decide(of({ status: 'ERROR' }), fromOutside, 1)).toEqual({ kind: 'none' });
+    expect(nextSandboxStep(pausing, fromOutside, 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'stop', detail: 'why' });
+    expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind: 'freeze' }), fromOutside, 1)).toMatchObject({ kind: 'deepen' });
+    expect(nextSandboxStep(of({ status: 'ERROR' }), fromOutside, 1)).toEqual({ kind: 'none' });
   });
 
   test('a start that was ended from outside is run again within its time, and no longer', () => {
     const starting = of({ status: 'STARTING' });
-    expect(decide(starting, fromOutside, 999)).toEqual({ kind: 'resume' });
-    expect(decide(starting, fromOutside, 1000)).toMatchObject({ kind: 'record', event: 'expired' });
-    expect(decide(starting, found({}), 999)).toMatchObject({ kind: 'record', event: 'failed' });
-    expect(decide(starting, found({ detail: 'exited with code 3' }), 1000), 'why it failed counts more than when').toMatchObject({ event: 'failed', detail: 'exited with code 3' });
+    expect(nextSandboxStep(starting, fromOutside, 999)).toEqual({ kind: 'resume' });
+    expect(nextSandboxStep(starting, fromOutside, 1000)).toMatchObject({ kind: 'record', event: 'expired' });
+    expect(nextSandboxStep(starting, found({}), 999)).toMatchObject({ kind: 'record', event: 'failed' });
+    expect(nextSandboxStep(starting, found({ detail: 'exited with code 3' }), 1000), 'why it failed counts more than when').toMatchObject({ event: 'failed', detail: 'exited with code 3' });
   });
 
   test('the time of a start counts from its turn, and a runtime that does not answer makes it count', () => {
-    const waiting = of({ status: 'STARTING', turnAt: null });
-    expect(decide(waiting, absent('sb-1'), 17_000)).toEqual({ kind: 'take-turn' });
-    expect(decideBlind(waiting, 17_000)).toEqual({ kind: 'begin' });
-    const begun = takeTurn(waiting, 17_000);
-    expect(decide(begun, absent('sb-1'), 17_999)).toEqual({ kind: 'launch' });
-    expect(decideBlind(begun, 17_999)).toEqual({ kind: 'none' });
-    expect(decideBlind({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ kind: 'record', event: 'expired' });
+    const waiting = of({ status: 'STARTING', startingSince: null });
+    expect(nextSandboxStep(waiting, absentSandbox('sb-1'), 17_000)).toEqual({ kind: 'take-turn' });
+    expect(stepWithoutRuntime(waiting, 17_000)).toEqual({ kind: 'begin' });
+    const begun = takeStartSlot(waiting, 17_000);
+    expect(nextSandboxStep(begun, absentSandbox('sb-1'), 17_999)).toEqual({ kind: 'launch' });
+    expect(stepWithoutRuntime(begun, 17_999)).toEqual({ kind: 'none' });
+    expect(stepWithoutRuntime({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ kind: 'record', event: 'expired' });
   });
 
   test('a frozen one is resumed without a turn, a stopped one after it, and a crash after that is an ERROR', () => {
-    expect(decide(resume('freeze'), found({ state: 'frozen' }), 6)).toEqual({ kind: 'resume' });
-    expect(decide(resume('stop'), found({}), 6)).toEqual({ kind: 'take-turn' });
-    expect(decide(takeTurn(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
-    expect(decide(takeTurn(resume('stop'), 6), found({}), 7, true)).toMatchObject({ kind: 'record', event: 'failed' });
-    expect(decide(takeTurn(resume('stop'), 6), fromOutside, 7, true)).toEqual({ kind: 'resume' });
-    for (const kind of ['freeze', 'stop'] as const) expect(decide(resume(kind), absent('sb-1'), 6)).toMatchObject({ kind: 'record', event: 'failed' });
-    expect(decide(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'requeue' });
+    expect(nextSandboxStep(resume('freeze'), found({ state: 'frozen' }), 6)).toEqual({ kind: 'resume' });
+    expect(nextSandboxStep(resume('stop'), found({}), 6)).toEqual({ kind: 'take-turn' });
+    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
+    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7, true)).toMatchObject({ kind: 'record', event: 'failed' });
+    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), fromOutside, 7, true)).toEqual({ kind: 'resume' });
+    for (const kind of ['freeze', 'stop'] as const) expect(nextSandboxStep(resume(kind), absentSandbox('sb-1'), 6)).toMatchObject({ kind: 'record', event: 'failed' });
+    expect(nextSandboxStep(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'requeue' });
   });
 
   test('whatever its status, what has lived long enough is deleted, even if the runtime does not answer; in a pool it is not', () => {
     fc.assert(
       fc.property(sandboxes, facts, (sandbox, fact) => {
-        const steps = [decide(sandbox, fact, 18_000), decideBlind(sandbox, 18_000)];
+        const steps = [nextSandboxStep(sandbox, fact, 18_000), stepWithoutRuntime(sandbox, 18_000)];
         for (const { kind } of steps) expect(kind === 'delete').toBe(sandbox.deletedAt === null && sandbox.ownerId === 'me');
       }),
     );
@@ -152,58 +152,58 @@ describe('reconciliation', () => {
   test('a running one that is reached elsewhere is written so', () => {
     const http = { name: 'HTTP', port: 80 };
     const running = of({ status: 'RUNNING', spec: { ...spec, ports: [http] }, exposedUrls: [{ ...http, url: 'http://127.0.0.1:1' }] });
-    const at = (url: string) => decide(running, found({ state: 'running', exposedUrls: [{ ...http, url }] }), 1).kind;
-    expect([at('http://127.0.0.1:1'), at('http://127.0.0.1:2'), decide(running, found({ state: 'running' }), 1).kind]).toEqual(['none', 'relocate', 'none']);
+    const at = (url: string) => nextSandboxStep(running, found({ state: 'running', exposedUrls: [{ ...http, url }] }), 1).kind;
+    expect([at('http://127.0.0.1:1'), at('http://127.0.0.1:2'), nextSandboxStep(running, found({ state: 'running' }), 1).kind]).toEqual(['none', 'relocate', 'none']);
   });
 
   test('of several ports each counts, and nothing is concluded while the runtime knows only some of them', () => {
     const ports = [{ name: 'HTTP', port: 80 }, { name: 'TLS', port: 443 }];
     const urls = (...hosts: readonly number[]) => hosts.map((host, index) => ({ name: ports[index]?.name ?? '', port: ports[index]?.port ?? 0, url: `http://127.0.0.1:${host}` }));
     const running = of({ status: 'RUNNING', spec: { ...spec, ports }, exposedUrls: urls(1, 2) });
-    const at = (...hosts: readonly number[]) => decide(running, found({ state: 'running', exposedUrls: urls(...hosts) }), 1).kind;
+    const at = (...hosts: readonly number[]) => nextSandboxStep(running, found({ state: 'running', exposedUrls: urls(...hosts) }), 1).kind;
     expect([at(1, 2), at(1, 3), at(3, 2), at(2, 1), at(3)]).toEqual(['none', 'relocate', 'relocate', 'relocate', 'none']);
   });
 
   test('what has given up holds no process, not even a frozen one; its files stay', () => {
     for (const status of ['ERROR', 'MISSING'] as const) {
-      const steps = (['running', 'frozen', 'stopped', 'created', 'absent'] as const).map((state) => decide(of({ status }), found({ state }), 1).kind);
+      const steps = (['running', 'frozen', 'stopped', 'created', 'absent'] as const).map((state) => nextSandboxStep(of({ status }), found({ state }), 1).kind);
       expect(steps).toEqual(['stop', 'stop', 'none', 'none', 'none']);
     }
   });
 
   test('what is paused and runs is put back into its own tier', () => {
     for (const pauseKind of ['freeze', 'stop'] as const) {
-      expect(decide(of({ status: 'PAUSED', pauseKind }), found({ state: 'running' }), 1)).toEqual({ kind: pauseKind });
+      expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind }), found({ state: 'running' }), 1)).toEqual({ kind: pauseKind });
     }
   });
 
   test('a pause that is to stop is not content with what is frozen', () => {
-    expect(decide(of({ status: 'PAUSING', pauseKind: 'stop' }), found({ state: 'frozen' }), 1)).toEqual({ kind: 'stop' });
-    expect(decide(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'freeze' });
+    expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'stop' }), found({ state: 'frozen' }), 1)).toEqual({ kind: 'stop' });
+    expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ kind: 'record', event: 'paused', pauseKind: 'freeze' });
   });
 
   test('a pause is acted on before anything is looked at, in its own tier; and nothing else is, a deletion included', () => {
     fc.assert(
       fc.property(sandboxes, (sandbox) => {
         const pausing = sandbox.status === 'PAUSING' && sandbox.deletedAt === null;
-        expect(decideUnseen(sandbox)).toEqual(pausing ? { kind: sandbox.pauseKind ?? 'freeze' } : null);
+        expect(stepWithoutInspect(sandbox)).toEqual(pausing ? { kind: sandbox.pauseKind ?? 'freeze' } : null);
       }),
     );
   });
 });
 
-type Step = ReturnType<typeof decide>;
+type Step = ReturnType<typeof nextSandboxStep>;
 
 /** What a faultless driver and runtime make of the step. */
-function apply(sandbox: Sandbox, fact: SandboxFact, step: Step, now: number): [Sandbox, SandboxFact] {
-  const to = (state: SandboxFact['state']): [Sandbox, SandboxFact] => [sandbox, { ...fact, state }];
+function apply(sandbox: Sandbox, fact: ObservedSandbox, step: Step, now: number): [Sandbox, ObservedSandbox] {
+  const to = (state: ObservedSandbox['state']): [Sandbox, ObservedSandbox] => [sandbox, { ...fact, state }];
   switch (step.kind) {
     case 'none':
       return [sandbox, fact];
     case 'record':
       return [move(sandbox, step.event, { now, detail: step.detail, ...(step.pauseKind && { pauseKind: step.pauseKind }) }) ?? sandbox, fact];
     case 'deepen':
-      return [deepen(sandbox, step.detail, now), fact];
+      return [stopFrozen(sandbox, step.detail, now), fact];
     case 'delete':
       return [markDeleted(sandbox, step.detail, now), fact];
     case 'forget':
@@ -214,7 +214,7 @@ function apply(sandbox: Sandbox, fact: SandboxFact, step: Step, now: number): [S
       return [requeue(sandbox, step.detail, now), fact];
     case 'begin':
     case 'take-turn':
-      return [takeTurn(sandbox, now), fact];
+      return [takeStartSlot(sandbox, now), fact];
     case 'await-ready':
       return [move(sandbox, 'ready', { now, detail: null }) ?? sandbox, fact];
     case 'launch':

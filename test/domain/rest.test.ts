@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nextDue, nextRest, restDue } from '../../src/domain/idle-policy.ts';
+import { nextDueAt, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -20,22 +20,22 @@ describe('rest', () => {
     ['old, before it is idle', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, '20 d old'],
   ])('%s', (_what, fields, tier, at, detail) => {
     const sandbox = of(fields);
-    expect(nextRest(sandbox)).toMatchObject({ tier, at, detail: expect.stringContaining(detail) });
-    expect(restDue(sandbox, at - 1)).toBeNull();
-    expect(restDue(sandbox, at)).toMatchObject({ tier });
+    expect(nextIdleAction(sandbox)).toMatchObject({ tier, at, detail: expect.stringContaining(detail) });
+    expect(dueIdleAction(sandbox, at - 1)).toBeNull();
+    expect(dueIdleAction(sandbox, at)).toMatchObject({ tier });
   });
 
   test('no rule holds for what waits in a pool, is deleted, or has none', () => {
-    expect(nextRest(of({ status: 'RUNNING', ownerId: unowned }))).toBeNull();
-    expect(nextRest(of({ status: 'RUNNING', deletedAt: 5 }))).toBeNull();
-    expect(nextRest(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }))).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }))).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
   });
 
   test('a start is due at its deadline once its turn has come', () => {
-    expect(nextDue(of({ status: 'STARTING', turnAt: 50 }))).toBe(1050);
-    expect(nextDue(of({ status: 'RESUMING', turnAt: 50 }))).toBe(1050);
-    expect(nextDue(of({ status: 'RUNNING', turnAt: 50, lastActiveAt: 100 }))).toBe(100 + 15 * minute);
-    expect(nextDue(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
-    expect(nextDue(of({ status: 'STARTING', turnAt: 50, deletedAt: 60 }))).toBeNull();
+    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50 }))).toBe(1050);
+    expect(nextDueAt(of({ status: 'RESUMING', startingSince: 50 }))).toBe(1050);
+    expect(nextDueAt(of({ status: 'RUNNING', startingSince: 50, lastActiveAt: 100 }))).toBe(100 + 15 * minute);
+    expect(nextDueAt(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
+    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50, deletedAt: 60 }))).toBeNull();
   });
 });

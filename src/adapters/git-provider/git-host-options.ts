@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { GitRemote } from '../../ports/git-provider.ts';
-import type { KnowledgeStore } from '../../ports/listing-cache.ts';
+import type { ListingCache } from '../../ports/listing-cache.ts';
 import { createRecentKnowledge } from './memory-listing-cache.ts';
 
 /** What every provider of repositories on another host can be told. */
@@ -11,7 +11,7 @@ export interface GitHostOptions {
   /** How many requests are under way at the same time. */
   readonly concurrency?: number;
   /** Where what was learnt is kept; in memory, unless it is given. */
-  readonly knowledge?: KnowledgeStore;
+  readonly knowledge?: ListingCache;
   /**
    * While the host can't be reached, answers with a time-out or fails with a server error, a listing that it confirmed
    * at most so many milliseconds ago is served instead, with its `confirmedAt`. Null, the default: a failure is a failure.

@@ -1,10 +1,10 @@
-import type { KnowledgeStore } from '../../ports/listing-cache.ts';
+import type { ListingCache } from '../../ports/listing-cache.ts';
 
 const maxEntries = 512;
 const maxCharacters = 16 * 1024 * 1024;
 
 /** Keeps knowledge in memory, where the deployment has no better place. */
-export function createRecentKnowledge(): KnowledgeStore {
+export function createRecentKnowledge(): ListingCache {
   const entries = new Map<string, string>();
   let characters = 0;
 

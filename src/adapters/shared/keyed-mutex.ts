@@ -1,12 +1,12 @@
 /** Tasks of one key run one after another, those of different keys side by side. A failed task does not stop the next. */
-export interface Queue {
+export interface KeyedMutex {
   /** Runs the task when all earlier ones of the same key are over. */
   readonly inTurn: <T>(key: string, task: () => Promise<T>) => Promise<T>;
   /** Answers when every task is over that was there. */
   readonly settled: () => Promise<void>;
 }
 
-export function createQueue(): Queue {
+export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>();
   return {
     async inTurn(key, task) {

@@ -1,10 +1,10 @@
 /** Lets a bounded number of pieces of work run at the same time; the others wait in turn. */
-export interface Slots {
+export interface Semaphore {
   /** Rejects with the signal's reason when it fires before the turn comes. */
   use<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
-export function createSlots(limit: number): Slots {
+export function createSemaphore(limit: number): Semaphore {
   let busy = 0;
   const queue: (() => void)[] = [];
 

@@ -1,7 +1,7 @@
 import { raceSignal } from './timeout.ts';
 
 /** Lets equal requests that come at the same time share one run. */
-export interface Flights<T> {
+export interface SingleFlight<T> {
   /**
    * Joins the run of this key, or starts it. A caller whose signal fires leaves, with the signal's reason; the run is
    * ended, with the same reason, only when nobody is left.
@@ -18,7 +18,7 @@ interface Flight<T> {
   passengers: number;
 }
 
-export function createFlights<T>(): Flights<T> {
+export function createSingleFlight<T>(): SingleFlight<T> {
   const flights = new Map<string, Flight<T>>();
   const running = new Set<Promise<unknown>>();
 

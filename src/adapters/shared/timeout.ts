@@ -28,7 +28,7 @@ export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise
 }
 
 /** A signal that fires when a time is over, or when one of other signals does. */
-export interface TimeLimit {
+export interface Timeout {
   readonly signal: AbortSignal;
   /** To be called when the work has ended. The signal fires then, for parts of it that were left behind by a failure. */
   end(): void;
@@ -37,12 +37,12 @@ export interface TimeLimit {
 const over = new Error('the work is over');
 
 /** `failure` makes the reason that the signal fires with after `ms`. */
-export function startTimeLimit(
+export function startTimeout(
   timers: Timers,
   ms: number,
   failure: () => Error,
   signals: readonly (AbortSignal | undefined)[],
-): TimeLimit {
+): Timeout {
   const controller = new AbortController();
   const cancel = timers.after(ms, () => controller.abort(failure()));
   // Listeners that are taken off again: the signal of a whole deployment outlives many limits.
@@ -58,7 +58,7 @@ export function startTimeLimit(
 }
 
 /** Runs work within a limit, and leaves it, with the reason of the signal, as soon as that fires. */
-export async function withinLimit<T>(limit: TimeLimit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   try {
     limit.signal.throwIfAborted();
     return await raceSignal(work(limit.signal), limit.signal);

@@ -1,10 +1,8 @@
 import type { AgentStreams } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
-import { within } from '../timers.ts';
-import { OutputTail } from './output-tail.ts';
-import type { Scrubber } from './scrub.ts';
-import { watched } from './watched.ts';
+import { waitAtMost } from '../timers.ts';
+import type { SecretRedactor } from './secret-redactor.ts';
 
 /** How long the exit code of an agent is waited for after the end of its output, and the end of its last words after that. */
 const exitWithinMs = 5000;
@@ -20,14 +18,14 @@ export class AgentProcess {
   readonly exited: Promise<void>;
   readonly #execution: Execution;
   readonly #errors: OutputTail;
-  readonly #scrubber: Scrubber;
+  readonly #scrubber: SecretRedactor;
   readonly #clock: Clock;
   #outputEnded = false;
   #isLeft = false;
   #hasExited = false;
   #exitCode: number | null = null;
 
-  constructor(execution: Execution, scrubber: Scrubber, clock: Clock) {
+  constructor(execution: Execution, scrubber: SecretRedactor, clock: Clock) {
     const watcher = { ended: () => void (this.#outputEnded = true), left: () => void (this.#isLeft = true) };
     this.#execution = execution;
     this.#scrubber = scrubber;
@@ -43,8 +41,8 @@ export class AgentProcess {
    */
   async settled(): Promise<void> {
     if (!this.#outputEnded && !this.#hasExited) return;
-    await within(this.#clock, exitWithinMs, this.exited);
-    await within(this.#clock, wordsWithinMs, this.#errors.ended);
+    await waitAtMost(this.#clock, exitWithinMs, this.exited);
+    await waitAtMost(this.#clock, wordsWithinMs, this.#errors.ended);
   }
 
   /** Ends it. */
@@ -56,7 +54,7 @@ export class AgentProcess {
   /** Ends what is left of one that is not wanted. What it said last is known when this answers, after a while at most. */
   async leave(): Promise<void> {
     await this.settled();
-    await within(this.#clock, wordsWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));
+    await waitAtMost(this.#clock, wordsWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));
   }
 
   /** The reason for its end with what is known of it, without secrets. */
@@ -79,4 +77,86 @@ export class AgentProcess {
     this.#hasExited = true;
     if (!this.#isLeft) this.#exitCode = code;
   }
+}
+
+const keptBytes = 4096;
+
+/** Reads a stream to its end, so that its writer is never held back, and keeps the end of it. */
+class OutputTail {
+  /** Settles when the stream has ended. Never rejects. */
+  readonly ended: Promise<void>;
+  #kept = new Uint8Array();
+  #isCut = false;
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.ended = this.#drain(stream);
+  }
+
+  /** What was kept, as it was written. */
+  get text(): string {
+    const begins = this.#isCut ? this.#kept.findIndex((byte) => !isContinuation(byte)) : 0;
+    return new TextDecoder().decode(this.#kept.subarray(Math.max(0, begins)));
+  }
+
+  /** Was there more before it? */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  async #drain(stream: ReadableStream<Uint8Array>): Promise<void> {
+    try {
+      for await (const chunk of stream) this.#keep(chunk);
+    } catch {
+      // It ended by a fault of the connection; what was kept is all that will be known.
+    }
+  }
+
+  #keep(chunk: Uint8Array): void {
+    this.#isCut ||= this.#kept.length + chunk.length > keptBytes;
+    const joined = new Uint8Array(this.#kept.length + Math.min(chunk.length, keptBytes));
+    joined.set(this.#kept);
+    joined.set(chunk.subarray(-keptBytes), this.#kept.length);
+    this.#kept = joined.slice(-keptBytes);
+  }
+}
+
+/** Is it a later byte of a character in UTF-8? */
+function isContinuation(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
+}
+
+interface OutputWatcher {
+  /** The stream has ended, or broken off, while it was still read. */
+  readonly ended: () => void;
+  /** Its reader wants no more of it. */
+  readonly left: () => void;
+}
+
+/** The stream, and whoever watches it is told how it ends before its reader is. Nothing is read ahead. */
+function watched(stream: ReadableStream<Uint8Array>, { ended, left }: OutputWatcher): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
+  const next = async (): Promise<Uint8Array | undefined> => {
+    try {
+      const { value } = await reader.read();
+      if (value === undefined) ended();
+      return value;
+    } catch (error) {
+      ended();
+      throw error;
+    }
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const chunk = await next();
+        if (chunk === undefined) controller.close();
+        else controller.enqueue(chunk);
+      },
+      async cancel(reason) {
+        left();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -1,18 +1,17 @@
 import type { AgentSpec } from '../../domain/agent.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { AgentRefusal, type AgentProtocol } from '../../ports/agent-protocol.ts';
+import { type AgentProtocol, AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { deadline } from '../timers.ts';
+import { timeout } from '../timers.ts';
 import { AgentProcess } from './agent-process.ts';
-import { agentEnvironment, type AgentEnvironment } from './agent-environment.ts';
-import { CleanClient } from './clean-client.ts';
-import { LiveAgent } from './live-agent.ts';
-import { whileItRuns } from './while-it-runs.ts';
+import { LiveAgent, whileItRuns } from './live-agent.ts';
+import { RedactingAgentClient } from './redacting-agent-client.ts';
+import { SecretRedactor } from './secret-redactor.ts';
 
-export interface AgentsParts {
+interface AgentsDeps {
   readonly runtime: SandboxRuntime;
   readonly protocols: readonly AgentProtocol[];
   readonly secrets: Secrets;
@@ -20,7 +19,7 @@ export interface AgentsParts {
   readonly logger: Logger;
 }
 
-export interface OpenAgent {
+interface OpenAgent {
   readonly conversationId: string;
   readonly sandbox: Sandbox;
   /** Absolute path inside the sandbox. */
@@ -31,11 +30,11 @@ export interface OpenAgent {
 
 /** The agents that run for conversations of this process, at most one for each. */
 export class Agents {
-  readonly #parts: AgentsParts;
+  readonly #deps: AgentsDeps;
   readonly #live = new Map<string, LiveAgent>();
 
-  constructor(parts: AgentsParts) {
-    this.#parts = parts;
+  constructor(deps: AgentsDeps) {
+    this.#deps = deps;
   }
 
   /** The conversation's agent; null while none runs here. */
@@ -50,11 +49,11 @@ export class Agents {
    * signal's reason; nothing of the agent runs then.
    */
   async open(request: OpenAgent, signal: AbortSignal): Promise<LiveAgent> {
-    const { clock, secrets } = this.#parts;
+    const { clock, secrets } = this.#deps;
     const { agent } = request.sandbox.spec;
     if (agent === null) throw new AgentRefusal('its sandbox spec names no agent');
     const environment = agentEnvironment(agent, secrets);
-    const limit = deadline(clock, agent.startWithinMs);
+    const limit = timeout(clock, agent.startWithinMs);
     try {
       const live = await this.#open(request, agent, environment, AbortSignal.any([signal, limit.signal]));
       this.#keep(request, live);
@@ -79,11 +78,11 @@ export class Agents {
   }
 
   async #open({ sandbox, workingDir, sessionId }: OpenAgent, { command, authMethod }: AgentSpec, { env, scrubber }: AgentEnvironment, signal: AbortSignal): Promise<LiveAgent> {
-    const { runtime, clock } = this.#parts;
+    const { runtime, clock } = this.#deps;
     const protocol = this.#protocol(sandbox);
     const execution = await runtime.execute(sandbox.instanceId, { command, env, workingDir }, signal);
     const process = new AgentProcess(execution, scrubber, clock);
-    const client = new CleanClient(scrubber);
+    const client = new RedactingAgentClient(scrubber);
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client };
     try {
       const session = await whileItRuns(process, clock, signal, (running) => protocol.open(request, running));
@@ -97,13 +96,13 @@ export class Agents {
   }
 
   #protocol({ spec }: Sandbox): AgentProtocol {
-    const protocol = this.#parts.protocols.find(({ name }) => name === spec.agent?.protocol);
+    const protocol = this.#deps.protocols.find(({ name }) => name === spec.agent?.protocol);
     if (protocol === undefined) throw new AgentRefusal(`the deployment does not speak the protocol ${spec.agent?.protocol}`);
     return protocol;
   }
 
   #keep({ conversationId, sandbox }: OpenAgent, agent: LiveAgent): void {
-    const { logger } = this.#parts;
+    const { logger } = this.#deps;
     this.#live.set(conversationId, agent);
     logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.loaded }, 'agent started');
     void this.#forget(conversationId, agent);
@@ -112,6 +111,23 @@ export class Agents {
   async #forget(conversationId: string, agent: LiveAgent): Promise<void> {
     const reason = await agent.ended;
     if (this.#live.get(conversationId) === agent) this.#live.delete(conversationId);
-    this.#parts.logger.info({ conversation: conversationId, reason }, 'agent ended');
+    this.#deps.logger.info({ conversation: conversationId, reason }, 'agent ended');
   }
+}
+
+interface AgentEnvironment {
+  readonly env: Readonly<Record<string, string>>;
+  /** Knows the secrets in it. */
+  readonly scrubber: SecretRedactor;
+}
+
+/** The variables of an agent's process. A secret that is not set is an {@link AgentRefusal} that names it. */
+function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): AgentEnvironment {
+  const missing = names.filter((name) => secrets.get(name) === null);
+  if (missing.length > 0) {
+    const which = missing.length === 1 ? `the variable ${missing.join()}, which it needs, is` : `the variables ${missing.join(', ')}, which it needs, are`;
+    throw new AgentRefusal(`${which} not set in the deployment's environment`);
+  }
+  const found = names.map((name) => [name, secrets.get(name) ?? ''] as const);
+  return { env: { ...env, ...Object.fromEntries(found) }, scrubber: new SecretRedactor(found.map(([, value]) => value)) };
 }

@@ -1,16 +1,16 @@
 import type { Message } from '../../domain/conversation.ts';
-import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent-protocol.ts';
+import { type AgentClient, AgentRefusal, type AgentSession, type AgentTurn } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { within } from '../timers.ts';
+import { waitAtMost } from '../timers.ts';
 import type { AgentProcess } from './agent-process.ts';
-import type { CleanClient } from './clean-client.ts';
-import type { Scrubber } from './scrub.ts';
+import type { RedactingAgentClient } from './redacting-agent-client.ts';
+import type { SecretRedactor } from './secret-redactor.ts';
 
-export interface LiveAgentParts {
+interface LiveAgentDeps {
   readonly session: AgentSession;
   readonly process: AgentProcess;
-  readonly client: CleanClient;
-  readonly scrubber: Scrubber;
+  readonly client: RedactingAgentClient;
+  readonly scrubber: SecretRedactor;
   readonly clock: Clock;
 }
 
@@ -21,17 +21,17 @@ const endWithinMs = 5000;
 export class LiveAgent {
   /** Settles when it has ended, with why in words. */
   readonly ended: Promise<string>;
-  readonly #parts: LiveAgentParts;
+  readonly #deps: LiveAgentDeps;
   #alive = true;
   #isOutlived = false;
 
-  constructor(parts: LiveAgentParts) {
-    this.#parts = parts;
+  constructor(deps: LiveAgentDeps) {
+    this.#deps = deps;
     this.ended = this.#end();
   }
 
   get sessionId(): string {
-    return this.#parts.session.id;
+    return this.#deps.session.id;
   }
 
   /** Can it still be talked with? */
@@ -41,32 +41,32 @@ export class LiveAgent {
 
   /** Did it find the session again that it was asked for? */
   get loaded(): boolean {
-    return this.#parts.session.loaded;
+    return this.#deps.session.loaded;
   }
 
   /** Hands the message over and answers when the turn has ended. Never rejects but with what the client fails with. */
   async prompt(message: Message, client: AgentClient): Promise<AgentTurn> {
-    const { session, scrubber } = this.#parts;
-    const turn = await this.#parts.client.during(client, () => session.prompt(message));
+    const { session, scrubber } = this.#deps;
+    const turn = await this.#deps.client.during(client, () => session.prompt(message));
     const { stopReason, detail } = turn;
     if (stopReason !== 'interrupted') return { ...turn, detail: detail === null ? null : scrubber.text(detail) };
     return { ...turn, detail: await this.#account(detail ?? 'its agent ended') };
   }
 
   cancel(): Promise<void> {
-    return this.#parts.session.cancel();
+    return this.#deps.session.cancel();
   }
 
   /** Ends the connection and the process. Answers when they have ended, or after a while. Idempotent. */
   async kill(): Promise<void> {
-    const { session, process, clock } = this.#parts;
+    const { session, process, clock } = this.#deps;
     this.#alive = false;
-    await within(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
+    await waitAtMost(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
   }
 
   async #end(): Promise<string> {
     void this.#exited();
-    const reason = await this.#parts.session.closed;
+    const reason = await this.#deps.session.closed;
     this.#alive = false;
     const account = await this.#account(reason);
     await this.kill();
@@ -74,16 +74,42 @@ export class LiveAgent {
   }
 
   async #account(reason: string): Promise<string> {
-    const { process } = this.#parts;
+    const { process } = this.#deps;
     await process.settled();
     return process.account(this.#isOutlived ? 'the agent has ended' : reason);
   }
 
   /** What it said before it ended is still to be read; but it may leave its streams open in a process that it started. */
   async #exited(): Promise<void> {
-    const { session, process, clock } = this.#parts;
+    const { session, process, clock } = this.#deps;
     await process.exited;
-    this.#isOutlived = (await within(clock, endWithinMs, session.closed)) === null;
+    this.#isOutlived = (await waitAtMost(clock, endWithinMs, session.closed)) === null;
     await session.close().catch(() => {});
   }
+}
+
+/** How long what an agent wrote before it ended may take to be read. */
+const readWithinMs = 2000;
+
+/**
+ * Does the work under a signal that fires, besides, a while after the agent's process has ended: it may leave its streams open
+ * in a process that it started, so that nobody who only reads them learns of its end. Rejects with an {@link AgentRefusal} then.
+ */
+export async function whileItRuns<T>(process: AgentProcess, clock: Clock, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const gone = new AbortController();
+  const working = work(AbortSignal.any([signal, gone.signal]));
+  void outlived(process, clock, working).then((isOutlived) => isOutlived && gone.abort());
+  try {
+    return await working;
+  } catch (error) {
+    if (gone.signal.aborted && !(error instanceof AgentRefusal)) throw new AgentRefusal('no session came about: the agent has ended', { cause: error });
+    throw error;
+  }
+}
+
+/** Does the work go on though the process has ended? Never answers where the process goes on. */
+async function outlived(process: AgentProcess, clock: Clock, working: Promise<unknown>): Promise<boolean> {
+  const over = Promise.allSettled([working]);
+  await process.exited;
+  return (await waitAtMost(clock, readWithinMs, over)) === null;
 }

@@ -4,17 +4,17 @@ import type { Conversation, ConversationSortOrder, Message } from '../../domain/
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { Claim } from '../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Repositories } from '../repositories/locate-repository.ts';
-import { unknownSpec } from '../refusals.ts';
+import { unknownSpec } from '../sandboxes/sandbox-admission.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
-import type { SandboxSpecs } from '../sandboxes/specs.ts';
-import { within } from '../timers.ts';
-import type { ConversationDriver } from './driver.ts';
+import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
+import { waitAtMost } from '../timers.ts';
+import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { newConversation } from './new-conversation.ts';
 import { answering, noSuchConversation, sending } from './talk.ts';
 import { turnEnded } from './turns/end-of-turn.ts';
@@ -22,13 +22,13 @@ import { viewsOf, type ConversationView } from './views.ts';
 
 export type { ConversationView } from './views.ts';
 
-export interface ConversationsParts {
+export interface ConversationsDeps {
   readonly store: ConversationStore;
   readonly sandboxStore: SandboxStore;
   readonly sandboxes: Sandboxes;
   readonly specs: SandboxSpecs;
   readonly repositories: Repositories;
-  readonly driver: ConversationDriver;
+  readonly driver: ConversationReconciler;
   readonly clock: Clock;
   readonly random: Random;
   readonly answerWithinMs: number;
@@ -45,7 +45,7 @@ export interface StartConversationRequest {
   readonly initialMessage: Message | null;
   /** Null is the spec's. */
   readonly permissionPolicy: PermissionPolicy | null;
-  readonly claim?: Claim;
+  readonly claim?: IdempotencyClaim;
 }
 
 /** A message that was taken in, under the name that the events of its turn have. */
@@ -55,10 +55,10 @@ export interface SentMessage extends ConversationView {
 
 /** The use cases of conversations. Every one takes the owner; another owner's conversation does not exist for it. */
 export class Conversations {
-  readonly #parts: ConversationsParts;
+  readonly #deps: ConversationsDeps;
 
-  constructor(parts: ConversationsParts) {
-    this.#parts = parts;
+  constructor(deps: ConversationsDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -67,7 +67,7 @@ export class Conversations {
    * `idempotency_conflict`, `store_unavailable`.
    */
   async start(ownerId: string, request: StartConversationRequest): Promise<ConversationView> {
-    const { store, driver, sandboxes } = this.#parts;
+    const { store, driver, sandboxes } = this.#deps;
     const { claim, ...asked } = request;
     const conversation = await this.#newConversation(ownerId, asked);
     const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
@@ -90,7 +90,7 @@ export class Conversations {
 
   /** Failures: `conversation_not_found`, `store_unavailable`. */
   async get(ownerId: string, id: string): Promise<ConversationView> {
-    const [view] = await viewsOf(this.#parts.sandboxStore, [await this.#owned(ownerId, id)]);
+    const [view] = await viewsOf(this.#deps.sandboxStore, [await this.#owned(ownerId, id)]);
     if (view === undefined) throw noSuchConversation(id);
     return view;
   }
@@ -102,8 +102,8 @@ export class Conversations {
     order: ConversationSortOrder,
     page: PageRequest,
   ): Promise<Page<ConversationView>> {
-    const { items, next } = await this.#parts.store.search(ownerId, filter, order, page);
-    return { items: await viewsOf(this.#parts.sandboxStore, items), next };
+    const { items, next } = await this.#deps.store.search(ownerId, filter, order, page);
+    return { items: await viewsOf(this.#deps.sandboxStore, items), next };
   }
 
   /**
@@ -113,8 +113,8 @@ export class Conversations {
    * `conversation_not_found`, `conversation_not_ready` (there is no agent, the start or the sandbox has failed, too much
    * waits), `idempotency_conflict`, `store_unavailable`.
    */
-  async send(ownerId: string, id: string, message: Message, claim?: Claim): Promise<SentMessage> {
-    const { driver, random, sandboxStore, specs } = this.#parts;
+  async send(ownerId: string, id: string, message: Message, claim?: IdempotencyClaim): Promise<SentMessage> {
+    const { driver, random, sandboxStore, specs } = this.#deps;
     const conversation = await this.#owned(ownerId, id);
     const sandbox = await sandboxStore.find(conversation.sandboxId);
     // A request that is made again has the same name for its message.
@@ -135,7 +135,7 @@ export class Conversations {
    */
   async cancel(ownerId: string, id: string): Promise<ConversationView> {
     const { turn } = await this.#owned(ownerId, id);
-    if (turn !== null) this.#parts.driver.cancel(id);
+    if (turn !== null) this.#deps.driver.cancel(id);
     return await this.get(ownerId, id);
   }
 
@@ -144,7 +144,7 @@ export class Conversations {
    * for this one, or no longer), `invalid_request` (no such option), `store_unavailable`.
    */
   async answerPermission(ownerId: string, id: string, permissionId: string, optionId: string): Promise<ConversationView> {
-    const { driver } = this.#parts;
+    const { driver } = this.#deps;
     const written = await driver.records.change(id, answering(ownerId, id, permissionId, optionId));
     if (written === null) throw noSuchConversation(id);
     driver.answered(id, permissionId, optionId);
@@ -156,7 +156,7 @@ export class Conversations {
    * answers. Idempotent. Failure: `conversation_not_found` (there never was one, or it is another owner's).
    */
   async delete(ownerId: string, id: string): Promise<void> {
-    const { store, clock, driver, answerWithinMs } = this.#parts;
+    const { store, clock, driver, answerWithinMs } = this.#deps;
     const conversation = await store.find(id);
     if (conversation === null || conversation.ownerId !== ownerId) throw noSuchConversation(id);
     await driver.records.change(id, ({ deletedAt, turn, permission }) =>
@@ -167,17 +167,17 @@ export class Conversations {
         events: [...(turn === null ? [] : turnEnded({ turn, permission }, 'interrupted')), { kind: 'conversation_deleted', data: {} }],
       },
     );
-    await within(clock, answerWithinMs, driver.redirect(id));
+    await waitAtMost(clock, answerWithinMs, driver.redirect(id));
   }
 
   async #owned(ownerId: string, id: string): Promise<Conversation> {
-    const conversation = await this.#parts.store.find(id);
+    const conversation = await this.#deps.store.find(id);
     if (conversation === null || conversation.ownerId !== ownerId || conversation.deletedAt !== null) throw noSuchConversation(id);
     return conversation;
   }
 
   async #newConversation(ownerId: string, asked: Omit<StartConversationRequest, 'claim'>): Promise<Conversation> {
-    const { sandboxes, specs, repositories, clock, random } = this.#parts;
+    const { sandboxes, specs, repositories, clock, random } = this.#deps;
     const { sandboxId, sandboxSpecId, selectedRepository, initialMessage: message } = asked;
     const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
     const spec = taken?.spec ?? specs.find(sandboxSpecId);

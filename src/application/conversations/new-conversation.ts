@@ -44,7 +44,7 @@ export function newConversation(from: NewConversation): Conversation {
     startStatus: 'WORKING',
     executionStatus: null,
     statusDetail: null,
-    generation: 1,
+    version: 1,
     createdAt: from.now,
     updatedAt: from.now,
     deletedAt: null,

@@ -2,12 +2,12 @@ import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, type EventBody, eventOf, statusEvents } from '../../domain/event.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
-import type { Claim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { Logger } from '../../ports/logger.ts';
 
 /** What becomes of a record, and what its log tells of it besides its statuses, which tell themselves. */
 export interface Changed {
-  readonly to: Partial<Omit<Conversation, 'id' | 'ownerId' | 'generation' | 'updatedAt'>>;
+  readonly to: Partial<Omit<Conversation, 'id' | 'ownerId' | 'version' | 'updatedAt'>>;
   readonly actor: EventActor;
   /** Why, in words. */
   readonly reason: string | null;
@@ -44,13 +44,13 @@ export class ConversationRecords {
   }
 
   /** The same under a claim; answers with what that says where it was made before. */
-  async write(id: string, change: Change, claim?: Claim): Promise<WriteOutcome> {
+  async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
     for (;;) {
       const from = await this.#store.find(id);
       const changed = from === null ? null : change(from);
       if (from === null || changed === null) return { kind: 'left' };
       const at = this.#clock.now();
-      const to: Conversation = { ...from, ...changed.to, generation: from.generation + 1, updatedAt: at };
+      const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
       const origin = { at, actor: changed.actor, reason: changed.reason };
       const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
       const outcome = await this.#store.replace(to, events, claim);

@@ -4,14 +4,14 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { every } from '../timers.ts';
-import type { SandboxDriver } from '../sandboxes/driver.ts';
+import { interval } from '../timers.ts';
+import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import { ownedOrNull, type Sandboxes } from '../sandboxes/sandboxes.ts';
 
-export interface SandboxAccessParts {
+export interface SandboxAccessDeps {
   readonly sandboxes: Sandboxes;
   readonly sandboxStore: SandboxStore;
-  readonly sandboxDriver: SandboxDriver;
+  readonly sandboxDriver: SandboxReconciler;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -21,28 +21,28 @@ const touchEveryMs = 30_000;
 
 /** A conversation's hand on its sandbox. */
 export class SandboxAccess {
-  readonly #parts: SandboxAccessParts;
+  readonly #deps: SandboxAccessDeps;
   /** Conversations that wait for their sandbox to be moved, by its id. */
   readonly #waiting = new Map<string, Set<string>>();
 
-  constructor(parts: SandboxAccessParts) {
-    this.#parts = parts;
+  constructor(deps: SandboxAccessDeps) {
+    this.#deps = deps;
   }
 
   /** The conversation's sandbox; null where there is none (any more). */
   find({ ownerId, sandboxId }: Conversation): Promise<Sandbox | null> {
-    return ownedOrNull(this.#parts.sandboxes, ownerId, sandboxId);
+    return ownedOrNull(this.#deps.sandboxes, ownerId, sandboxId);
   }
 
   /** Starts the sandbox under the id that was chosen with the conversation. Idempotent. */
   async start({ ownerId, sandboxId, sandboxSpecId }: Conversation): Promise<void> {
-    await this.#parts.sandboxes.startAs(sandboxId, ownerId, sandboxSpecId);
+    await this.#deps.sandboxes.startAs(sandboxId, ownerId, sandboxSpecId);
   }
 
   /** Failures: those of `Sandboxes.resume`, but for one that somebody moves at the same time: it is looked at again. */
   async resume({ ownerId, sandboxId }: Conversation): Promise<void> {
     try {
-      await this.#parts.sandboxes.resume(ownerId, sandboxId);
+      await this.#deps.sandboxes.resume(ownerId, sandboxId);
     } catch (error) {
       if (!isFailureOf(error, 'sandbox_busy')) throw error;
     }
@@ -56,7 +56,7 @@ export class SandboxAccess {
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      const settled = await Promise.race([this.#parts.sandboxDriver.settle(conversation.sandboxId), aborted]);
+      const settled = await Promise.race([this.#deps.sandboxDriver.reconcile(conversation.sandboxId), aborted]);
       return settled === null || settled.sandbox?.status !== from?.status || settled.sandbox?.deletedAt !== null;
     } finally {
       signal.removeEventListener('abort', abort);
@@ -78,11 +78,11 @@ export class SandboxAccess {
 
   /** Keeps the sandbox from being put to rest for want of activity; answers with the function that ends it. */
   keepAwake({ id, spec }: Sandbox): () => void {
-    const { sandboxStore, clock, logger } = this.#parts;
+    const { sandboxStore, clock, logger } = this.#deps;
     const touch = (): void => {
       sandboxStore.touch(id, clock.now()).catch((error: unknown) => logger.warn({ sandbox: id, error }, 'activity not noted'));
     };
     touch();
-    return every(clock, Math.max(100, Math.min(touchEveryMs, (spec.rest.freezeAfterMs ?? Infinity) / 2)), touch);
+    return interval(clock, Math.max(100, Math.min(touchEveryMs, (spec.rest.freezeAfterMs ?? Infinity) / 2)), touch);
   }
 }

@@ -1,5 +1,5 @@
 import type { Conversation, QueuedMessage } from '../../domain/conversation.ts';
-import { decideWork } from '../../domain/conversation-next-step.ts';
+import { nextWorkStep } from '../../domain/conversation-next-step.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { EventStore } from '../../ports/event-store.ts';
@@ -13,7 +13,7 @@ import { endOfTurn, turnEnded } from './turns/end-of-turn.ts';
 import type { Turns } from './turns/turns.ts';
 import { isStoreFailure, wordsOf } from './words.ts';
 
-export interface ConversationWorkParts {
+export interface ConversationWorkDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;
   readonly agents: Agents;
@@ -24,19 +24,19 @@ export interface ConversationWorkParts {
 
 /** Takes the steps of a conversation that is READY: wakes what rests, starts what is gone, and hands over one message at a time. */
 export class ConversationWork {
-  readonly #parts: ConversationWorkParts;
+  readonly #deps: ConversationWorkDeps;
 
-  constructor(parts: ConversationWorkParts) {
-    this.#parts = parts;
+  constructor(deps: ConversationWorkDeps) {
+    this.#deps = deps;
   }
 
   /** Takes the next step; false when there is none now. */
   async step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-    const { access, agents, events } = this.#parts;
+    const { access, agents, events } = this.#deps;
     const sandbox = await access.find(conversation);
     const waits = conversation.queue.length > 0;
     const held = waits && sandbox?.status === 'PAUSED' && (await pausedByOwner(events, conversation));
-    const step = decideWork(conversation, sandbox, agents.get(conversation.id) !== null, held);
+    const step = nextWorkStep(conversation, sandbox, agents.get(conversation.id) !== null, held);
     switch (step.kind) {
       case 'none':
         if (waits) access.await(conversation);
@@ -61,14 +61,14 @@ export class ConversationWork {
 
   /** Ends a turn that was under way when an earlier process ended: its message is not handed over again. */
   async #interrupt({ id }: Conversation): Promise<void> {
-    await this.#parts.records.change(id, ({ turn, permission }) =>
+    await this.#deps.records.change(id, ({ turn, permission }) =>
       turn === null ? null : endOfTurn({ turn, permission }, 'interrupted', 'Skep ended in the midst of it; the message is not handed over again', 'skep'),
     );
   }
 
   async #giveUp({ id }: Conversation, loss: string): Promise<void> {
-    await this.#parts.agents.end(id);
-    await this.#parts.records.change(id, ({ turn, permission, queue }) => {
+    await this.#deps.agents.end(id);
+    await this.#deps.records.change(id, ({ turn, permission, queue }) => {
       const detail = queue.length === 0 ? loss : `${loss}; messages that waited (${queue.length}) were not handed over`;
       const events = turn === null ? [] : turnEnded({ turn, permission }, 'interrupted');
       return { to: { turn: null, permission: null, queue: [], executionStatus: 'error', statusDetail: detail }, actor: 'skep', reason: detail, events };
@@ -78,18 +78,18 @@ export class ConversationWork {
   /** Wakes the sandbox for what waits. Where that is refused, it is tried again when the sandbox is moved, and at the next sweep. */
   async #resume(conversation: Conversation): Promise<boolean> {
     try {
-      await this.#parts.access.resume(conversation);
+      await this.#deps.access.resume(conversation);
       return true;
     } catch (error) {
       if (!isFailure(error) || isStoreFailure(error)) throw error;
-      this.#parts.access.await(conversation);
+      this.#deps.access.await(conversation);
       await this.#note(conversation, `a message waits: ${error.message}`);
       return false;
     }
   }
 
   async #startAgent(conversation: Conversation, sandbox: Sandbox, signal: AbortSignal): Promise<boolean> {
-    const { access, agents, records, logger } = this.#parts;
+    const { access, agents, records, logger } = this.#deps;
     const rest = access.keepAwake(sandbox);
     try {
       await openAgent(agents, records, conversation, sandbox, signal, () => ({}));
@@ -112,7 +112,7 @@ export class ConversationWork {
 
   /** The next message can't be handed over; its turn is over before it has begun. */
   async #fail({ id }: Conversation, detail: string): Promise<void> {
-    await this.#parts.records.change(id, ({ deletedAt, turn, queue: [head, ...queue] }) => {
+    await this.#deps.records.change(id, ({ deletedAt, turn, queue: [head, ...queue] }) => {
       if (deletedAt !== null || turn !== null || head === undefined) return null;
       const ended = endOfTurn({ turn: head, permission: null }, 'failed', detail, 'skep');
       return { ...ended, to: { ...ended.to, queue }, events: [{ kind: 'turn_started', data: { messageId: head.messageId } }, ...(ended.events ?? [])] };
@@ -120,12 +120,12 @@ export class ConversationWork {
   }
 
   async #takeTurn(conversation: Conversation, sandbox: Sandbox, message: QueuedMessage, signal: AbortSignal): Promise<void> {
-    const agent = this.#parts.agents.get(conversation.id);
-    if (agent !== null) await this.#parts.turns.run(conversation, sandbox, message, agent, signal);
+    const agent = this.#deps.agents.get(conversation.id);
+    if (agent !== null) await this.#deps.turns.run(conversation, sandbox, message, agent, signal);
   }
 
   async #note({ id }: Conversation, detail: string): Promise<void> {
-    await this.#parts.records.change(id, (conversation) =>
+    await this.#deps.records.change(id, (conversation) =>
       conversation.statusDetail === detail || conversation.deletedAt !== null ? null : { to: { statusDetail: detail }, actor: 'skep', reason: null },
     );
   }

@@ -6,7 +6,7 @@ import type { EventFilter, EventStore } from '../../ports/event-store.ts';
 import { follow } from './follow.ts';
 import { Readers } from './readers.ts';
 
-export interface EventsParts {
+export interface EventsDeps {
   readonly store: EventStore;
   readonly conversations: ConversationStore;
   readonly clock: Clock;
@@ -35,25 +35,25 @@ const purgesASweep = 20;
 
 /** The use cases of the log. Every one takes the owner; another owner's conversation does not exist for it. */
 export class Events {
-  readonly #parts: EventsParts;
+  readonly #deps: EventsDeps;
   readonly #readers: Readers;
   readonly #closing = new AbortController();
 
-  constructor(parts: EventsParts) {
-    this.#parts = parts;
-    this.#readers = new Readers(parts.store);
+  constructor(deps: EventsDeps) {
+    this.#deps = deps;
+    this.#readers = new Readers(deps.store);
   }
 
   /** The events after the given sequence number (0: from the beginning), at most `limit` (1 to 100). Failures: `conversation_not_found`, `store_unavailable`. */
   async page(ownerId: string, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
-    const events = await this.#parts.store.read(await this.#filter(ownerId, wanted), after, limit + 1);
+    const events = await this.#deps.store.read(await this.#filter(ownerId, wanted), after, limit + 1);
     const items = events.slice(0, limit);
     return { items, next: events.length > limit ? (items.at(-1)?.sequence ?? null) : null };
   }
 
   /** The sequence number of the newest event, whoever's it is: what comes from now on comes after it. Failure: `store_unavailable`. */
   async latest(): Promise<number> {
-    return await this.#parts.store.latest();
+    return await this.#deps.store.latest();
   }
 
   /**
@@ -63,7 +63,7 @@ export class Events {
    * `conversation_not_found`, `store_unavailable`; later: `store_unavailable`.
    */
   async *follow(ownerId: string, wanted: EventsWanted, after: number | 'latest', signal: AbortSignal): AsyncGenerator<readonly Event[], void> {
-    const { store, clock, pollEveryMs = 5000 } = this.#parts;
+    const { store, clock, pollEveryMs = 5000 } = this.#deps;
     const filter = await this.#filter(ownerId, wanted);
     const from = after === 'latest' ? await store.latest() : after;
     yield [];
@@ -73,7 +73,7 @@ export class Events {
 
   /** Forgets what is older than it is to be kept, a bounded number at a time: to be called now and then. */
   async purge(): Promise<void> {
-    const { store, clock, keepForMs } = this.#parts;
+    const { store, clock, keepForMs } = this.#deps;
     if (keepForMs === null) return;
     for (let bites = 0; bites < purgesASweep && !this.#closing.signal.aborted; bites += 1) {
       if ((await store.purge(clock.now() - keepForMs, purgedAtOnce)) < purgedAtOnce) return;
@@ -89,7 +89,7 @@ export class Events {
   async #filter(ownerId: string, { conversationId, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
     if (conversationId === undefined) return { ownerId, ...some };
-    const conversation = await this.#parts.conversations.find(conversationId);
+    const conversation = await this.#deps.conversations.find(conversationId);
     if (conversation === null || conversation.ownerId !== ownerId || conversation.deletedAt !== null) {
       throw new Failure('conversation_not_found', { id: conversationId });
     }

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { EventFilter, EventStore } from '../../ports/event-store.ts';
 import type { Readers } from './readers.ts';
 
-export interface FollowParts {
+export interface FollowDeps {
   readonly store: EventStore;
   readonly readers: Readers;
   readonly clock: Clock;
@@ -18,8 +18,8 @@ const batchSize = 100;
  * The events after the given one, and then those that come, in order, until the signal fires or the conversation is
  * deleted. The log is read again after the last that was seen: nothing is kept in memory for a reader that is slow.
  */
-export async function* follow(parts: FollowParts, filter: EventFilter, after: number, signal: AbortSignal): AsyncGenerator<readonly Event[], void> {
-  const { store, readers, clock, pollEveryMs } = parts;
+export async function* follow(deps: FollowDeps, filter: EventFilter, after: number, signal: AbortSignal): AsyncGenerator<readonly Event[], void> {
+  const { store, readers, clock, pollEveryMs } = deps;
   const { kinds } = filter;
   const bell = new Bell();
   const ring = (): void => bell.ring();

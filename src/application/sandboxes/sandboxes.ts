@@ -1,27 +1,25 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { markDeleted, move } from '../../domain/sandbox-lifecycle.ts';
-import type { Claim } from '../../ports/idempotency-claim.ts';
+import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
+import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
-import { limitFailure, unknownSpec } from '../refusals.ts';
-import { within } from '../timers.ts';
-import { resumeOnce, startOnce } from './admissions.ts';
-import type { SandboxDriver } from './driver.ts';
-import type { Pool } from './pool.ts';
-import { Room, type WhenFull } from './room.ts';
-import type { SandboxSpecs } from './specs.ts';
-import { writeMove } from './writes.ts';
+import { waitAtMost } from '../timers.ts';
+import { limitFailure, resumeOnce, Room, startOnce, unknownSpec, type WhenFull } from './sandbox-admission.ts';
+import type { SandboxPool } from './sandbox-pool.ts';
+import type { SandboxReconciler } from './sandbox-reconciler.ts';
+import type { SandboxSpecs } from './sandbox-specs.ts';
+import { writeMove } from './sandbox-writes.ts';
 
-export interface SandboxesParts {
+export interface SandboxesDeps {
   readonly store: SandboxStore;
   readonly specs: SandboxSpecs;
-  readonly driver: SandboxDriver;
-  readonly pool: Pool;
+  readonly driver: SandboxReconciler;
+  readonly pool: SandboxPool;
   readonly limits: SandboxLimits;
   /** Default: `refuse`. */
   readonly whenFull?: WhenFull;
@@ -35,17 +33,17 @@ export interface SandboxesParts {
 export interface StartSandboxRequest {
   /** Null is the deployment's default. */
   readonly specId: string | null;
-  readonly claim?: Claim;
+  readonly claim?: IdempotencyClaim;
 }
 
 /** The use cases of sandboxes. Every one takes the owner; another owner's sandbox does not exist for it. */
 export class Sandboxes {
-  readonly #parts: SandboxesParts;
+  readonly #deps: SandboxesDeps;
   readonly #room: Room;
 
-  constructor(parts: SandboxesParts) {
-    this.#parts = parts;
-    this.#room = new Room({ ...parts, whenFull: parts.whenFull ?? 'refuse' });
+  constructor(deps: SandboxesDeps) {
+    this.#deps = deps;
+    this.#room = new Room({ ...deps, whenFull: deps.whenFull ?? 'refuse' });
   }
 
   /**
@@ -58,23 +56,23 @@ export class Sandboxes {
 
   /** An id for a sandbox that is started later. */
   newId(): string {
-    return this.#parts.random.id('sb');
+    return this.#deps.random.id('sb');
   }
 
   /**
    * Starts a sandbox under an id that was chosen before. Idempotent by id. Failures besides those of `start`:
    * `sandbox_not_found` (it was started before, and deleted since).
    */
-  async startAs(id: string, ownerId: string, specId: string | null, claim?: Claim): Promise<Sandbox> {
-    if ((await this.#parts.store.find(id)) === null) await this.#start(id, ownerId, specId, claim);
+  async startAs(id: string, ownerId: string, specId: string | null, claim?: IdempotencyClaim): Promise<Sandbox> {
+    if ((await this.#deps.store.find(id)) === null) await this.#start(id, ownerId, specId, claim);
     return await this.get(ownerId, id);
   }
 
-  async #start(id: string, ownerId: string, specId: string | null, claim?: Claim): Promise<Sandbox> {
-    const { specs, clock } = this.#parts;
+  async #start(id: string, ownerId: string, specId: string | null, claim?: IdempotencyClaim): Promise<Sandbox> {
+    const { specs, clock } = this.#deps;
     const spec = specs.find(specId);
     if (spec === undefined) throw unknownSpec(specId);
-    const started = await this.#room.admit({ id, ownerId }, () => startOnce(this.#parts, { id, ownerId, spec, now: clock.now() }, claim));
+    const started = await this.#room.admit({ id, ownerId }, () => startOnce(this.#deps, { id, ownerId, spec, now: clock.now() }, claim));
     switch (started.kind) {
       case 'started':
         return started.sandbox;
@@ -89,7 +87,7 @@ export class Sandboxes {
 
   /** Failures: `sandbox_not_found`, `store_unavailable`. */
   async get(ownerId: string, id: string): Promise<Sandbox> {
-    const sandbox = await this.#parts.store.find(id);
+    const sandbox = await this.#deps.store.find(id);
     if (sandbox === null || sandbox.ownerId !== ownerId || sandbox.deletedAt !== null) {
       throw new Failure('sandbox_not_found', { id });
     }
@@ -98,7 +96,7 @@ export class Sandboxes {
 
   /** The owner's sandboxes, newest first. Reads the store only. */
   async search(ownerId: string, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> {
-    return await this.#parts.store.search(ownerId, filter, page);
+    return await this.#deps.store.search(ownerId, filter, page);
   }
 
   /**
@@ -112,9 +110,9 @@ export class Sandboxes {
       if (status === 'PAUSED') return sandbox;
       if (status === 'PAUSING') return await this.#settled(ownerId, id, 'PAUSED');
       if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
-      const next = move(sandbox, 'pause', { now: this.#parts.clock.now(), detail: 'paused by its owner', pauseKind });
+      const next = move(sandbox, 'pause', { now: this.#deps.clock.now(), detail: 'paused by its owner', pauseKind });
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
-      if (await writeMove(this.#parts, sandbox, next, 'user')) return await this.#settled(ownerId, id, 'PAUSED');
+      if (await writeMove(this.#deps, sandbox, next, 'user')) return await this.#settled(ownerId, id, 'PAUSED');
     }
   }
 
@@ -124,7 +122,7 @@ export class Sandboxes {
    * `runtime_timeout`.
    */
   async resume(ownerId: string, id: string): Promise<Sandbox> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     for (;;) {
       const sandbox = await this.get(ownerId, id);
       const { status } = sandbox;
@@ -135,7 +133,7 @@ export class Sandboxes {
       if (status === 'RESUMING') return await this.#settled(ownerId, id, 'RUNNING');
       if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
       if (status !== 'PAUSED') throw new Failure('sandbox_not_paused', { id, status });
-      const outcome = await this.#room.admit(sandbox, () => resumeOnce(this.#parts, sandbox));
+      const outcome = await this.#room.admit(sandbox, () => resumeOnce(this.#deps, sandbox));
       if (outcome.kind === 'limit') throw limitFailure(outcome.reached);
       if (outcome.kind === 'stale') continue;
       return await this.#settled(ownerId, id, 'RUNNING');
@@ -147,20 +145,20 @@ export class Sandboxes {
    * is made up for later. Idempotent. Failure: `sandbox_not_found` (there never was one, or it is another owner's).
    */
   async delete(ownerId: string, id: string): Promise<void> {
-    const { store, clock, driver, answerWithinMs } = this.#parts;
+    const { store, clock, driver, answerWithinMs } = this.#deps;
     for (;;) {
       const sandbox = await store.find(id);
       if (sandbox === null || sandbox.ownerId !== ownerId) throw new Failure('sandbox_not_found', { id });
       if (sandbox.deletedAt !== null) break;
-      if (await writeMove(this.#parts, sandbox, markDeleted(sandbox, 'deleted by its owner', clock.now()), 'user')) break;
+      if (await writeMove(this.#deps, sandbox, markDeleted(sandbox, 'deleted by its owner', clock.now()), 'user')) break;
     }
-    await within(clock, answerWithinMs, driver.redirect(id));
+    await waitAtMost(clock, answerWithinMs, driver.interrupt(id));
   }
 
   /** Drives the sandbox to rest and answers with what became of it; with the failure where it did not get there. */
   async #settled(ownerId: string, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
-    const { clock, answerWithinMs, driver } = this.#parts;
-    const settled = await within(clock, answerWithinMs, driver.settle(id));
+    const { clock, answerWithinMs, driver } = this.#deps;
+    const settled = await waitAtMost(clock, answerWithinMs, driver.reconcile(id));
     const sandbox = await this.get(ownerId, id);
     const { status } = sandbox;
     if (status === wanted) return sandbox;

@@ -1,5 +1,5 @@
 /** Leave to run a sandbox, until it is given back. */
-export interface Turn {
+export interface StartSlot {
   /** Gives the turn to the next. Idempotent. */
   release(): void;
 }
@@ -54,13 +54,13 @@ export class StartQueue {
   }
 
   /** Waits for a turn. Rejects with the signal's reason when it fires, and the place is given up. */
-  async take(owner: string, urgency: Urgency, signal: AbortSignal): Promise<Turn> {
+  async take(owner: string, urgency: Urgency, signal: AbortSignal): Promise<StartSlot> {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free -= 1;
       return this.#turn();
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Turn>();
+    const { promise, resolve, reject } = Promise.withResolvers<StartSlot>();
     const waiter: Waiter = { owner, grant: () => resolve(this.#turn()) };
     const line = this.#lines[urgency];
     const giveUp = (): void => {
@@ -72,7 +72,7 @@ export class StartQueue {
     return await promise.finally(() => signal.removeEventListener('abort', giveUp));
   }
 
-  #turn(): Turn {
+  #turn(): StartSlot {
     let held = true;
     return {
       release: () => {

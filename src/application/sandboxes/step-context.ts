@@ -1,13 +1,15 @@
-import type { Step } from '../../domain/sandbox-next-step.ts';
-import type { SandboxFact } from '../../domain/sandbox.ts';
+import { isFailure } from '../../domain/failure.ts';
+import { readyDeadline } from '../../domain/sandbox-lifecycle.ts';
+import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
+import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Run } from '../keyed-worker.ts';
-import type { StartQueue, Turn } from './start-queue.ts';
-import type { WriteParts } from './writes.ts';
+import { recordMove, type WriteDeps } from './sandbox-writes.ts';
+import type { StartQueue, StartSlot } from './start-queue.ts';
 
-export interface SandboxDriverParts extends WriteParts {
+export interface SandboxReconcilerDeps extends WriteDeps {
   readonly runtime: SandboxRuntime;
   readonly probe: ReadinessProbe;
   readonly clock: Clock;
@@ -15,16 +17,16 @@ export interface SandboxDriverParts extends WriteParts {
 }
 
 /** A step, and the fact that it was decided on; null where the runtime did not tell. */
-export type DrivenStep = Step & { readonly fact: SandboxFact | null };
+export type DecidedStep = SandboxStep & { readonly fact: ObservedSandbox | null };
 
 /** What the steps of one drive share. */
 export interface StepContext {
-  readonly parts: SandboxDriverParts;
+  readonly deps: SandboxReconcilerDeps;
   readonly run: Run;
   /** Fires when this process ends. */
   readonly closing: AbortSignal;
   /** The turn that the drive has, until what it is for is done. */
-  turn: Turn | null;
+  startSlot: StartSlot | null;
 }
 
 /** Ends what a step waits for when it is no longer wanted here. */
@@ -33,7 +35,37 @@ export function unwanted({ run, closing }: StepContext, ...others: readonly Abor
 }
 
 /** Gives the drive's turn back. Idempotent. */
-export function endTurn(context: StepContext): void {
-  context.turn?.release();
-  context.turn = null;
+export function releaseStartSlot(context: StepContext): void {
+  context.startSlot?.release();
+  context.startSlot = null;
+}
+
+/** Acts on the runtime; where that fails, and the sandbox was in the status, the move that it was in is taken back. */
+export async function revertOnFailure<T>(
+  deps: SandboxReconcilerDeps,
+  status: SandboxStatus,
+  latest: () => Sandbox,
+  act: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const sandbox = latest();
+    if (sandbox.status === status && isFailure(error) && error.code !== 'store_unavailable') {
+      await recordMove(deps, sandbox, 'refused', { now: deps.clock.now(), detail: error.message }, 'runtime');
+    }
+    throw error;
+  }
+}
+
+/** Does the work under a signal that fires when the start or resumption of the sandbox is too late. */
+export async function untilTooLate<T>(clock: Clock, sandbox: Sandbox, work: (late: AbortSignal) => Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const deadline = readyDeadline(sandbox);
+  const cancel = deadline === null ? () => {} : clock.after(Math.max(0, deadline - clock.now()), () => late.abort());
+  try {
+    return await work(late.signal);
+  } finally {
+    cancel();
+  }
 }

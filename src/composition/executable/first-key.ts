@@ -7,10 +7,10 @@ import type { Random } from '../../ports/random.ts';
 export type FirstKey = { readonly kind: 'made'; readonly key: string } | { readonly kind: 'kept' | 'none valid' };
 
 /** Makes a key where no key was ever made. */
-export async function firstKey(keys: ApiKeyStore, parts: { readonly clock: Clock; readonly random: Random }): Promise<FirstKey> {
+export async function firstKey(keys: ApiKeyStore, deps: { readonly clock: Clock; readonly random: Random }): Promise<FirstKey> {
   const records = await keys.list();
-  if (records.length > 0) return { kind: records.some((record) => isKeyValid(record, parts.clock.now())) ? 'kept' : 'none valid' };
+  if (records.length > 0) return { kind: records.some((record) => isKeyValid(record, deps.clock.now())) ? 'kept' : 'none valid' };
   const { createApiKeys } = await import('../../adapters/auth/api-keys/index.ts');
-  const { key } = await createApiKeys({ keys, ...parts }).create({ name: 'first' });
+  const { key } = await createApiKeys({ keys, ...deps }).create({ name: 'first' });
   return { kind: 'made', key };
 }

@@ -10,19 +10,19 @@ export interface FirstScreen {
   readonly config: SkepConfig;
   /** Where clients reach it. */
   readonly url: string;
-  readonly parts: readonly PartCheck[];
+  readonly deps: readonly PartCheck[];
   /** Where the commands of the screen have their key from; one that was made at this start is shown this once. */
   readonly key: FirstKey | KeyState;
 }
 
 /** What a person sees first: where it listens, which adapters serve, the key if one was made, and commands to try. */
-export function firstScreen({ config, url, parts, key }: FirstScreen): string {
-  const width = Math.max('api-keys'.length, ...parts.map(({ adapter }) => adapter.length));
+export function firstScreen({ config, url, deps, key }: FirstScreen): string {
+  const width = Math.max('api-keys'.length, ...deps.map(({ adapter }) => adapter.length));
   const lines = [
     '',
     `Skep ${packageVersion()} listens on ${url}   (reference: ${url}/docs)`,
     '',
-    ...parts.map(({ part, adapter, ok, detail }) => `  ${part.padEnd(8)} ${adapter.padEnd(width)} ${ok ? 'ok ' : 'NOT OK'} ${detail}`),
+    ...deps.map(({ part, adapter, ok, detail }) => `  ${part.padEnd(8)} ${adapter.padEnd(width)} ${ok ? 'ok ' : 'NOT OK'} ${detail}`),
     `  ${'auth'.padEnd(8)} ${'api-keys'.padEnd(width)} ${key.kind === 'refused' ? 'NOT OK' : 'ok '} ${config.apiKey === undefined ? 'keys of the store' : 'SKEP_API_KEY and keys of the store'}`,
     '',
     ...keyLines(key),

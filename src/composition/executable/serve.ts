@@ -37,7 +37,7 @@ export async function serve(env: Environment): Promise<number> {
     open.defer(() => server.close());
 
     const key = config.apiKey === undefined ? await firstKey(store.apiKeys, skep) : await keyState(config.apiKey, skep.auth);
-    process.stdout.write(firstScreen({ config, url: config.publicUrl ?? server.url, parts: await skep.check(), key }));
+    process.stdout.write(firstScreen({ config, url: config.publicUrl ?? server.url, deps: await skep.check(), key }));
     logger.info({ url: server.url }, 'listening');
     logger.info({ signal: await stop }, 'draining: no new work, requests finish, sandboxes stay');
     return 0;

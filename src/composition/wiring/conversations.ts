@@ -1,7 +1,7 @@
 import { ContainerModule } from 'inversify';
 import { Agents } from '../../application/agents/agents.ts';
 import { Conversations } from '../../application/conversations/conversations.ts';
-import { ConversationDriver } from '../../application/conversations/driver.ts';
+import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { Events } from '../../application/events/events.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
 import { Repositories } from '../../application/repositories/locate-repository.ts';
@@ -12,7 +12,7 @@ const day = 86_400_000;
 
 /** The use cases of repositories, conversations and events. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
-  const { options, store, runtime, clock, random, logger, closers, repositories, sandboxes, sandboxDriver, conversationDriver } = tokens;
+  const { options, store, runtime, clock, random, logger, closers, repositories, sandboxes, sandboxReconciler: sandboxDriver, conversationReconciler: conversationDriver } = tokens;
   provide(bind, repositories, [tokens.gitProviders], (providers) => new Repositories(providers));
   provide(bind, tokens.microagents, [repositories, options], (repositories, { product = 'skep' }) => new Microagents(repositories, product));
   provide(bind, tokens.events, [options, store, clock, closers], ({ keepEventsForMs = 30 * day }, store, clock, closers) => {
@@ -27,7 +27,7 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     [store, sandboxes, sandboxDriver, runtime, repositories, tokens.microagents, tokens.checkouts, tokens.agents, clock, random, logger, closers],
     (store, sandboxes, sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger, closers) => {
       const stores = { store: store.conversations, events: store.events, sandboxStore: store.sandboxes };
-      const driver = new ConversationDriver({ ...stores, sandboxes, sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger });
+      const driver = new ConversationReconciler({ ...stores, sandboxes, sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger });
       closers.defer(() => driver.close());
       return driver;
     },

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { ContainerModule } from 'inversify';
-import { SandboxDriver } from '../../application/sandboxes/driver.ts';
-import { Pool } from '../../application/sandboxes/pool.ts';
+import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
-import { SandboxSpecs } from '../../application/sandboxes/specs.ts';
+import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import { sandboxSpec } from '../../domain/sandbox-spec.ts';
@@ -17,18 +17,18 @@ const startsAtOnce = (options: SkepOptions): number => options.startsAtOnce ?? 2
 
 /** The use cases of sandboxes. */
 export const sandboxesModule = new ContainerModule(({ bind }) => {
-  const { options, store, runtime, clock, random, logger, closers, specs, sandboxDriver, pool } = tokens;
+  const { options, store, runtime, clock, random, logger, closers, specs, sandboxReconciler: sandboxDriver, sandboxPool: pool } = tokens;
   provide(bind, specs, [options, store, clock], (options, store, clock) => new SandboxSpecs((options.specs ?? defaultSpecs(options)).map(sandboxSpec), store.specs, clock));
   provide(bind, sandboxDriver, [options, store, runtime, tokens.probe, clock, logger, closers], (options, store, runtime, probe, clock, logger, closers) => {
     const queue = new StartQueue(startsAtOnce(options));
-    const driver = new SandboxDriver({ store: store.sandboxes, runtime, probe, clock, logger, queue });
+    const driver = new SandboxReconciler({ store: store.sandboxes, runtime, probe, clock, logger, queue });
     closers.defer(() => driver.close());
     return driver;
   });
   provide(bind, pool, [options, store, runtime, specs, sandboxDriver, clock, random, logger, closers], (options, store, runtime, specs, driver, clock, random, logger, closers) => {
-    const parts = { store: store.sandboxes, runtime, specs, driver, clock, random, logger };
+    const deps = { store: store.sandboxes, runtime, specs, driver, clock, random, logger };
     // The rest of the turns is left to those who wait for a sandbox.
-    const pool = new Pool({ ...parts, startsAtOnce: Math.max(1, Math.floor(startsAtOnce(options) / 2)) });
+    const pool = new SandboxPool({ ...deps, startsAtOnce: Math.max(1, Math.floor(startsAtOnce(options) / 2)) });
     closers.defer(() => pool.close());
     return pool;
   });

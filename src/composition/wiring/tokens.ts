@@ -1,14 +1,14 @@
 import type { Agents } from '../../application/agents/agents.ts';
-import type { ConversationDriver } from '../../application/conversations/driver.ts';
+import type { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import type { Conversations } from '../../application/conversations/conversations.ts';
 import type { Events } from '../../application/events/events.ts';
 import type { Microagents } from '../../application/microagents/list-microagents.ts';
-import type { Reconciler } from '../../application/sweeper.ts';
+import type { Sweeper } from '../../application/sweeper.ts';
 import type { Repositories } from '../../application/repositories/locate-repository.ts';
-import type { SandboxDriver } from '../../application/sandboxes/driver.ts';
-import type { Pool } from '../../application/sandboxes/pool.ts';
+import type { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import type { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
-import type { SandboxSpecs } from '../../application/sandboxes/specs.ts';
+import type { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -45,13 +45,13 @@ export const tokens = {
   repositories: token<Repositories>('Repositories'),
   microagents: token<Microagents>('Microagents'),
   specs: token<SandboxSpecs>('SandboxSpecs'),
-  sandboxDriver: token<SandboxDriver>('SandboxDriver'),
-  pool: token<Pool>('Pool'),
+  sandboxReconciler: token<SandboxReconciler>('SandboxDriver'),
+  sandboxPool: token<SandboxPool>('Pool'),
   sandboxes: token<Sandboxes>('Sandboxes'),
   events: token<Events>('Events'),
   agents: token<Agents>('Agents'),
-  conversationDriver: token<ConversationDriver>('ConversationDriver'),
+  conversationReconciler: token<ConversationReconciler>('ConversationDriver'),
   conversations: token<Conversations>('Conversations'),
-  reconciler: token<Reconciler>('Reconciler'),
+  sweeper: token<Sweeper>('Reconciler'),
   purging: token<Purging>('Purging'),
 };

@@ -1,5 +1,5 @@
 import { ContainerModule } from 'inversify';
-import { Reconciler } from '../../application/sweeper.ts';
+import { Sweeper } from '../../application/sweeper.ts';
 import { purgeEvents } from './purge-events.ts';
 import { provide } from './provide.ts';
 import { tokens } from './tokens.ts';
@@ -8,14 +8,14 @@ const hour = 3_600_000;
 
 /** What goes on by itself while a deployment is open. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  const { options, store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, closers, events } = tokens;
+  const { options, store, runtime, sandboxReconciler: sandboxDriver, conversationReconciler: conversationDriver, sandboxPool: pool, clock, logger, closers, events } = tokens;
   provide(
     bind,
-    tokens.reconciler,
+    tokens.sweeper,
     [options, store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, closers],
     (options, store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, closers) => {
       const rules = { sweepEveryMs: options.sweepEveryMs ?? 10_000, orphanGraceMs: 10_000, rememberDeletedMs: 24 * hour };
-      const reconciler = new Reconciler({ store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, ...rules });
+      const reconciler = new Sweeper({ store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, ...rules });
       closers.defer(() => reconciler.close());
       return reconciler;
     },

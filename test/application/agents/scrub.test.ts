@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Scrubber } from '../../../src/application/agents/scrub.ts';
+import { SecretRedactor } from '../../../src/application/agents/secret-redactor.ts';
 
 const secrets = ['sk-0123', '(a+b)*c', 'aaaab'];
 
@@ -8,7 +8,7 @@ const secrets = ['sk-0123', '(a+b)*c', 'aaaab'];
 const parts = fc.array(fc.array(fc.constantFrom(...secrets, 'sk-', '01', '23', 'a', 'aaa', 'b', '(a+', 'b)*', 'c', ' ', 'x'), { maxLength: 4 }).map((pieces) => pieces.join('')), { maxLength: 12 });
 
 test('a text in parts is scrubbed as the whole is, wherever it is cut', () => {
-  const scrubber = new Scrubber(secrets);
+  const scrubber = new SecretRedactor(secrets);
   fc.assert(
     fc.property(parts, (texts) => {
       let [said, held] = ['', ''];
@@ -26,15 +26,15 @@ test('a text in parts is scrubbed as the whole is, wherever it is cut', () => {
 });
 
 test('what is no secret passes as it is, and at once', () => {
-  const none = new Scrubber(['', 'abc']);
+  const none = new SecretRedactor(['', 'abc']);
   const data = { text: 'abc', list: ['abc'] };
   expect(none.partial('abcabc')).toEqual({ said: 'abcabc', held: '' });
   expect(none.data(data)).toBe(data);
-  expect(new Scrubber(['secret']).data({ a: ['my secret', 1, null], b: { c: 'none' } })).toEqual({ a: ['my **********', 1, null], b: { c: 'none' } });
+  expect(new SecretRedactor(['secret']).data({ a: ['my secret', 1, null], b: { c: 'none' } })).toEqual({ a: ['my **********', 1, null], b: { c: 'none' } });
 });
 
 test('of a text that was cut at its beginning, the end of a secret does not stay', () => {
-  const scrubber = new Scrubber(secrets);
+  const scrubber = new SecretRedactor(secrets);
   fc.assert(
     fc.property(fc.constantFrom(...secrets), fc.nat(6), parts, (secret, cut, texts) => {
       const text = `${secret}|${texts.join('')}`;

@@ -119,7 +119,7 @@ describe('following events', () => {
         return store.events.read(filter, after, limit);
       } } }),
     });
-    const quiet = { ...(await w.record()), id: 'conv-quiet', sandboxId: 'sb-quiet', generation: 1 };
+    const quiet = { ...(await w.record()), id: 'conv-quiet', sandboxId: 'sb-quiet', version: 1 };
     await w.store.conversations.insert(quiet);
     const reader = collect(w.events.follow('me', { conversationId: quiet.id }, 0, open));
     await until(() => reads === 1);

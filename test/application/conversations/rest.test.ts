@@ -38,11 +38,11 @@ describe('a conversation whose sandbox rests', () => {
     expect(conversation.queue).toHaveLength(1);
     await until(async () => (await w.record()).statusDetail);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusDetail: expect.stringMatching(/message waits: The limit running \(1\)/) }, sandboxStatus: 'PAUSED' });
-    const { generation } = await w.record();
+    const { version } = await w.record();
     await w.reconciler.sweep();
     await calm();
     expect(w.handed).toEqual([]);
-    expect((await w.record()).generation, 'what is said already is not written again').toBe(generation);
+    expect((await w.record()).version, 'what is said already is not written again').toBe(version);
     await w.sandboxes.delete('me', other.id);
     await w.reconciler.sweep();
     await w.rested();
@@ -155,7 +155,7 @@ describe('a conversation whose sandbox is lost', () => {
     await w.conversations.send('me', w.id, said('two'));
     await until(() => w.handed.length === 1);
     w.engine.crash(w.sandboxId, 'exited with code 137');
-    w.driver.nudge(w.sandboxId);
+    w.driver.enqueue(w.sandboxId);
     await until(w.record, ({ queue }) => queue.length === 0);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', turn: null, statusDetail: expect.stringMatching(/sandbox is ERROR.*137.*messages that waited \(1\)/) }, sandboxStatus: 'ERROR' });
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
@@ -189,7 +189,7 @@ test('what waits goes on by itself after its sandbox was ended from outside in a
   await w.conversations.send('me', w.id, said('two'));
   await until(() => w.handed.length === 1);
   const sandbox = await w.sandboxes.get('me', w.sandboxId);
-  await w.store.sandboxes.replace({ ...sandbox, status: 'PAUSED', pauseKind: 'stop', statusDetail: 'ended from outside', generation: sandbox.generation + 1 });
+  await w.store.sandboxes.replace({ ...sandbox, status: 'PAUSED', pauseKind: 'stop', statusDetail: 'ended from outside', version: sandbox.version + 1 });
   w.engine.stop(w.sandboxId);
   w.host.notice();
   await w.rested();

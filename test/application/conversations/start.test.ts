@@ -79,7 +79,7 @@ describe('the start of a conversation', () => {
     held.open();
     await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
     expect(await detail()).toBeNull();
-    expect((await w.store.conversations.find(id))?.generation).toBeLessThan(12);
+    expect((await w.store.conversations.find(id))?.version).toBeLessThan(12);
     await w.close();
     expect(w.clock.pending).toBe(0);
   });
@@ -136,7 +136,7 @@ describe('a step that fails is the end of the start, with its name and the reaso
     const { conversation } = await w.conversations.start('me', repository);
     await until(() => w.host.running.length === 1);
     w.engine.crash(conversation.sandboxId, 'exited with code 1');
-    w.driver.nudge(conversation.sandboxId);
+    w.driver.enqueue(conversation.sandboxId);
     const record = await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'ERROR');
     expect(record?.statusDetail).toMatch(/STARTING_AGENT/);
     held.open();
@@ -158,7 +158,7 @@ test('a start whose runtime does not answer waits without asking on and on, and 
   expect(asked).toBeLessThan(20);
   expect(await w.store.conversations.find(id)).toMatchObject({ startStatus: 'WAITING_FOR_SANDBOX' });
   asked = 50;
-  w.driver.nudge(sandboxId);
+  w.driver.enqueue(sandboxId);
   await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
 });
 

@@ -104,7 +104,7 @@ describe('a conversation', () => {
     await Promise.all([conversationDriver.close(), driver.close()]);
     const found = await store.conversations.find(conversation.id);
     if (found === null) throw new Error('no record');
-    const interrupted = { ...found, id: `conv-${startStatus.toLowerCase().replaceAll('_', '-')}`, startStatus, generation: 1, sandboxId: startStatus === 'WORKING' ? sandboxes.newId() : found.sandboxId };
+    const interrupted = { ...found, id: `conv-${startStatus.toLowerCase().replaceAll('_', '-')}`, startStatus, version: 1, sandboxId: startStatus === 'WORKING' ? sandboxes.newId() : found.sandboxId };
     await store.conversations.insert(interrupted);
     const next = boot();
     await next.reconciler.start();

@@ -4,16 +4,16 @@ import {
 import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
 import { Agents } from '../../../src/application/agents/agents.ts';
-import { ConversationDriver } from '../../../src/application/conversations/driver.ts';
+import { ConversationReconciler } from '../../../src/application/conversations/conversation-reconciler.ts';
 import { Conversations, type StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { Events } from '../../../src/application/events/events.ts';
 import { Microagents } from '../../../src/application/microagents/list-microagents.ts';
-import { Reconciler } from '../../../src/application/sweeper.ts';
+import { Sweeper } from '../../../src/application/sweeper.ts';
 import { Repositories } from '../../../src/application/repositories/locate-repository.ts';
-import { SandboxDriver } from '../../../src/application/sandboxes/driver.ts';
-import { Pool } from '../../../src/application/sandboxes/pool.ts';
+import { SandboxReconciler } from '../../../src/application/sandboxes/sandbox-reconciler.ts';
+import { SandboxPool } from '../../../src/application/sandboxes/sandbox-pool.ts';
 import { Sandboxes } from '../../../src/application/sandboxes/sandboxes.ts';
-import { SandboxSpecs } from '../../../src/application/sandboxes/specs.ts';
+import { SandboxSpecs } from '../../../src/application/sandboxes/sandbox-specs.ts';
 import { StartQueue } from '../../../src/application/sandboxes/start-queue.ts';
 import type { AgentSpec } from '../../../src/domain/agent.ts';
 import type { Event, EventData, EventKind } from '../../../src/domain/event.ts';
@@ -105,18 +105,18 @@ export function createWorld(options: WorldOptions = {}) {
     const stores = { ...store, sandboxes: mortal.port('sandboxes', store.sandboxes), conversations: mortal.port('conversations', store.conversations), events: mortal.port('events', store.events) };
     const repositories = new Repositories((options.providers ?? [provider]).map((provider) => mortal.port('git', provider)));
     const specs = new SandboxSpecs([spec], store.specs, own);
-    const parts = { clock: own, random, logger, runtime, repositories, specs, answerWithinMs: 5000 };
-    const driver = new SandboxDriver({ ...parts, store: stores.sandboxes, probe, queue: new StartQueue(4) });
-    const pool = new Pool({ ...parts, store: stores.sandboxes, driver, startsAtOnce: 1 });
-    const sandboxes = new Sandboxes({ ...parts, store: stores.sandboxes, driver, pool, limits: { ...unlimited, ...options.limits } });
-    const agents = new Agents({ ...parts, protocols: [mortal.port('protocol', protocol)], secrets: { get: (name) => options.secrets?.[name] ?? null } });
-    const conversationDriver = new ConversationDriver({
-      ...parts, store: stores.conversations, events: stores.events, sandboxStore: stores.sandboxes, sandboxes, sandboxDriver: driver, microagents: new Microagents(repositories, 'skep'), checkouts: mortal.port('checkouts', checkouts), agents,
+    const deps = { clock: own, random, logger, runtime, repositories, specs, answerWithinMs: 5000 };
+    const driver = new SandboxReconciler({ ...deps, store: stores.sandboxes, probe, queue: new StartQueue(4) });
+    const pool = new SandboxPool({ ...deps, store: stores.sandboxes, driver, startsAtOnce: 1 });
+    const sandboxes = new Sandboxes({ ...deps, store: stores.sandboxes, driver, pool, limits: { ...unlimited, ...options.limits } });
+    const agents = new Agents({ ...deps, protocols: [mortal.port('protocol', protocol)], secrets: { get: (name) => options.secrets?.[name] ?? null } });
+    const conversationDriver = new ConversationReconciler({
+      ...deps, store: stores.conversations, events: stores.events, sandboxStore: stores.sandboxes, sandboxes, sandboxDriver: driver, microagents: new Microagents(repositories, 'skep'), checkouts: mortal.port('checkouts', checkouts), agents,
     });
-    const conversations = new Conversations({ ...parts, store: stores.conversations, sandboxStore: stores.sandboxes, sandboxes, driver: conversationDriver });
+    const conversations = new Conversations({ ...deps, store: stores.conversations, sandboxStore: stores.sandboxes, sandboxes, driver: conversationDriver });
     const events = new Events({ store: stores.events, conversations: stores.conversations, clock: own, keepForMs: options.keepForMs ?? null });
-    const reconciler = new Reconciler({
-      ...parts, store: stores, sandboxDriver: driver, conversationDriver, pool, sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
+    const reconciler = new Sweeper({
+      ...deps, store: stores, sandboxDriver: driver, conversationDriver, pool, sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
     });
     const close = async (): Promise<void> => {
       events.close();

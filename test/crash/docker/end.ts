@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
 import { createSqliteStore } from '../../../src/adapters/store/sqlite/index.ts';
-import type { Sandbox, SandboxFact } from '../../../src/domain/sandbox.ts';
+import type { Sandbox, ObservedSandbox } from '../../../src/domain/sandbox.ts';
 
 /** Every record, as the store has it, whether a server has it open or not. */
 export async function readRecords(dataDir: string): Promise<readonly Sandbox[]> {
@@ -13,8 +13,8 @@ export async function readRecords(dataDir: string): Promise<readonly Sandbox[]> 
 }
 
 /** Every container of an engine that serves nobody else, by the sandbox that it says it is. Throws where two say the same, or one says none. */
-export async function readFacts(docker: Docker): Promise<ReadonlyMap<string, SandboxFact>> {
-  const facts = new Map<string, SandboxFact>();
+export async function readFacts(docker: Docker): Promise<ReadonlyMap<string, ObservedSandbox>> {
+  const facts = new Map<string, ObservedSandbox>();
   for (const { Labels, Names, State } of await docker.listContainers({ all: true })) {
     const id = Labels['skep.sandbox'];
     if (id === undefined) throw new Error(`a container of no sandbox: ${Names.join()}`);
@@ -24,7 +24,7 @@ export async function readFacts(docker: Docker): Promise<ReadonlyMap<string, San
   return facts;
 }
 
-function stateOf(state: string): SandboxFact['state'] {
+function stateOf(state: string): ObservedSandbox['state'] {
   if (state === 'running' || state === 'created') return state;
   return state === 'paused' ? 'frozen' : 'stopped';
 }

@@ -7,7 +7,7 @@ import { createMemoryTurn, type MemoryTurn } from './agent-turn.ts';
 /** What an agent does in a turn. Answers with how it ended, `end_turn` unless it says; throwing fails the turn with the error's message. */
 export type MemoryAgentScript = (turn: MemoryTurn) => Promise<TurnStopReason | void>;
 
-export interface MemorySessionParts {
+export interface MemorySessionDeps {
   readonly id: string;
   readonly loaded: boolean;
   readonly script: MemoryAgentScript;
@@ -15,7 +15,7 @@ export interface MemorySessionParts {
   readonly link: MemoryLink;
 }
 
-export function createMemorySession({ id, loaded, script, client, link }: MemorySessionParts): AgentSession {
+export function createMemorySession({ id, loaded, script, client, link }: MemorySessionDeps): AgentSession {
   let under: AbortController | null = null;
   // What the agent waits for is withdrawn when its session ends.
   void link.closed.then(() => under?.abort());

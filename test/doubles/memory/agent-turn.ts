@@ -21,7 +21,7 @@ export interface MemoryTurn {
   crash(): Promise<never>;
 }
 
-export interface MemoryTurnParts {
+export interface MemoryTurnDeps {
   readonly sessionId: string;
   readonly message: Message;
   readonly client: AgentClient;
@@ -30,7 +30,7 @@ export interface MemoryTurnParts {
 }
 
 /** The turn, and what answers when all that it told was taken. */
-export function createMemoryTurn({ sessionId, message, client, signal, link }: MemoryTurnParts): { readonly turn: MemoryTurn; readonly settled: () => Promise<void> } {
+export function createMemoryTurn({ sessionId, message, client, signal, link }: MemoryTurnDeps): { readonly turn: MemoryTurn; readonly settled: () => Promise<void> } {
   const calls = new Map<string, ToolCall>();
   let last: Promise<void> = Promise.resolve();
 

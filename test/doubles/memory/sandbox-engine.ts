@@ -1,5 +1,5 @@
 import { Failure } from '../../../src/domain/failure.ts';
-import { absent, type SandboxFact } from '../../../src/domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import type { ExecutionRequest, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
 import { noCommand, runInMemory, type MemoryCommand, type OwnExecution } from './sandbox-execution.ts';
@@ -70,13 +70,13 @@ export class MemoryEngine {
     return this.#sandboxes.get(id)?.files.get(name) ?? null;
   }
 
-  list(): SandboxFact[] {
+  list(): ObservedSandbox[] {
     return [...this.#sandboxes.keys()].toSorted().map((id) => this.inspect(id));
   }
 
-  inspect(id: string): SandboxFact {
+  inspect(id: string): ObservedSandbox {
     const entry = this.#sandboxes.get(id);
-    if (entry === undefined) return absent(id);
+    if (entry === undefined) return absentSandbox(id);
     const { state, detail, launch, endedFromOutside } = entry;
     const ports = state === 'stopped' ? [] : launch.spec.ports;
     // A name that no resolver knows, since nothing listens there.

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { KnowledgeStore } from '../../../ports/listing-cache.ts';
+import type { ListingCache } from '../../../ports/listing-cache.ts';
 import { KnownFiles, KnownRepository } from './schema.ts';
 
 /** A file, and its date in ms where that is known. */
@@ -21,7 +21,7 @@ export interface Known {
   putFiles(head: string, directory: string, files: readonly KnownFile[]): Promise<void>;
 }
 
-export function createKnown(store: KnowledgeStore, scope: string): Known {
+export function createKnown(store: ListingCache, scope: string): Known {
   async function get<T>(key: string, schema: z.ZodType<T>): Promise<T | null> {
     try {
       const value = await store.get(scope, key);

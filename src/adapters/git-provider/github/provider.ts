@@ -5,7 +5,7 @@ import { knowledgeScope } from './credential.ts';
 import { endpointOf } from './endpoint.ts';
 import { isOutage } from '../../shared/provider-failures.ts';
 import { failed, providerName, timedOut } from './failures.ts';
-import { createFlights } from '../../shared/single-flight.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
 import { createGitToken } from './git-token.ts';
 import { createGraphql } from './graphql.ts';
 import { createGraphqlSource } from './graphql-source.ts';
@@ -17,7 +17,7 @@ import { createRestSource } from './rest-source.ts';
 import { createRestTrees } from './rest-tree.ts';
 import type { Source } from './source.ts';
 import { basicAuthorization, hostedRemote } from '../git-host-options.ts';
-import { startTimeLimit, withinLimit } from '../../shared/timeout.ts';
+import { startTimeout, withTimeout } from '../../shared/timeout.ts';
 import { createTransport, type Transport } from './transport.ts';
 import { createWish } from './wish.ts';
 
@@ -41,11 +41,11 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
     now: () => clock.now(),
     notesConfirmations: serveStaleForMs !== null,
   });
-  const flights = createFlights<Listed>();
+  const flights = createSingleFlight<Listed>();
   const closing = new AbortController();
 
   function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return withinLimit(startTimeLimit(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
+    return withTimeout(startTimeout(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
   }
 
   /** Who joined the run of another may have wanted other files, or another directory, and then has a run of its own. */

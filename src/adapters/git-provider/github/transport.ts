@@ -4,7 +4,7 @@ import { attempt, type AttemptOptions, type Requester } from './attempt.ts';
 import { down, failed, rateLimited, tooHeavy, unauthorized } from './failures.ts';
 import { isRateLimit, retryAfter, waitOf } from './rate-limit.ts';
 import { createGate } from '../rate-limit-gate.ts';
-import { createSlots } from '../../shared/semaphore.ts';
+import { createSemaphore } from '../../shared/semaphore.ts';
 import { pause } from '../../shared/timeout.ts';
 
 /** A request that changes nothing, so that it may be made again. */
@@ -39,7 +39,7 @@ const heavyStatuses: ReadonlySet<number> = new Set([502, 504]);
 /** Makes requests with the manners that the host asks for. */
 export function createTransport(client: Requester, options: TransportOptions): Transport {
   const { clock } = options;
-  const slots = createSlots(options.concurrency);
+  const slots = createSemaphore(options.concurrency);
   const gate = createGate(clock, rateLimited);
 
   async function once(call: Call, signal: AbortSignal): ReturnType<typeof attempt> {

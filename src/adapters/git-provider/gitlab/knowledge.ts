@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { KnowledgeStore } from '../../../ports/listing-cache.ts';
+import type { ListingCache } from '../../../ports/listing-cache.ts';
 import { knowledgeScope, type Credential } from './credential.ts';
 import type { Head } from './head.ts';
 import type { HostUrl } from './host-url.ts';
@@ -26,7 +26,7 @@ const KeptConfirmation = z.object({
   at: z.number(),
 });
 
-export function createKnowledge(store: KnowledgeStore, host: HostUrl, credential: Credential): Knowledge {
+export function createKnowledge(store: ListingCache, host: HostUrl, credential: Credential): Knowledge {
   const scopeOf = async (): Promise<string> => knowledgeScope(`${host.origin}${host.apiPath}`, await credential.headers());
 
   async function get(key: string): Promise<string | null> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DatedFile } from '../../../ports/git-provider.ts';
-import { createFlights } from '../../shared/single-flight.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
 import type { Api } from './api.ts';
 import { readSince } from './changes.ts';
 import type { Head } from './head.ts';
@@ -35,7 +35,7 @@ export interface ListingsOptions {
 }
 
 export function createListings({ knowledge, maxFiles, apiFor, limited }: ListingsOptions): Listings {
-  const flights = createFlights<Snapshot>();
+  const flights = createSingleFlight<Snapshot>();
 
   async function readTree({ head, directory }: ListingRequest, signal: AbortSignal): Promise<Snapshot> {
     const { project, sha } = head;

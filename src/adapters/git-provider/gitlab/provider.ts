@@ -1,9 +1,9 @@
 import { isFailure } from '../../../domain/failure.ts';
 import type { DirectoryListing, FileQuery, GitProvider, RepositoryInfo } from '../../../ports/git-provider.ts';
 import { isOutage } from '../../shared/provider-failures.ts';
-import { createFlights } from '../../shared/single-flight.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
 import { hostedRemote } from '../git-host-options.ts';
-import { startTimeLimit, withinLimit } from '../../shared/timeout.ts';
+import { startTimeout, withTimeout } from '../../shared/timeout.ts';
 import { createApi, type Api } from './api.ts';
 import { checkHost } from './check.ts';
 import { createClient } from './client.ts';
@@ -26,13 +26,13 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const knowledge = createKnowledge(resolved.knowledge, host, credential);
   const confirmations = createConfirmations(knowledge, clock, resolved.serveStaleForMs);
   const closing = new AbortController();
-  const heads = createFlights<Head>();
-  const finds = createFlights<RepositoryInfo>();
+  const heads = createSingleFlight<Head>();
+  const finds = createSingleFlight<RepositoryInfo>();
   const apiFor = (signal: AbortSignal): Api => createApi(createClient(transport, host, signal));
   const listings = createListings({ knowledge, maxFiles, apiFor, limited });
 
   function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return withinLimit(startTimeLimit(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
+    return withTimeout(startTimeout(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
   }
 
   /** As `limited`, with the host's refusals in the port's words. */

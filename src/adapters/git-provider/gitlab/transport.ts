@@ -1,6 +1,6 @@
 import type { Clock } from '../../../ports/clock.ts';
 import { createGate } from '../rate-limit-gate.ts';
-import { createSlots } from '../../shared/semaphore.ts';
+import { createSemaphore } from '../../shared/semaphore.ts';
 import { pause } from '../../shared/timeout.ts';
 import type { Answer } from './answer.ts';
 import { attempt } from './attempt.ts';
@@ -35,7 +35,7 @@ const passingStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 
 export function createTransport(options: TransportOptions): Transport {
   const { host, credential, clock, concurrency, maxAnswerBytes } = options;
-  const slots = createSlots(concurrency);
+  const slots = createSemaphore(concurrency);
   const gate = createGate(clock, rateLimited);
 
   async function once(url: URL, signal: AbortSignal): Promise<Answer | Trouble> {

@@ -7,7 +7,7 @@ import { resolveOptions, type LocalGitOptions } from './options.ts';
 import { readShallow } from './shallow.ts';
 import { createStandIns } from './stand-in.ts';
 import { createSnapshots } from './snapshots.ts';
-import { realTimers, startTimeLimit, withinLimit } from '../../shared/timeout.ts';
+import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
 
 /**
  * Serves the repositories below a folder, with the plumbing of the git program. A repository is hostile input: its
@@ -21,7 +21,7 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const standIns = createStandIns(resolved.temporaryFolder);
 
   function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return withinLimit(startTimeLimit(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
+    return withTimeout(startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
   }
 
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {

@@ -1,11 +1,11 @@
 import { timedOut } from './failures.ts';
-import { createFlights } from '../../shared/single-flight.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
 import type { ResolvedOptions } from './options.ts';
 import { createSlots } from './slots.ts';
 import type { Snapshot } from './snapshot.ts';
 import { createSnapshotCache } from './snapshot-cache.ts';
 import { readSnapshot, type SnapshotRequest } from './snapshot-reader.ts';
-import { realTimers, startTimeLimit } from '../../shared/timeout.ts';
+import { realTimers, startTimeout } from '../../shared/timeout.ts';
 
 /** What directories hold, remembered for as long as it is true. */
 export interface Snapshots {
@@ -16,13 +16,13 @@ export interface Snapshots {
 
 export function createSnapshots(options: ResolvedOptions, closing: AbortSignal): Snapshots {
   const cache = createSnapshotCache(options.cacheEntries, options.cachePaths);
-  const flights = createFlights<Snapshot>();
+  const flights = createSingleFlight<Snapshot>();
   const slots = createSlots(options.concurrency);
   const { timeoutMs } = options;
 
   /** Settles when its git processes are gone; the callers don't wait for that. */
   async function read(key: string, request: SnapshotRequest, nobodyLeft: AbortSignal): Promise<Snapshot> {
-    const limit = startTimeLimit(realTimers, timeoutMs, () => timedOut(timeoutMs), [nobodyLeft, closing]);
+    const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [nobodyLeft, closing]);
     try {
       return await slots.use(request.repository.commonDir, limit.signal, async () => {
         const earlier = cache.get(key);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { Claim } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim } from '../../../ports/idempotency-claim.ts';
 
 export const idempotencyHeaders = z.object({
   'Idempotency-Key': z
@@ -16,7 +16,7 @@ export function claimOf(
   ownerId: string,
   operationId: string,
   asked: unknown,
-): { readonly claim?: Claim } {
+): { readonly claim?: IdempotencyClaim } {
   const key = headers['Idempotency-Key'];
   if (key === undefined) return {};
   return { claim: { ownerId, key, fingerprint: hash('sha256', JSON.stringify([operationId, asked])) } };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DatedSpec } from '../../../application/sandboxes/specs.ts';
+import type { DatedSpec } from '../../../application/sandboxes/sandbox-specs.ts';
 import { shownEnv } from '../../../domain/sandbox-spec.ts';
 import { pageQuery, pageSchema, timestamp, toTimestamp } from './common.ts';
 

@@ -1,6 +1,6 @@
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { realTimers, startTimeLimit, withinLimit } from '../../shared/timeout.ts';
+import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
 import { noBranch, noCommit } from './failures.ts';
 import type { Git } from './git.ts';
 import { hasBranches, headIn, isBranchName, refsOf, type Head, type Ref, type Wanted } from './heads.ts';
@@ -21,10 +21,10 @@ export async function askHead(
   if (branch !== null && !isBranchName(branch)) throw noBranch(subject, branch);
   const { failed, timedOut } = providerFailures(provider);
   if (isUrl(remote.url) && holdsCredential(remote.url)) throw failed('its URL holds a credential, which would be handed on; give it apart');
-  const limit = startTimeLimit(realTimers, answerMs, () => timedOut(answerMs), [signal]);
+  const limit = startTimeout(realTimers, answerMs, () => timedOut(answerMs), [signal]);
   const ask = async (wanted: Wanted, within: AbortSignal): Promise<readonly Ref[]> =>
     isUrl(remote.url) ? await askHost(request, wanted, within) : await askFolder(git, request, wanted, root, within);
-  return await withinLimit(limit, async (within) => {
+  return await withTimeout(limit, async (within) => {
     const refs = await ask(refsOf(branch), within);
     const head = headIn(refs, branch);
     if (head !== null || branch === null) return head;

@@ -1,7 +1,7 @@
 import { isFailure } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { raceSignal, realTimers, startTimeLimit, withinLimit } from '../../shared/timeout.ts';
+import { raceSignal, realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
 import { archiveParts } from './archive.ts';
 import { askHead } from './ask-head.ts';
 import { bring, exportOf } from './bring.ts';
@@ -50,13 +50,13 @@ export function createCheckout(options: ResolvedOptions, open: () => Promise<Wor
     const { provider } = request;
     const { failed, timedOut } = providerFailures(provider);
     const git = createGit(gitBinary, provider);
-    const limit = startTimeLimit(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
+    const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
     let lease: Lease | null = null;
     try {
       const workshop = await raceSignal(open(), limit.signal);
       const taken = workshop.leases.take(provider, request.repository);
       lease = taken;
-      const ready = await withinLimit(limit, (within) => prepare(git, workshop, taken, request, progress, within));
+      const ready = await withTimeout(limit, (within) => prepare(git, workshop, taken, request, progress, within));
       // At once: what nobody holds is removed when somebody else has a turn.
       const hold = ready === null ? null : workshop.holds.take(ready.folder);
       return checkoutOf(git, request, ready?.head ?? null, hold, taken, AbortSignal.any([signal, closing]));

@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { createSlots, type Slots } from '../../shared/semaphore.ts';
+import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import type { Folders } from './folders.ts';
 import { mirrorId, mirrorIn, type Mirror } from './mirror.ts';
 import { sizeOf } from './size.ts';
@@ -8,7 +8,7 @@ import { sizeOf } from './size.ts';
 export interface Lease {
   readonly mirror: Mirror;
   /** One at a time for each mirror: for whoever works on it. */
-  readonly turns: Slots;
+  readonly turns: Semaphore;
   readonly release: () => void;
 }
 
@@ -22,7 +22,7 @@ export interface Leases {
 
 interface Known {
   readonly mirror: Mirror;
-  readonly turns: Slots;
+  readonly turns: Semaphore;
   users: number;
   bytes: number;
   usedAt: number;
@@ -42,7 +42,7 @@ export async function createLeases(folders: Folders, limitBytes: number, tidy: (
   follow(makeRoom());
 
   function newEntry(id: string): Known {
-    return { mirror: mirrorIn(folders.mirrors, id), turns: createSlots(1), users: 0, bytes: 0, usedAt: 0 };
+    return { mirror: mirrorIn(folders.mirrors, id), turns: createSemaphore(1), users: 0, bytes: 0, usedAt: 0 };
   }
 
   function follow(work: Promise<void>): void {

@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
-import { createFlights, type Flights } from '../../shared/single-flight.ts';
-import { createSlots, type Slots } from '../../shared/semaphore.ts';
+import { createSingleFlight, type SingleFlight } from '../../shared/single-flight.ts';
+import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createHolds, type Holds } from './holds.ts';
 import { openFolders, type Folders } from './folders.ts';
 import { createGit } from './git.ts';
@@ -14,9 +14,9 @@ export interface Workshop {
   readonly leases: Leases;
   readonly holds: Holds;
   /** What makes commits ready, by mirror, branch and commit. */
-  readonly fetches: Flights<string>;
+  readonly fetches: SingleFlight<string>;
   /** Bounds how many git programs work at the same time. */
-  readonly work: Slots;
+  readonly work: Semaphore;
   close(): Promise<void>;
 }
 
@@ -30,13 +30,13 @@ export async function openWorkshop(options: ResolvedOptions, closing: AbortSigna
     await holds.trim(mirror);
     if (!inUse) await tidy(git, mirror, closing);
   });
-  const fetches = createFlights<string>();
+  const fetches = createSingleFlight<string>();
   return {
     folders,
     leases,
     holds,
     fetches,
-    work: createSlots(options.concurrency),
+    work: createSemaphore(options.concurrency),
     async close() {
       await fetches.settled();
       await leases.settled();

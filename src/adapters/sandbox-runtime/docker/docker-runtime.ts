@@ -1,7 +1,7 @@
-import { absent, type SandboxFact } from '../../../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { createQueue } from '../../shared/keyed-mutex.ts';
+import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { checkEngine } from './check-engine.ts';
 import { connect } from './connect.ts';
@@ -55,10 +55,10 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
   });
   const executions = createExecutions(connection);
   const files = createFiles(connection);
-  const { inTurn, settled } = createQueue();
+  const { inTurn, settled } = createKeyedMutex();
   const stopping = new Set<string>();
 
-  const read = async (id: string): Promise<SandboxFact> => {
+  const read = async (id: string): Promise<ObservedSandbox> => {
     const found = await connection.find(id);
     const fact = await facts.of(id, found);
     actions.note(found, fact);
@@ -66,13 +66,13 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
   };
 
   /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
-  const act = (id: string, action: (move: Move) => Promise<SandboxFact | null>, signal?: AbortSignal): Promise<SandboxFact> => {
-    if (!isDnsLabel(id)) return Promise.resolve(absent(id, 'its id is not a DNS label'));
+  const act = (id: string, action: (move: Move) => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> => {
+    if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, 'its id is not a DNS label'));
     const done = inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
         const move = watch.move(id);
-        let fact: SandboxFact | null = null;
+        let fact: ObservedSandbox | null = null;
         try {
           fact = await withRefusals(() => action(move), () => read(id));
           return fact;
@@ -103,7 +103,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     },
     inspect: (id) =>
       withFailures(async () => {
-        if (!isDnsLabel(id)) return absent(id);
+        if (!isDnsLabel(id)) return absentSandbox(id);
         const fact = await read(id);
         watch.told(fact);
         return fact;
@@ -140,7 +140,7 @@ function known(id: string): string {
 }
 
 /** Where the engine, or we, refuse what the sandbox is to do, that is its fact's detail. */
-async function withRefusals(action: () => Promise<SandboxFact | null>, read: () => Promise<SandboxFact>): Promise<SandboxFact> {
+async function withRefusals(action: () => Promise<ObservedSandbox | null>, read: () => Promise<ObservedSandbox>): Promise<ObservedSandbox> {
   let refused: string | null = null;
   try {
     const known = await action();

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
-import type { SandboxFact } from '../../../domain/sandbox.ts';
-import { createSlots } from '../../shared/semaphore.ts';
+import type { ObservedSandbox } from '../../../domain/sandbox.ts';
+import { createSemaphore } from '../../shared/semaphore.ts';
 import type { Connection } from './connect.ts';
 import type { Facts } from './facts/facts.ts';
 import { containerName, labels } from './identity.ts';
@@ -15,8 +15,8 @@ export async function listContainers({ docker, deployment, call }: Connection): 
 }
 
 /** The fact of every sandbox, in the order of their ids. */
-export async function listFacts(connection: Connection, facts: Facts): Promise<SandboxFact[]> {
-  const slots = createSlots(inspectionsAtOnce);
+export async function listFacts(connection: Connection, facts: Facts): Promise<ObservedSandbox[]> {
+  const slots = createSemaphore(inspectionsAtOnce);
   const found = await Promise.all(
     (await listContainers(connection)).map(async (listed) => {
       const id = listed.Labels[labels.sandbox] ?? '';

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { absent, type ExposedUrl, type SandboxFact } from '../../../domain/sandbox.ts';
+import { absentSandbox, type ExposedUrl, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { findLeader, findMembers } from './members.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 import { type Claim, type LaunchRecord, noteGone, readExit } from './records.ts';
@@ -16,9 +16,9 @@ export interface FactQuestion {
 }
 
 /** Tells what holds of a sandbox, from its records and the host's processes alone. */
-export async function factOf(question: FactQuestion): Promise<SandboxFact> {
+export async function factOf(question: FactQuestion): Promise<ObservedSandbox> {
   const { id, record, processes } = question;
-  if (record === 'absent') return absent(id);
+  if (record === 'absent') return absentSandbox(id);
   if (record === null) return { id, state: 'created', exposedUrls: [], detail: null, endedFromOutside: false };
   const { claim, gone, freezing } = record;
   if (claim === null || gone) return ended(question, record);
@@ -39,7 +39,7 @@ function alive(
   processes: readonly ProcessEntry[],
   freezing: boolean,
   detail: string | null,
-): SandboxFact {
+): ObservedSandbox {
   // A member that waits in the kernel for one that is held is held as well.
   const held =
     !freezing && processes.some((process) => process.held) && processes.every((process) => process.held || process.uninterruptible);
@@ -51,8 +51,8 @@ function alive(
   return { id, state: held ? 'frozen' : 'running', exposedUrls, detail, endedFromOutside: false };
 }
 
-async function ended({ id, launches, table }: FactQuestion, { number, claim }: LaunchRecord): Promise<SandboxFact> {
-  const stopped = (detail: string, endedFromOutside = false): SandboxFact => ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside });
+async function ended({ id, launches, table }: FactQuestion, { number, claim }: LaunchRecord): Promise<ObservedSandbox> {
+  const stopped = (detail: string, endedFromOutside = false): ObservedSandbox => ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside });
   if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
   const status = await readExit(launches, number);
   if (status !== null) return stopped(describeExit(status));

@@ -1,5 +1,5 @@
 import { Failure } from '../../../domain/failure.ts';
-import { absent, type SandboxFact } from '../../../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { createActions } from './actions.ts';
@@ -15,7 +15,7 @@ import { createPortReservations } from './ports.ts';
 import { createProcTable } from './proc-table.ts';
 import { createPsTable } from './ps-table.ts';
 import type { ProcessTable } from './process-table.ts';
-import { createQueue } from '../../shared/keyed-mutex.ts';
+import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
 import { createReader } from './reader.ts';
 import { createWatch } from './watch.ts';
 
@@ -48,7 +48,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
   const ports = createPortReservations(layout.ports);
   const opening = createOpening(layout, table, ports);
   const reader = createReader(layout, table);
-  const { inTurn, settled } = createQueue();
+  const { inTurn, settled } = createKeyedMutex();
   const removals = new Set<string>();
   const stopCutting = keepLogsSmall(layout, logLimitBytes);
 
@@ -63,8 +63,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
   const actions = createActions({ layout, table, ports, env, logLimitBytes, reader, stopGraceMs, own: watch.own });
 
   /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
-  const act = async (id: string, action: () => Promise<void>, signal?: AbortSignal): Promise<SandboxFact> => {
-    if (!isSandboxId(id)) return absent(id, 'its id is not a DNS label');
+  const act = async (id: string, action: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> => {
+    if (!isSandboxId(id)) return absentSandbox(id, 'its id is not a DNS label');
     const done = withFailures(async () => {
       await opening.done();
       return inTurn(id, async () => {
@@ -105,7 +105,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
     },
     inspect: (id) =>
       withFailures(async () => {
-        if (!isSandboxId(id)) return absent(id);
+        if (!isSandboxId(id)) return absentSandbox(id);
         await opening.done();
         return (await reader.read(id)).fact;
       }),

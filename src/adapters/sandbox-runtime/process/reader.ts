@@ -1,4 +1,4 @@
-import type { SandboxFact } from '../../../domain/sandbox.ts';
+import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import { factOf } from './facts.ts';
 import { demandRoot, sandboxIds } from './folders.ts';
 import type { Layout } from './layout.ts';
@@ -8,7 +8,7 @@ import { createSnapshot } from './snapshot.ts';
 
 /** A sandbox as it was read. */
 export interface Sighting {
-  readonly fact: SandboxFact;
+  readonly fact: ObservedSandbox;
   readonly record: LaunchRecord | null | 'absent';
   /** What runs or is frozen; null when nothing does. */
   readonly live: LiveLaunch | null;
@@ -22,7 +22,7 @@ export interface Reader {
   /** Costs one look at the process table at most, however many sandboxes there are. */
   readonly readAll: () => Promise<readonly Sighting[]>;
   /** What holds of sandboxes that were read, if nothing new was written down of them. In their order. */
-  readonly recheck: (sightings: readonly Sighting[]) => Promise<readonly SandboxFact[]>;
+  readonly recheck: (sightings: readonly Sighting[]) => Promise<readonly ObservedSandbox[]>;
 }
 
 /** How many sandboxes are read at a time. */
@@ -55,7 +55,7 @@ export function createReader(layout: Layout, table: ProcessTable): Reader {
   };
 }
 
-function liveLaunch({ state }: SandboxFact, record: Sighting['record']): LiveLaunch | null {
+function liveLaunch({ state }: ObservedSandbox, record: Sighting['record']): LiveLaunch | null {
   if (state !== 'running' && state !== 'frozen') return null;
   if (record === null || record === 'absent' || record.claim === null) return null;
   return { ...record, claim: record.claim };

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import type { SandboxFact } from '../../../domain/sandbox.ts';
+import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Reader, Sighting } from './reader.ts';
 
 export interface WatchOptions extends Reader {
@@ -89,6 +89,6 @@ export function createWatch({ pollMs, read, readAll, recheck, clearUp }: WatchOp
 }
 
 // Nothing else is to be said of a sandbox that lives.
-function isLeaderless({ state, detail }: SandboxFact): boolean {
+function isLeaderless({ state, detail }: ObservedSandbox): boolean {
   return (state === 'running' || state === 'frozen') && detail !== null;
 }

@@ -1,4 +1,4 @@
-import type { Claim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
 
 interface KeptClaim {
   readonly fingerprint: string;
@@ -10,13 +10,13 @@ export class Claims {
   readonly #kept = new Map<string, KeptClaim>();
 
   /** What the claim says if it was made before; null if it is new. */
-  find(claim: Claim | undefined): ClaimOutcome | null {
+  find(claim: IdempotencyClaim | undefined): ClaimOutcome | null {
     const kept = claim && this.#kept.get(placeOf(claim));
     if (claim === undefined || kept === undefined) return null;
     return kept.fingerprint === claim.fingerprint ? { kind: 'repeated', id: kept.recordId } : { kind: 'conflict' };
   }
 
-  keep(claim: Claim | undefined, recordId: string): void {
+  keep(claim: IdempotencyClaim | undefined, recordId: string): void {
     if (claim !== undefined) this.#kept.set(placeOf(claim), { fingerprint: claim.fingerprint, recordId });
   }
 
@@ -25,6 +25,6 @@ export class Claims {
   }
 }
 
-function placeOf({ ownerId, key }: Claim): string {
+function placeOf({ ownerId, key }: IdempotencyClaim): string {
   return JSON.stringify([ownerId, key]);
 }

@@ -2,7 +2,7 @@ import { isUnsettled } from '../../../domain/conversation-start.ts';
 import { foldTitle, type Conversation, type ConversationSortOrder } from '../../../domain/conversation.ts';
 import type { EventDraft } from '../../../domain/event.ts';
 import type { PageKey } from '../../../domain/page.ts';
-import type { Claim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
 import type { ConversationFilter, ConversationStore } from '../../../ports/conversation-store.ts';
 import type { ReplaceOutcome } from '../../../ports/sandbox-store.ts';
 import { Claims } from './claims.ts';
@@ -24,17 +24,17 @@ export function createMemoryConversations(state: StoreState, log: MemoryEvents):
   function replace(
     conversation: Conversation,
     events: readonly EventDraft[],
-    claim: Claim | undefined,
+    claim: IdempotencyClaim | undefined,
   ): Promise<ReplaceOutcome | ClaimOutcome>;
   function replace(
     conversation: Conversation,
     events: readonly EventDraft[] = [],
-    claim?: Claim,
+    claim?: IdempotencyClaim,
   ): Promise<ReplaceOutcome | ClaimOutcome> {
     return whileOpen(state, () => {
       const earlier = claims.find(claim);
       if (earlier !== null) return earlier;
-      if (records.get(conversation.id)?.generation !== conversation.generation - 1) return { kind: 'stale' };
+      if (records.get(conversation.id)?.version !== conversation.version - 1) return { kind: 'stale' };
       records.set(conversation.id, conversation);
       claims.keep(claim, conversation.id);
       log.write(events);

@@ -1,8 +1,8 @@
-import type { KnowledgeStore } from '../../../ports/listing-cache.ts';
+import type { ListingCache } from '../../../ports/listing-cache.ts';
 import { type StoreState, whileOpen } from './state.ts';
 
 /** `maxBytes` is how much is kept, scopes and keys included, in bytes of UTF-8. */
-export function createMemoryKnowledge(state: StoreState, maxBytes: number): KnowledgeStore {
+export function createMemoryKnowledge(state: StoreState, maxBytes: number): ListingCache {
   // What was not used for longest comes first.
   const entries = new Map<string, { readonly value: string; readonly bytes: number }>();
   let size = 0;

@@ -2,7 +2,7 @@ import type { EventDraft } from '../../../domain/event.ts';
 import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../../domain/sandbox-limits.ts';
 import { countsAsRunning } from '../../../domain/sandbox-lifecycle.ts';
 import { isPooled, type Sandbox } from '../../../domain/sandbox.ts';
-import type { Claim } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim } from '../../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome, ReplaceOutcome, SandboxStore } from '../../../ports/sandbox-store.ts';
 import { Claims } from './claims.ts';
 import type { MemoryEvents } from './events.ts';
@@ -32,11 +32,11 @@ export function createMemorySandboxes(state: StoreState, log: MemoryEvents): San
   }
 
   /** What stands against a new record; null if nothing does. */
-  function known(sandbox: Sandbox, claim: Claim | undefined): InsertSandboxOutcome | null {
+  function known(sandbox: Sandbox, claim: IdempotencyClaim | undefined): InsertSandboxOutcome | null {
     return records.has(sandbox.id) ? { kind: 'inserted' } : claims.find(claim);
   }
 
-  function add(sandbox: Sandbox, claim: Claim | undefined, events: readonly EventDraft[]): { kind: 'inserted' } {
+  function add(sandbox: Sandbox, claim: IdempotencyClaim | undefined, events: readonly EventDraft[]): { kind: 'inserted' } {
     records.set(sandbox.id, sandbox);
     claims.keep(claim, sandbox.id);
     log.write(events);
@@ -45,7 +45,7 @@ export function createMemorySandboxes(state: StoreState, log: MemoryEvents): San
 
   function swap(sandbox: Sandbox, events: readonly EventDraft[]): ReplaceOutcome {
     const stored = records.get(sandbox.id);
-    if (stored?.generation !== sandbox.generation - 1) return { kind: 'stale' };
+    if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
     const lastActiveAt = Math.max(stored.lastActiveAt, sandbox.lastActiveAt);
     records.set(sandbox.id, { ...sandbox, lastActiveAt });
     log.write(events);
@@ -67,12 +67,12 @@ export function createMemorySandboxes(state: StoreState, log: MemoryEvents): San
         return reached === null ? add(sandbox, claim, events) : { kind: 'limit', reached };
       }),
 
-    handOut: (sandbox, { id, generation }, limits, claim, events = []) =>
+    claimFromPool: (sandbox, { id, version }, limits, claim, events = []) =>
       whileOpen(state, () => {
         const earlier = known(sandbox, claim);
         if (earlier !== null) return earlier;
         const member = pooled().find((one) => one.id === id);
-        if (member?.generation !== generation || member.status !== 'RUNNING') return { kind: 'stale' };
+        if (member?.version !== version || member.status !== 'RUNNING') return { kind: 'stale' };
         const reached = room(sandbox, limits, 'new');
         if (reached !== null) return { kind: 'limit', reached };
         forget(id);
@@ -99,7 +99,7 @@ export function createMemorySandboxes(state: StoreState, log: MemoryEvents): San
     admit: (sandbox, limits, events = []) =>
       whileOpen(state, () => {
         const stored = records.get(sandbox.id);
-        if (stored?.generation !== sandbox.generation - 1) return { kind: 'stale' };
+        if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
         const reached = countsAsRunning(stored) ? null : room(sandbox, limits, 'resumed');
         return reached === null ? swap(sandbox, events) : { kind: 'limit', reached };
       }),

@@ -23,7 +23,7 @@ export function createMemoryStore({ knowledgeBytes = 64 * 1024 * 1024 }: MemoryS
     events,
     apiKeys: createMemoryApiKeys(state),
     specs: createMemorySpecs(state),
-    knowledge: createMemoryKnowledge(state, knowledgeBytes),
+    listingCache: createMemoryKnowledge(state, knowledgeBytes),
     check: async () =>
       state.closed ? { ok: false, detail: 'memory: it is closed; make a new one' } : { ok: true, detail: 'memory: answers' },
     close: async () => {

@@ -1,4 +1,4 @@
-import type { Claim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
 import type { Connection } from './connection.ts';
 import { build, pick, statement } from './statement.ts';
 import type { ClaimRow } from './tables.ts';
@@ -24,7 +24,7 @@ const removeOf = statement((p: Pick<ClaimRow, 'kind' | 'record_id'>) =>
 );
 
 /** What the claim says if it was made before; null if it is new. To be called inside a transaction. */
-export function claimed(connection: Connection, kind: ClaimKind, claim: Claim | undefined): ClaimOutcome | null {
+export function claimed(connection: Connection, kind: ClaimKind, claim: IdempotencyClaim | undefined): ClaimOutcome | null {
   if (claim === undefined) return null;
   const row = connection.get(find, { owner_id: claim.ownerId, kind, key: claim.key });
   if (row === undefined) return null;
@@ -32,7 +32,7 @@ export function claimed(connection: Connection, kind: ClaimKind, claim: Claim | 
 }
 
 /** Keeps the claim with its record. To be called inside the record's transaction. */
-export function keepClaim(connection: Connection, kind: ClaimKind, claim: Claim | undefined, recordId: string): void {
+export function keepClaim(connection: Connection, kind: ClaimKind, claim: IdempotencyClaim | undefined, recordId: string): void {
   if (claim === undefined) return;
   const { ownerId, key, fingerprint } = claim;
   connection.run(insert, { owner_id: ownerId, kind, key, fingerprint, record_id: recordId });

@@ -1,7 +1,7 @@
 import type { Conversation } from '../../../domain/conversation.ts';
 import type { EventDraft } from '../../../domain/event.ts';
 import { pageOf } from '../../../domain/page.ts';
-import type { Claim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome } from '../../../ports/idempotency-claim.ts';
 import type { ConversationStore } from '../../../ports/conversation-store.ts';
 import type { ReplaceOutcome } from '../../../ports/sandbox-store.ts';
 import { claimed, forgetClaims, keepClaim } from './claims.ts';
@@ -33,17 +33,17 @@ export function createConversations(connection: Connection, journal: Journal): C
   function replace(
     conversation: Conversation,
     events: readonly EventDraft[],
-    claim: Claim | undefined,
+    claim: IdempotencyClaim | undefined,
   ): Promise<ReplaceOutcome | ClaimOutcome>;
   async function replace(
     conversation: Conversation,
     events: readonly EventDraft[] = [],
-    claim?: Claim,
+    claim?: IdempotencyClaim,
   ): Promise<ReplaceOutcome | ClaimOutcome> {
     return journal.transaction((write) => {
       const earlier = claimed(connection, 'conversation', claim);
       if (earlier !== null) return earlier;
-      const expected = conversation.generation - 1;
+      const expected = conversation.version - 1;
       if (connection.run(replaceConversation, { ...rowOfConversation(conversation), expected }) === 0) return { kind: 'stale' };
       keepClaim(connection, 'conversation', claim, conversation.id);
       write(events);

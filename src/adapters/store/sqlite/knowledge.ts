@@ -1,4 +1,4 @@
-import type { KnowledgeStore } from '../../../ports/listing-cache.ts';
+import type { ListingCache } from '../../../ports/listing-cache.ts';
 import type { Connection } from './connection.ts';
 import { addKnowledge, evictKnowledge, findKnowledge, oldestKnowledge, readSize, touchKnowledge, writeSize } from './knowledge-statements.ts';
 
@@ -12,7 +12,7 @@ export interface KnowledgeOptions {
 /** How exactly it is known when an entry was used: reading again within this time writes nothing. */
 const touchIntervalMs = 60_000;
 
-export function createKnowledge(connection: Connection, { maxBytes, now }: KnowledgeOptions): KnowledgeStore {
+export function createKnowledge(connection: Connection, { maxBytes, now }: KnowledgeOptions): ListingCache {
   /** Reading does not fail where noting it does: then the entry only looks less used than it is. */
   function touch(id: number): void {
     try {

@@ -1,7 +1,7 @@
 import type { EventDraft } from '../../../domain/event.ts';
 import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../../domain/sandbox-limits.ts';
 import { isPooled, type Sandbox } from '../../../domain/sandbox.ts';
-import type { Claim } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim } from '../../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome, ReplaceOutcome, SandboxStore } from '../../../ports/sandbox-store.ts';
 import { claimed, keepClaim } from './claims.ts';
 import type { Connection } from './connection.ts';
@@ -21,7 +21,7 @@ import {
 } from './sandbox-statements.ts';
 import type { Statement } from './statement.ts';
 
-type Admission = Pick<SandboxStore, 'insert' | 'handOut' | 'insertPooled' | 'replace' | 'admit'>;
+type Admission = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
 
 /** What is written of sandboxes, and who gets in. Everything that is decided is decided under the write lock. */
 export function createAdmission(connection: Connection, journal: Journal): Admission {
@@ -46,18 +46,18 @@ export function createAdmission(connection: Connection, journal: Journal): Admis
   }
 
   /** What stands against a new record; null if nothing does. */
-  function known({ id }: Sandbox, claim: Claim | undefined): InsertSandboxOutcome | null {
+  function known({ id }: Sandbox, claim: IdempotencyClaim | undefined): InsertSandboxOutcome | null {
     return stateOf(id) === undefined ? claimed(connection, 'sandbox', claim) : { kind: 'inserted' };
   }
 
-  function add(sandbox: Sandbox, claim?: Claim, fingerprint = ''): { kind: 'inserted' } {
+  function add(sandbox: Sandbox, claim?: IdempotencyClaim, fingerprint = ''): { kind: 'inserted' } {
     connection.run(insertSandbox, { ...rowOfSandbox(sandbox), pool_fingerprint: fingerprint });
     keepClaim(connection, 'sandbox', claim, sandbox.id);
     return { kind: 'inserted' };
   }
 
   function swap(sandbox: Sandbox, events: readonly EventDraft[], write: (events: readonly EventDraft[]) => void): ReplaceOutcome {
-    const changed = connection.run(replaceSandbox, { ...rowOfSandbox(sandbox), expected: sandbox.generation - 1 });
+    const changed = connection.run(replaceSandbox, { ...rowOfSandbox(sandbox), expected: sandbox.version - 1 });
     if (changed === 0) return { kind: 'stale' };
     write(events);
     return { kind: 'replaced' };
@@ -74,11 +74,11 @@ export function createAdmission(connection: Connection, journal: Journal): Admis
         return add(sandbox, claim);
       }),
 
-    handOut: async (sandbox, member, limits, claim, events = []) =>
+    claimFromPool: async (sandbox, member, limits, claim, events = []) =>
       journal.transaction((write) => {
         const earlier = known(sandbox, claim);
         if (earlier !== null) return earlier;
-        if (connection.get(findReady, member) === undefined) return { kind: 'stale' };
+        if (connection.get(findReady, { id: member.id, generation: member.version }) === undefined) return { kind: 'stale' };
         const reached = room(sandbox, limits, 'new');
         if (reached !== null) return { kind: 'limit', reached };
         connection.run(deleteSandbox, { id: member.id });
@@ -98,7 +98,7 @@ export function createAdmission(connection: Connection, journal: Journal): Admis
     admit: async (sandbox, limits, events = []) =>
       journal.transaction((write) => {
         const stored = stateOf(sandbox.id);
-        if (stored?.generation !== sandbox.generation - 1) return { kind: 'stale' };
+        if (stored?.generation !== sandbox.version - 1) return { kind: 'stale' };
         // One that runs already takes no more room.
         const reached = stored.running === 1 ? null : room(sandbox, limits, 'resumed');
         return reached === null ? swap(sandbox, events, write) : { kind: 'limit', reached };

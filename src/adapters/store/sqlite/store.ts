@@ -91,7 +91,7 @@ export function storeOf(connection: Connection, lock: FolderLock | null, knowled
     events: createEvents(connection, journal),
     apiKeys: createApiKeyStore(connection),
     specs: createSpecs(connection),
-    knowledge: createKnowledge(connection, knowledge),
+    listingCache: createKnowledge(connection, knowledge),
     check: async () => check(connection),
     close: async () => {
       try {

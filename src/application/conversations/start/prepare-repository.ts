@@ -4,7 +4,7 @@ import type { CheckoutProgress, RepositoryCheckouts } from '../../../ports/repos
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { Repositories } from '../../repositories/locate-repository.ts';
 
-export interface PrepareRepositoryParts {
+export interface PrepareRepositoryDeps {
   readonly repositories: Repositories;
   readonly checkouts: RepositoryCheckouts;
   readonly runtime: SandboxRuntime;
@@ -15,7 +15,7 @@ export interface PrepareRepositoryParts {
  * this host. Doing it again puts the same files over those that are there.
  */
 export async function prepareRepository(
-  { repositories, checkouts, runtime }: PrepareRepositoryParts,
+  { repositories, checkouts, runtime }: PrepareRepositoryDeps,
   conversation: Conversation,
   repository: string,
   sandbox: Sandbox,

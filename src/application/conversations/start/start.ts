@@ -1,20 +1,20 @@
 import type { Conversation, ConversationStartStatus } from '../../../domain/conversation.ts';
-import { decideStart, startSteps, statusAfter, type StartStep } from '../../../domain/conversation-start.ts';
+import { nextStartStep, startSteps, statusAfter, type StartStep } from '../../../domain/conversation-start.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Logger } from '../../../ports/logger.ts';
 import type { Agents } from '../../agents/agents.ts';
-import { deadline } from '../../timers.ts';
+import { timeout } from '../../timers.ts';
 import type { Microagents } from '../../microagents/list-microagents.ts';
 import { openAgent } from '../agent-opening.ts';
 import type { Changed, ConversationRecords } from '../records.ts';
 import type { SandboxAccess } from '../sandbox-access.ts';
 import type { ConversationTiming } from '../timing.ts';
 import { isStoreFailure, StepTooLate, wordsOf } from '../words.ts';
-import { prepareRepository, type PrepareRepositoryParts } from './prepare-repository.ts';
+import { prepareRepository, type PrepareRepositoryDeps } from './prepare-repository.ts';
 import { StepProgress } from './progress.ts';
 
-export interface ConversationStartParts extends PrepareRepositoryParts {
+export interface ConversationStartDeps extends PrepareRepositoryDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;
   readonly agents: Agents;
@@ -29,18 +29,18 @@ export interface ConversationStartParts extends PrepareRepositoryParts {
  * start goes on wherever an earlier process left it. A step that fails is the end of the start.
  */
 export class ConversationStart {
-  readonly #parts: ConversationStartParts;
+  readonly #deps: ConversationStartDeps;
 
-  constructor(parts: ConversationStartParts) {
-    this.#parts = parts;
+  constructor(deps: ConversationStartDeps) {
+    this.#deps = deps;
   }
 
   /** Takes the next step; false when there is none now. */
   async step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-    const { access, agents, logger } = this.#parts;
+    const { access, agents, logger } = this.#deps;
     const { id, startStatus } = conversation;
     const sandbox = await access.find(conversation);
-    const step = decideStart(conversation, sandbox);
+    const step = nextStartStep(conversation, sandbox);
     try {
       return await this.#take(step, conversation, sandbox, signal);
     } catch (error) {
@@ -55,7 +55,7 @@ export class ConversationStart {
   }
 
   async #take(step: StartStep, conversation: Conversation, sandbox: Sandbox | null, signal: AbortSignal): Promise<boolean> {
-    const { access } = this.#parts;
+    const { access } = this.#deps;
     switch (step.kind) {
       case 'none':
         return false;
@@ -71,11 +71,11 @@ export class ConversationStart {
       case 'await-sandbox':
         return await access.moved(conversation, sandbox, signal);
       case 'prepare-repository':
-        await this.#within(this.#parts.timing.prepareWithinMs, step.sandbox, signal, (signal) => this.#prepare(step, conversation, signal));
+        await this.#within(this.#deps.timing.prepareWithinMs, step.sandbox, signal, (signal) => this.#prepare(step, conversation, signal));
         await this.#advance(conversation, statusAfter(conversation, step.sandbox), null);
         return true;
       case 'list-microagents':
-        await this.#within(this.#parts.timing.listWithinMs, step.sandbox, signal, (signal) => this.#list(step, conversation, signal));
+        await this.#within(this.#deps.timing.listWithinMs, step.sandbox, signal, (signal) => this.#list(step, conversation, signal));
         return true;
       case 'start-agent':
         await this.#startAgent(step.sandbox, conversation, signal);
@@ -84,22 +84,22 @@ export class ConversationStart {
   }
 
   async #prepare({ repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
-    const { records, clock, timing } = this.#parts;
+    const { records, clock, timing } = this.#deps;
     const progress = new StepProgress(records, conversation.id, conversation.startStatus, clock, timing.progressEveryMs);
     try {
-      await prepareRepository(this.#parts, conversation, repository, sandbox, (detail) => progress.tell(detail), signal);
+      await prepareRepository(this.#deps, conversation, repository, sandbox, (detail) => progress.tell(detail), signal);
     } finally {
       await progress.end();
     }
   }
 
   async #list({ repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
-    const found = await this.#parts.microagents.list(repository, signal);
+    const found = await this.#deps.microagents.list(repository, signal);
     await this.#advance(conversation, statusAfter(conversation, sandbox), null, { microagents: found.map(({ path }) => path) });
   }
 
   async #startAgent(sandbox: Sandbox, conversation: Conversation, signal: AbortSignal): Promise<void> {
-    const { agents, records, access } = this.#parts;
+    const { agents, records, access } = this.#deps;
     const rest = access.keepAwake(sandbox);
     try {
       await openAgent(agents, records, conversation, sandbox, signal, ({ startStatus }) =>
@@ -112,8 +112,8 @@ export class ConversationStart {
 
   /** Takes the step within the time, and keeps the sandbox awake for it. */
   async #within(ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const limit = deadline(this.#parts.clock, ms);
-    const rest = this.#parts.access.keepAwake(sandbox);
+    const limit = timeout(this.#deps.clock, ms);
+    const rest = this.#deps.access.keepAwake(sandbox);
     try {
       await step(AbortSignal.any([signal, limit.signal]));
     } catch (error) {
@@ -126,7 +126,7 @@ export class ConversationStart {
   }
 
   async #advance({ id, startStatus: from }: Conversation, startStatus: ConversationStartStatus, detail: string | null, also: Changed['to'] = {}): Promise<void> {
-    await this.#parts.records.change(id, (conversation) =>
+    await this.#deps.records.change(id, (conversation) =>
       conversation.deletedAt === null && conversation.startStatus === from && startSteps[from].includes(startStatus)
         ? { to: { ...also, startStatus, statusDetail: detail }, actor: 'skep', reason: detail }
         : null,

@@ -1,9 +1,9 @@
 import { optionOf, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
-import { every } from '../../timers.ts';
+import { interval } from '../../timers.ts';
 import type { ConversationRecords } from '../records.ts';
-import type { RecorderParts, TurnRecorder } from './recorder.ts';
+import type { RecorderDeps, TurnRecorder } from './recorder.ts';
 
 /** The answer is looked for so often; it is told at once where it is given in this process. */
 const lookEveryMs = 5000;
@@ -19,15 +19,15 @@ interface Asked {
  * put to the owner; the others wait for their turn.
  */
 export class TurnPermissions {
-  readonly #parts: RecorderParts;
+  readonly #deps: RecorderDeps;
   readonly #conversation: Conversation;
   readonly #records: ConversationRecords;
   readonly #recorder: TurnRecorder;
   #asked: Asked | null = null;
   #before: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: RecorderParts, conversation: Conversation, records: ConversationRecords, recorder: TurnRecorder) {
-    this.#parts = parts;
+  constructor(deps: RecorderDeps, conversation: Conversation, records: ConversationRecords, recorder: TurnRecorder) {
+    this.#deps = deps;
     this.#conversation = conversation;
     this.#records = records;
     this.#recorder = recorder;
@@ -36,7 +36,7 @@ export class TurnPermissions {
   /** The id of the option that was chosen; null where the request is withdrawn or the policy finds none to choose. */
   async ask(asked: AgentPermission, signal: AbortSignal): Promise<string | null> {
     const { permissionPolicy: policy } = this.#conversation;
-    const request = { permissionId: this.#parts.random.id('perm'), ...asked };
+    const request = { permissionId: this.#deps.random.id('perm'), ...asked };
     if (policy !== 'ask') return this.#byPolicy(policy, request);
     const answer = this.#before.then(() => this.#byOwner(request, signal));
     this.#before = answer.catch(() => {});
@@ -59,7 +59,7 @@ export class TurnPermissions {
 
   async #byOwner(request: PermissionRequest, signal: AbortSignal): Promise<string | null> {
     if (signal.aborted) return null;
-    const { events, clock } = this.#parts;
+    const { events, clock } = this.#deps;
     const { permissionId } = request;
     const { promise, resolve } = Promise.withResolvers<string | null>();
     const withdrawn = (): void => resolve(null);
@@ -71,7 +71,7 @@ export class TurnPermissions {
       await this.#recorder.settled();
       const before = await events.latest();
       if (!(await this.#request(request))) return null;
-      leave = every(clock, lookEveryMs, () => void this.#look(permissionId, before, resolve));
+      leave = interval(clock, lookEveryMs, () => void this.#look(permissionId, before, resolve));
       const optionId = await promise;
       if (optionId === null) await this.#withdraw(permissionId);
       return optionId;
@@ -95,7 +95,7 @@ export class TurnPermissions {
   async #look(permissionId: string, after: number, answer: Asked['answer']): Promise<void> {
     const { id: conversationId, ownerId } = this.#conversation;
     try {
-      const events = await this.#parts.events.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);
+      const events = await this.#deps.events.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);
       for (const { kind, data } of events) if (kind === 'permission_answered' && data.permissionId === permissionId) answer(data.optionId);
     } catch {
       // It is looked for again.

@@ -7,7 +7,7 @@ import type { Random } from '../../../ports/random.ts';
 import { bounded } from './bounded.ts';
 import { EventWriter } from './event-writer.ts';
 
-export interface RecorderParts {
+export interface RecorderDeps {
   readonly events: EventStore;
   readonly clock: Clock;
   readonly random: Random;
@@ -20,7 +20,7 @@ interface OpenMessage {
   /** The agent's own name for it; null where it has none. */
   readonly named: string | null;
   readonly channel: Chunk['channel'];
-  readonly parts: string[];
+  readonly deps: string[];
   length: number;
 }
 
@@ -35,16 +35,16 @@ const maxKnownCalls = 1000;
  * when it has ended: where the agent says another, in another channel, begins a tool call, or ends the turn.
  */
 export class TurnRecorder {
-  readonly #parts: RecorderParts;
+  readonly #deps: RecorderDeps;
   readonly #conversation: Conversation;
   readonly #writer: EventWriter;
   readonly #calls = new Set<string>();
   #open: OpenMessage | null = null;
 
-  constructor(parts: RecorderParts, conversation: Conversation) {
-    this.#parts = parts;
+  constructor(deps: RecorderDeps, conversation: Conversation) {
+    this.#deps = deps;
     this.#conversation = conversation;
-    this.#writer = new EventWriter(parts.events);
+    this.#writer = new EventWriter(deps.events);
   }
 
   /** Takes the update; answers when there is room for the next. Rejects where the log can't be written. */
@@ -56,7 +56,7 @@ export class TurnRecorder {
 
   /** Writes an event in its place among the others. */
   note(body: EventBody, actor: EventActor, reason: string | null = null): void {
-    this.#writer.add(eventOf(this.#conversation, body, { at: this.#parts.clock.now(), actor, reason }));
+    this.#writer.add(eventOf(this.#conversation, body, { at: this.#deps.clock.now(), actor, reason }));
   }
 
   /** Answers when all that was taken is written. Rejects where the log can't be written. */
@@ -74,9 +74,9 @@ export class TurnRecorder {
     if (text === '') return;
     const other = this.#open !== null && (this.#open.named !== named || this.#open.channel !== channel);
     if (other || (this.#open?.length ?? 0) >= maxMessage) this.#endMessage();
-    this.#open ??= { messageId: this.#parts.random.id('msg'), named, channel, parts: [], length: 0 };
-    const { messageId, parts } = this.#open;
-    parts.push(text);
+    this.#open ??= { messageId: this.#deps.random.id('msg'), named, channel, deps: [], length: 0 };
+    const { messageId, deps } = this.#open;
+    deps.push(text);
     this.#open.length += text.length;
     this.note({ kind: 'message_chunk', data: { messageId, channel, text } }, 'agent');
   }
@@ -108,7 +108,7 @@ export class TurnRecorder {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    const { messageId, channel, parts } = open;
-    this.note({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } }, 'agent');
+    const { messageId, channel, deps } = open;
+    this.note({ kind: 'message', data: { messageId, role: 'agent', channel, text: deps.join('') } }, 'agent');
   }
 }

@@ -7,7 +7,7 @@ import type { ConversationRecords } from '../records.ts';
 import type { TurnPermissions } from './permissions.ts';
 import type { TurnRecorder } from './recorder.ts';
 
-export interface TurnParts {
+export interface TurnDeps {
   readonly conversation: Conversation;
   readonly queued: QueuedMessage;
   readonly agent: LiveAgent;
@@ -25,14 +25,14 @@ export interface TurnParts {
  * handed over at most once.
  */
 export class Turn {
-  readonly #parts: TurnParts;
+  readonly #deps: TurnDeps;
   readonly #withdrawn = new AbortController();
   #cancelled = false;
   #prompted = false;
   #calm: () => void = () => {};
 
-  constructor(parts: TurnParts) {
-    this.#parts = parts;
+  constructor(deps: TurnDeps) {
+    this.#deps = deps;
   }
 
   /** Asks the agent to leave off, and ends it where it does not. Idempotent. */
@@ -41,13 +41,13 @@ export class Turn {
     this.#cancelled = true;
     this.#withdrawn.abort();
     if (!this.#prompted) return;
-    const { agent, afterPatience } = this.#parts;
+    const { agent, afterPatience } = this.#deps;
     this.#calm = afterPatience(() => void agent.kill());
     agent.cancel().catch(() => {});
   }
 
   answered(permissionId: string, optionId: string): void {
-    this.#parts.permissions.answered(permissionId, optionId);
+    this.#deps.permissions.answered(permissionId, optionId);
   }
 
   /**
@@ -59,7 +59,7 @@ export class Turn {
   }
 
   async #take(): Promise<boolean> {
-    const { conversation, queued, records } = this.#parts;
+    const { conversation, queued, records } = this.#deps;
     const { messageId } = queued;
     const taken = await records.change(conversation.id, ({ deletedAt, turn, queue }) =>
       deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId
@@ -75,7 +75,7 @@ export class Turn {
   }
 
   async #prompt(message: Message, signal: AbortSignal): Promise<AgentTurn> {
-    const { agent, recorder, permissions, keepAwake } = this.#parts;
+    const { agent, recorder, permissions, keepAwake } = this.#deps;
     if (this.#cancelled || signal.aborted) return { stopReason: this.#cancelled ? 'cancelled' : 'interrupted', detail: null };
     const kill = (): void => void agent.kill();
     signal.addEventListener('abort', kill, { once: true });
@@ -105,7 +105,7 @@ export class Turn {
   }
 
   async #end({ stopReason, detail }: AgentTurn): Promise<void> {
-    const { conversation, queued, records } = this.#parts;
+    const { conversation, queued, records } = this.#deps;
     const actor = stopReason === 'cancelled' ? 'user' : stopReason === 'interrupted' ? 'skep' : 'agent';
     await records.change(conversation.id, ({ turn, permission }) =>
       turn?.messageId === queued.messageId ? endOfTurn({ turn, permission }, stopReason, detail, actor) : null,

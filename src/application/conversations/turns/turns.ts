@@ -6,10 +6,10 @@ import type { SandboxAccess } from '../sandbox-access.ts';
 import type { ConversationTiming } from '../timing.ts';
 import { Introductions } from './introductions.ts';
 import { TurnPermissions } from './permissions.ts';
-import { TurnRecorder, type RecorderParts } from './recorder.ts';
+import { TurnRecorder, type RecorderDeps } from './recorder.ts';
 import { Turn } from './turn.ts';
 
-export interface TurnsParts extends RecorderParts {
+export interface TurnsDeps extends RecorderDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;
   readonly timing: ConversationTiming;
@@ -17,13 +17,13 @@ export interface TurnsParts extends RecorderParts {
 
 /** The turns that run in this process, at most one for each conversation. */
 export class Turns {
-  readonly #parts: TurnsParts;
+  readonly #deps: TurnsDeps;
   readonly #introductions: Introductions;
   readonly #running = new Map<string, Turn>();
 
-  constructor(parts: TurnsParts) {
-    this.#parts = parts;
-    this.#introductions = new Introductions(parts.events);
+  constructor(deps: TurnsDeps) {
+    this.#deps = deps;
+    this.#introductions = new Introductions(deps.events);
   }
 
   /**
@@ -31,10 +31,10 @@ export class Turns {
    * message is not (any more) the next. Rejects where the store fails.
    */
   async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
-    const { records, access, clock, timing } = this.#parts;
+    const { records, access, clock, timing } = this.#deps;
     const message: Message = await this.#introductions.introduce(conversation, agent, queued.message);
-    const recorder = new TurnRecorder(this.#parts, conversation);
-    const permissions = new TurnPermissions(this.#parts, conversation, records, recorder);
+    const recorder = new TurnRecorder(this.#deps, conversation);
+    const permissions = new TurnPermissions(this.#deps, conversation, records, recorder);
     const afterPatience = (callback: () => void) => clock.after(timing.cancelWithinMs, callback);
     const keepAwake = () => access.keepAwake(sandbox);
     const turn = new Turn({ conversation, queued, agent, records, recorder, permissions, afterPatience, keepAwake });

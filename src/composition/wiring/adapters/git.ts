@@ -7,13 +7,13 @@ import { unknownChoice } from './unknown-choice.ts';
 /** What the providers stand on. */
 interface Ground {
   readonly clock: Clock;
-  readonly knowledge: Store['knowledge'];
+  readonly knowledge: Store['listingCache'];
 }
 
 /** Opens the git providers that the options choose, in their order. Closed are those only that it opens itself. */
 export async function openGitProviders(
   { git = [{ provider: 'local' }] }: SkepOptions,
-  { knowledge }: Store,
+  { listingCache: knowledge }: Store,
   clock: Clock,
   closers: AsyncDisposableStack,
 ): Promise<readonly GitProvider[]> {

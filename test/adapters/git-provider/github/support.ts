@@ -6,7 +6,7 @@ import { expect, onTestFinished } from 'vitest';
 import { createGitHubProvider, type GitHubOptions } from '../../../../src/adapters/git-provider/github/index.ts';
 import type { Clock } from '../../../../src/ports/clock.ts';
 import type { FileQuery, GitProvider } from '../../../../src/ports/git-provider.ts';
-import type { KnowledgeStore } from '../../../../src/ports/listing-cache.ts';
+import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
 import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from '../../../doubles/github/index.ts';
 
@@ -61,7 +61,7 @@ export const realClock: Clock = {
   },
 };
 
-export interface TellingKnowledge extends KnowledgeStore {
+export interface TellingKnowledge extends ListingCache {
   /** Everything that it ever got to see. */
   readonly seen: readonly string[];
   readonly entries: Map<string, string>;

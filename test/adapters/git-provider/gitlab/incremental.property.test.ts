@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import type { KnowledgeStore } from '../../../../src/ports/listing-cache.ts';
+import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
 import { createRepository, git, type CommitDescription } from '../../../contracts/git-repository.ts';
 import { startGitLab } from '../../../doubles/gitlab/index.ts';
 import { agents, list, start, token } from './support.ts';
@@ -45,7 +45,7 @@ function describeCommits(drawn: readonly Drawn[]): CommitDescription[] {
 }
 
 /** Knowledge that can be put back to what it was. */
-function rewindable(): KnowledgeStore & { entries: Map<string, string> } {
+function rewindable(): ListingCache & { entries: Map<string, string> } {
   return {
     entries: new Map(),
     async get(scope, key) {

@@ -3,11 +3,11 @@ import { Gitlab } from '@gitbeaker/rest';
 import { describe, expect, test } from 'vitest';
 import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import type { KnowledgeStore } from '../../../../src/ports/listing-cache.ts';
+import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
 import { failureOf, hostOf, list, providerOf, simple, simpleListing, token } from './support.ts';
 
-function openKnowledge(): KnowledgeStore & { readonly texts: string[]; readonly scopes: Set<string> } {
+function openKnowledge(): ListingCache & { readonly texts: string[]; readonly scopes: Set<string> } {
   const entries = new Map<string, string>();
   const texts: string[] = [];
   const scopes = new Set<string>();

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import type { SandboxFact } from '../../../../src/domain/sandbox.ts';
+import type { ObservedSandbox } from '../../../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
@@ -11,7 +11,7 @@ const never = new AbortController().signal;
 const sleeps = shell('touch begun; exec sleep 100000');
 const endsWell = shell('trap "exit 0" TERM; touch begun; while :; do sleep 0.05; done');
 
-const stopped = (runtime: SandboxRuntime, id: string): Promise<SandboxFact> => until(() => runtime.inspect(id), ({ state }) => state === 'stopped');
+const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> => until(() => runtime.inspect(id), ({ state }) => state === 'stopped');
 
 describeWithDocker('the end of a sandbox on docker', () => {
   const engine = createEngine();
@@ -67,7 +67,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
     runtime.subscribe((id) => woken.push(id));
     const touched = await begun(runtime, sleeps);
     const untouched = await begun(runtime, endsWell);
-    const wakes = async (act: () => Promise<unknown>, state: SandboxFact['state']): Promise<void> => {
+    const wakes = async (act: () => Promise<unknown>, state: ObservedSandbox['state']): Promise<void> => {
       const before = woken.length;
       await act();
       await until(() => woken.slice(before), (ids) => ids.includes(touched.id));

@@ -7,7 +7,7 @@ const harness: KnowledgeStoreHarness = {
   ...memoryHarness,
   async openBounded(knowledgeBytes) {
     const store = createMemoryStore({ knowledgeBytes });
-    return { knowledge: store.knowledge, pass: async () => undefined, dispose: () => store.close() };
+    return { knowledge: store.listingCache, pass: async () => undefined, dispose: () => store.close() };
   },
 };
 

@@ -60,7 +60,7 @@ const roles: Readonly<Record<string, Role>> = {
     await store.close();
   },
 
-  /** Races with others for the room of a limit, the next generation of a record and the members of a pool; says what it won. */
+  /** Races with others for the room of a limit, the next version of a record and the members of a pool; says what it won. */
   async race() {
     const store = await createSqliteStore({ dataDir, exclusive: false, busyTimeoutMs: 60_000 });
     say('ready');
@@ -85,10 +85,10 @@ async function fillRoom({ sandboxes }: Store): Promise<number> {
 
 async function replaceAll({ sandboxes }: Store): Promise<number> {
   let replaced = 0;
-  for (let generation = 1; generation <= 200; ) {
-    const outcome = await sandboxes.replace(someSandbox('shared', { ownerId: 'bob', generation: generation + 1, statusDetail: tag }));
+  for (let version = 1; version <= 200; ) {
+    const outcome = await sandboxes.replace(someSandbox('shared', { ownerId: 'bob', version: version + 1, statusDetail: tag }));
     if (outcome.kind === 'replaced') replaced += 1;
-    generation = (await sandboxes.find('shared'))?.generation ?? Infinity;
+    version = (await sandboxes.find('shared'))?.version ?? Infinity;
   }
   return replaced;
 }
@@ -100,7 +100,7 @@ async function takeMembers({ sandboxes, events }: Store): Promise<number> {
     const member = somePooled(`p${(n + tag.charCodeAt(0) * 7) % 50}`);
     const mine = someSandbox(`${tag}-${member.id}`, { ownerId: 'cyd', instanceId: member.id });
     const told = someEvent(mine.id, { ownerId: 'cyd', conversationId: null, sandboxId: mine.id });
-    if ((await sandboxes.handOut(mine, member, unlimited, undefined, [told])).kind === 'inserted') taken += 1;
+    if ((await sandboxes.claimFromPool(mine, member, unlimited, undefined, [told])).kind === 'inserted') taken += 1;
     await events.append([someEvent(`${tag}-${n}`)]);
   }
   return taken;

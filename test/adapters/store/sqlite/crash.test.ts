@@ -37,7 +37,7 @@ describe('a process that is killed', () => {
         const claim = await store.sandboxes.insert(someSandbox('another'), noRoom, { ownerId: 'ann', key: id, fingerprint: id });
         const told = await store.events.read({ ownerId: 'ann', conversationId: id }, 0, 9);
         if (told.length !== 1) lost.push(id);
-        if (sandbox?.generation !== 2 || conversation === null || claim.kind !== 'repeated' || claim.id !== id) lost.push(id);
+        if (sandbox?.version !== 2 || conversation === null || claim.kind !== 'repeated' || claim.id !== id) lost.push(id);
       }
       expect(lost).toEqual([]);
       await store.close();
@@ -47,7 +47,7 @@ describe('a process that is killed', () => {
 });
 
 describe('several processes over one store', () => {
-  test('exceed no limit, replace each generation once, and hand each member of a pool out once', async () => {
+  test('exceed no limit, replace each version once, and hand each member of a pool out once', async () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     await store.sandboxes.insert(someSandbox('shared', { ownerId: 'bob' }), unlimited);
     for (let n = 0; n < 50; n += 1) await store.sandboxes.insertPooled(somePooled(`p${n}`), 'f', 50);
@@ -77,9 +77,9 @@ describe('several processes over one store', () => {
     expect(sum(won.map(([admitted = 0]) => admitted))).toBe(37);
     const all = await store.sandboxes.scan(null, 1000);
     expect(all.filter(({ ownerId }) => ownerId === 'ann').length).toBe(37);
-    const generation = all.find(({ id }) => id === 'shared')?.generation ?? 0;
-    expect(generation).toBeGreaterThan(200);
-    expect(sum(won.map(([, replaced = 0]) => replaced))).toBe(generation - 1);
+    const version = all.find(({ id }) => id === 'shared')?.version ?? 0;
+    expect(version).toBeGreaterThan(200);
+    expect(sum(won.map(([, replaced = 0]) => replaced))).toBe(version - 1);
     const handed = all.filter(({ ownerId }) => ownerId === 'cyd');
     expect(sum(won.map(([, , taken = 0]) => taken))).toBe(50);
     expect(new Set(handed.map(({ instanceId }) => instanceId)).size).toBe(50);

@@ -18,7 +18,7 @@ const harness: KnowledgeStoreHarness = {
     const clock = createManualClock();
     const store = await createSqliteStore({ dataDir: folder.path, knowledgeBytes, clock });
     return {
-      knowledge: store.knowledge,
+      knowledge: store.listingCache,
       pass: async (ms) => clock.advance(ms),
       async dispose() {
         await store.close();
@@ -42,12 +42,12 @@ test('reading writes once a minute for each entry, and not more', async () => {
   const dataDir = folderOf();
   const clock = createManualClock();
   const store = await createSqliteStore({ dataDir, clock });
-  await store.knowledge.put('scope', 'key', 'value');
+  await store.listingCache.put('scope', 'key', 'value');
   const observer = new DatabaseSync(join(dataDir, 'skep.db'), { readOnly: true });
   // It is another one whenever another connection has written.
   const writes = (): unknown => observer.prepare('PRAGMA data_version').get();
   const read = async (): Promise<unknown> => {
-    for (let time = 0; time < 100; time += 1) expect(await store.knowledge.get('scope', 'key')).toBe('value');
+    for (let time = 0; time < 100; time += 1) expect(await store.listingCache.get('scope', 'key')).toBe('value');
     return writes();
   };
   const before = writes();
@@ -71,14 +71,14 @@ test('the size that is kept is that of the entries, also when the bound becomes 
     return sizes;
   };
   const store = await createSqliteStore({ dataDir, knowledgeBytes: 1000 });
-  for (let turn = 0; turn < 50; turn += 1) await store.knowledge.put(`scope ${turn % 3}`, `key ${turn % 7}`, 'ä'.repeat(turn * 7));
+  for (let turn = 0; turn < 50; turn += 1) await store.listingCache.put(`scope ${turn % 3}`, `key ${turn % 7}`, 'ä'.repeat(turn * 7));
   const [{ bytes, sum }] = sizes() as [{ bytes: number; sum: number }];
   expect(bytes).toBe(sum);
   expect(bytes).toBeGreaterThan(500);
   expect(bytes).toBeLessThanOrEqual(1000);
   await store.close();
   const smaller = await createSqliteStore({ dataDir, knowledgeBytes: 100 });
-  await smaller.knowledge.put('s', 'k', 'v');
+  await smaller.listingCache.put('s', 'k', 'v');
   expect(sizes()).toEqual([{ bytes: 3, sum: 3 }]);
   await smaller.close();
 });
@@ -94,9 +94,9 @@ test('a database of version 1 gets the table, and keeps its records', async () =
 
   const store = await createSqliteStore({ dataDir });
   expect(await store.specs.firstSeen('node', 'v1', 200)).toBe(100);
-  expect(await store.knowledge.get('scope', 'key')).toBeNull();
-  await store.knowledge.put('scope', 'key', 'value');
-  expect(await store.knowledge.get('scope', 'key')).toBe('value');
+  expect(await store.listingCache.get('scope', 'key')).toBeNull();
+  await store.listingCache.put('scope', 'key', 'value');
+  expect(await store.listingCache.get('scope', 'key')).toBe('value');
   await store.close();
   const database = new DatabaseSync(path, { readOnly: true });
   expect(versionOf(database)).toBe(migrations.length);

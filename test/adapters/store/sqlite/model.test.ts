@@ -33,7 +33,7 @@ const sandbox = fc
     instanceId: few('i'),
     specId: few('spec'),
     status: fc.constantFrom(...sandboxStatuses),
-    generation: fc.integer({ min: 1, max: 4 }),
+    version: fc.integer({ min: 1, max: 4 }),
     createdAt: time,
     lastActiveAt: time,
     deletedAt: perhaps(time),
@@ -45,7 +45,7 @@ const pooled = fc
   .record({
     id: fc.constantFrom('p1', 'p2'),
     status: fc.constantFrom('RUNNING', 'RUNNING', 'RUNNING', 'STARTING', 'ERROR'),
-    generation: fc.constantFrom(1, 1, 2),
+    version: fc.constantFrom(1, 1, 2),
     createdAt: time,
     deletedAt: fc.constantFrom(null, null, null, 3),
   })
@@ -61,7 +61,7 @@ const conversation = fc
     executionStatus: perhaps(fc.constantFrom(...executionStatuses)),
     queue: fc.array(few('m').map((id) => someMessage(id)), { maxLength: 2 }),
     turn: perhaps(few('m').map((id) => someMessage(id))),
-    generation: fc.integer({ min: 1, max: 4 }),
+    version: fc.integer({ min: 1, max: 4 }),
     createdAt: time,
     updatedAt: time,
     deletedAt: perhaps(time),
@@ -100,7 +100,7 @@ const fillPool = fc
 
 const handOut = fc
   .tuple(sandbox, pooled, fc.oneof(fc.constant(unlimited), limits), fc.option(claim, { nil: undefined }), events)
-  .map(([one, member, room, made, told]): Call => (s) => s.sandboxes.handOut({ ...one, instanceId: member.id }, member, room, made, told));
+  .map(([one, member, room, made, told]): Call => (s) => s.sandboxes.claimFromPool({ ...one, instanceId: member.id }, member, room, made, told));
 
 const readEvents = fc
   .tuple(eventFilter, fc.constantFrom(0, 0, 1, 4, 9), fc.integer({ min: 1, max: 5 }))

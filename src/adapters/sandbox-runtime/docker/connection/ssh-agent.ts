@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { createSlots } from '../../../shared/semaphore.ts';
+import { createSemaphore } from '../../../shared/semaphore.ts';
 import { realTimers } from '../../../shared/timeout.ts';
 import { ChildSocket } from './child-socket.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -22,7 +22,7 @@ const reading = { isConnected: isAuthenticated, whyAbsent: withoutSsh, whyEnded:
  */
 export class SshAgent extends Agent {
   readonly #arguments: readonly string[];
-  readonly #greetings = createSlots(greetingsAtOnce);
+  readonly #greetings = createSemaphore(greetingsAtOnce);
   readonly #destroyed = new AbortController();
 
   constructor({ host, user, port }: Extract<Endpoint, { kind: 'ssh' }>, options: AgentOptions) {

@@ -1,6 +1,6 @@
-import type { SandboxFact } from '../../../../domain/sandbox.ts';
+import type { ObservedSandbox } from '../../../../domain/sandbox.ts';
 
-type State = SandboxFact['state'];
+type State = ObservedSandbox['state'];
 
 /** How late the word of what was done may be. */
 const lateMs = 10_000;

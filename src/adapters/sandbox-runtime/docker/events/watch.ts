@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import type { SandboxFact } from '../../../../domain/sandbox.ts';
+import type { ObservedSandbox } from '../../../../domain/sandbox.ts';
 import { pause, raceSignal, realTimers } from '../../../shared/timeout.ts';
 import type { Connection } from '../connect.ts';
 import { stateOf } from '../facts/facts.ts';
@@ -8,7 +8,7 @@ import { createExpectations } from './expectations.ts';
 import type { Runs } from './runs.ts';
 import { openStream, type EngineEvent } from './stream.ts';
 
-type State = SandboxFact['state'];
+type State = ObservedSandbox['state'];
 
 export interface WatchOptions {
   readonly connection: Connection;
@@ -28,7 +28,7 @@ export interface Move {
    */
   aim(...states: readonly State[]): void;
   /** It is over, with the fact that holds now; null where that is not known. */
-  end(fact: SandboxFact | null): void;
+  end(fact: ObservedSandbox | null): void;
 }
 
 /** Tells listeners when something happened to a sandbox that nobody asked this runtime for. */
@@ -36,7 +36,7 @@ export interface Watch {
   /** One at a time for one sandbox. */
   move(id: string): Move;
   /** Somebody was told so. */
-  told(fact: SandboxFact): void;
+  told(fact: ObservedSandbox): void;
   readonly subscribe: (listener: (id: string) => void) => () => void;
   close(): Promise<void>;
 }

@@ -1,25 +1,25 @@
 import type Docker from 'dockerode';
-import { absent, type SandboxFact } from '../../../../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../../domain/sandbox.ts';
 import { labels } from '../identity.ts';
 import { exposedUrls } from './labelled-ports.ts';
 import { describeExit, describeRefusal } from './words.ts';
 
-type State = SandboxFact['state'];
+type State = ObservedSandbox['state'];
 
 /** Did something outside of it end a container that stopped? */
 export type EndedFromOutside = (container: Docker.ContainerInspectInfo) => Promise<boolean>;
 
 export interface Facts {
-  of(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<SandboxFact>;
+  of(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox>;
   /** From a list's entry, where that says enough; null where the container has to be inspected. */
-  ofListed(listed: Docker.ContainerInfo): SandboxFact | null;
+  ofListed(listed: Docker.ContainerInfo): ObservedSandbox | null;
 }
 
 export function createFacts(urlHost: string, endedFromOutside: EndedFromOutside): Facts {
   return {
     async of(id, found) {
-      if (found === null) return absent(id);
-      if (found === 'foreign') return absent(id, 'the engine has a container of its name that is not of this deployment; remove or rename that');
+      if (found === null) return absentSandbox(id);
+      if (found === 'foreign') return absentSandbox(id, 'the engine has a container of its name that is not of this deployment; remove or rename that');
       const state = stateOf(found.State.Status, found.State.Error);
       switch (state) {
         case 'created':
@@ -60,9 +60,9 @@ export function stateOf(status: string, error: string): State {
   }
 }
 
-async function ended(id: string, found: Docker.ContainerInspectInfo, endedFromOutside: EndedFromOutside): Promise<SandboxFact> {
+async function ended(id: string, found: Docker.ContainerInspectInfo, endedFromOutside: EndedFromOutside): Promise<ObservedSandbox> {
   const { Status, Error: error, ExitCode, OOMKilled } = found.State;
-  const stopped = (detail: string, outside: boolean): SandboxFact => ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside: outside });
+  const stopped = (detail: string, outside: boolean): ObservedSandbox => ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside: outside });
   if (Status === 'created') return stopped(describeRefusal(error), false);
   // Skep does not ask for that before the sandbox is deleted, so somebody else has.
   if (Status === 'removing' || Status === 'dead') return stopped('the engine is removing it, or failed to', true);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SandboxSpec } from '../../../../domain/sandbox-spec.ts';
 import type { Progress, Provision } from '../../../../ports/sandbox-runtime.ts';
-import { createFlights } from '../../../shared/single-flight.ts';
+import { createSingleFlight } from '../../../shared/single-flight.ts';
 import type { Connection } from '../connect.ts';
 import { statusOf } from '../engine-errors.ts';
 import { pullImage, type PullOptions } from './pull.ts';
@@ -18,7 +18,7 @@ export interface Provisioning {
 /** Gets images; those who want the same one share the work and its progress. */
 export function createProvisioning(options: Omit<PullOptions, 'connection'>, connection: Connection): Provisioning {
   const { docker, call } = connection;
-  const flights = createFlights<Provision>();
+  const flights = createSingleFlight<Provision>();
   const audiences = new Map<string, Set<Progress>>();
 
   async function missingRuntime(name: string, signal: AbortSignal): Promise<string | null> {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
 import type { Provision, Progress } from '../../../../ports/sandbox-runtime.ts';
 import { Failure } from '../../../../domain/failure.ts';
-import { raceSignal, realTimers, startTimeLimit } from '../../../shared/timeout.ts';
+import { raceSignal, realTimers, startTimeout } from '../../../shared/timeout.ts';
 import type { Connection } from '../connect.ts';
 import { streamed } from '../connection/streamed.ts';
 import { messageOf, statusOf, whyUnreachable } from '../engine-errors.ts';
@@ -26,7 +26,7 @@ export interface PullOptions {
 export async function pullImage({ connection, configFolder, limitMs, progressMs }: PullOptions, image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
   const registry = registryOf(image);
   const tooLate = new Error('too late');
-  const limit = startTimeLimit(realTimers, limitMs, () => tooLate, [signal, connection.closed]);
+  const limit = startTimeout(realTimers, limitMs, () => tooLate, [signal, connection.closed]);
   let login: RegistryLogin = null;
   try {
     login = await raceSignal(findLogin(configFolder, registry), limit.signal);

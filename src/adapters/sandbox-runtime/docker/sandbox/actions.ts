@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import type { SandboxFact } from '../../../../domain/sandbox.ts';
+import type { ObservedSandbox } from '../../../../domain/sandbox.ts';
 import { isFailureOf } from '../../../../domain/failure.ts';
 import type { Progress, SandboxLaunch } from '../../../../ports/sandbox-runtime.ts';
 import type { Connection } from '../connect.ts';
@@ -31,13 +31,13 @@ export interface ActionOptions {
  * where that is known without another look: where the engine did what only one that was as it was found can have done to it. Null otherwise.
  */
 export interface Actions {
-  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, move: Move): Promise<SandboxFact | null>;
-  freeze(id: string, move: Move): Promise<SandboxFact | null>;
-  stop(id: string, move: Move): Promise<SandboxFact | null>;
-  resume(launch: SandboxLaunch, signal: AbortSignal, move: Move): Promise<SandboxFact | null>;
-  remove(id: string, move: Move): Promise<SandboxFact | null>;
+  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, move: Move): Promise<ObservedSandbox | null>;
+  freeze(id: string, move: Move): Promise<ObservedSandbox | null>;
+  stop(id: string, move: Move): Promise<ObservedSandbox | null>;
+  resume(launch: SandboxLaunch, signal: AbortSignal, move: Move): Promise<ObservedSandbox | null>;
+  remove(id: string, move: Move): Promise<ObservedSandbox | null>;
   /** It was found so, which saves the next move a look. */
-  note(found: Found | 'foreign' | null, fact: SandboxFact): void;
+  note(found: Found | 'foreign' | null, fact: ObservedSandbox): void;
   /** Something happened to it. */
   forget(id: string): void;
   /** Cuts a stop short that is under way. */
@@ -51,15 +51,15 @@ export function createActions(options: ActionOptions): Actions {
   const run = runner(options);
 
   /** How each was found last: the container, which stays whose it is, and the fact, which may be another one by now. */
-  const last = new Map<string, { readonly container: string; readonly fact: SandboxFact }>();
+  const last = new Map<string, { readonly container: string; readonly fact: ObservedSandbox }>();
 
   /** Does it at once to a container that was found in the state where it is to be done. Null where the engine did not. */
   async function straight(
     id: string,
-    from: SandboxFact['state'],
-    to: SandboxFact['state'],
+    from: ObservedSandbox['state'],
+    to: ObservedSandbox['state'],
     request: (container: Docker.Container) => Promise<unknown>,
-  ): Promise<SandboxFact | null> {
+  ): Promise<ObservedSandbox | null> {
     const known = last.get(id);
     if (known?.fact.state !== from) return null;
     try {
@@ -160,7 +160,7 @@ function own(found: Found | 'foreign' | null): Found | null {
   return found === 'foreign' ? null : found;
 }
 
-function statusNow({ State }: Found): SandboxFact['state'] {
+function statusNow({ State }: Found): ObservedSandbox['state'] {
   return stateOf(State.Status, State.Error);
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Failure } from '../../../../domain/failure.ts';
 import type { Execution, ExecutionRequest } from '../../../../ports/sandbox-runtime.ts';
-import type { Queue } from '../../../shared/keyed-mutex.ts';
+import type { KeyedMutex } from '../../../shared/keyed-mutex.ts';
 import { refusedExecution, whyUnrunnable } from '../../refused-execution.ts';
 import { sandboxPath } from '../../sandbox-path.ts';
 import { type Environment, passedEnvironment } from '../environment.ts';
@@ -19,7 +19,7 @@ export interface ExecutionOptions {
   readonly table: ProcessTable;
   readonly reader: Reader;
   readonly env: Environment;
-  readonly inTurn: Queue['inTurn'];
+  readonly inTurn: KeyedMutex['inTurn'];
 }
 
 export interface Executions {
