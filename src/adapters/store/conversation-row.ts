@@ -1,11 +1,11 @@
-import { permissionPolicies } from '../../../domain/agent.ts';
-import { isUnsettled } from '../../../domain/conversation-start.ts';
-import { type Conversation, conversationStartStatuses, executionStatuses, foldTitle } from '../../../domain/conversation.ts';
-import { jsonOrNull, parseColumn, parseOrNull, wordOf, wordOrNull } from './columns.ts';
-import { PathsColumn, PermissionColumn, QueueColumn, QueuedMessageColumn } from './schema.ts';
-import type { ConversationRow } from './tables.ts';
+import { permissionPolicies } from '../../domain/agent.ts';
+import { isUnsettled } from '../../domain/conversation-start.ts';
+import { type Conversation, conversationStartStatuses, executionStatuses, foldTitle } from '../../domain/conversation.ts';
+import type { ConversationRow } from './database.ts';
+import {
+  jsonOrNull, parseColumn, parseOrNull, PathsColumn, PermissionColumn, QueueColumn, QueuedMessageColumn, wordOf, wordOrNull,
+} from './json-columns.ts';
 
-/** The folded title is stored, so a change of how titles are folded needs a migration. */
 export function rowOfConversation(conversation: Conversation): ConversationRow {
   return {
     id: conversation.id,
@@ -21,7 +21,7 @@ export function rowOfConversation(conversation: Conversation): ConversationRow {
     start_status: conversation.startStatus,
     execution_status: conversation.executionStatus,
     status_detail: conversation.statusDetail,
-    generation: conversation.version,
+    version: conversation.version,
     created_at: conversation.createdAt,
     updated_at: conversation.updatedAt,
     deleted_at: conversation.deletedAt,
@@ -36,36 +36,6 @@ export function rowOfConversation(conversation: Conversation): ConversationRow {
   };
 }
 
-export const conversationColumns = [
-  'id',
-  'owner_id',
-  'title',
-  'title_folded',
-  'sandbox_id',
-  'sandbox_spec_id',
-  'starts_sandbox',
-  'selected_repository',
-  'selected_branch',
-  'git_provider',
-  'start_status',
-  'execution_status',
-  'status_detail',
-  'generation',
-  'created_at',
-  'updated_at',
-  'deleted_at',
-  'removed_at',
-  'unsettled',
-  'queue',
-  'turn',
-  'permission',
-  'permission_policy',
-  'agent_session_id',
-  'microagents',
-] as const satisfies readonly (keyof ConversationRow)[];
-
-const noQueue = '[]';
-
 export function conversationOf(row: ConversationRow): Conversation {
   return {
     id: row.id,
@@ -77,7 +47,7 @@ export function conversationOf(row: ConversationRow): Conversation {
     selectedRepository: row.selected_repository,
     selectedBranch: row.selected_branch,
     gitProvider: row.git_provider,
-    queue: row.queue === noQueue ? [] : parseColumn(QueueColumn, row.queue),
+    queue: row.queue === '[]' ? [] : parseColumn(QueueColumn, row.queue),
     turn: parseOrNull(QueuedMessageColumn, row.turn),
     permission: parseOrNull(PermissionColumn, row.permission),
     permissionPolicy: wordOf(permissionPolicies, row.permission_policy),
@@ -86,7 +56,7 @@ export function conversationOf(row: ConversationRow): Conversation {
     startStatus: wordOf(conversationStartStatuses, row.start_status),
     executionStatus: wordOrNull(executionStatuses, row.execution_status),
     statusDetail: row.status_detail,
-    version: row.generation,
+    version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     deletedAt: row.deleted_at,

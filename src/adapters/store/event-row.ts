@@ -1,10 +1,10 @@
+import type { Selectable } from 'kysely';
 import type { z } from 'zod';
-import { type Event, type EventDraft, eventKinds } from '../../../domain/event.ts';
-import { parseColumn, wordOf } from './columns.ts';
-import { eventActors, EventDataColumns } from './event-schema.ts';
-import type { EventDraftRow } from './tables.ts';
+import { type Event, type EventDraft, eventKinds } from '../../domain/event.ts';
+import type { Database, EventRow } from './database.ts';
+import { eventActors, EventDataColumns, parseColumn, wordOf } from './json-columns.ts';
 
-export function rowOfEvent(event: EventDraft): EventDraftRow {
+export function rowOfEvent(event: EventDraft): EventRow {
   return {
     kind: event.kind,
     at: event.at,
@@ -17,18 +17,7 @@ export function rowOfEvent(event: EventDraft): EventDraftRow {
   };
 }
 
-export const eventColumns = [
-  'kind',
-  'at',
-  'owner_id',
-  'conversation_id',
-  'sandbox_id',
-  'actor',
-  'reason',
-  'data',
-] as const satisfies readonly (keyof EventDraftRow)[];
-
-export function eventOf(row: EventDraftRow & { readonly sequence: number }): Event {
+export function eventOf(row: Selectable<Database['events']>): Event {
   const kind = wordOf(eventKinds, row.kind);
   const column: z.ZodType = EventDataColumns[kind];
   const event = {

@@ -1,8 +1,7 @@
-import { countsAsRunning } from '../../../domain/sandbox-lifecycle.ts';
-import { isPooled, pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import { columnReader, wordOf, wordOrNull } from './columns.ts';
-import { ExposedUrlsColumn, SpecColumn } from './schema.ts';
-import type { SandboxRow } from './tables.ts';
+import { countsAsRunning } from '../../domain/sandbox-lifecycle.ts';
+import { isPooled, pauseKinds, type Sandbox, sandboxStatuses } from '../../domain/sandbox.ts';
+import type { SandboxRow } from './database.ts';
+import { columnReader, ExposedUrlsColumn, SpecColumn, wordOf, wordOrNull } from './json-columns.ts';
 
 export function rowOfSandbox(sandbox: Sandbox): SandboxRow {
   return {
@@ -13,10 +12,10 @@ export function rowOfSandbox(sandbox: Sandbox): SandboxRow {
     status: sandbox.status,
     status_detail: sandbox.statusDetail,
     status_since: sandbox.statusSince,
-    turn_at: sandbox.startingSince,
+    starting_since: sandbox.startingSince,
     pause_kind: sandbox.pauseKind,
     session_api_key: sandbox.sessionApiKey,
-    generation: sandbox.version,
+    version: sandbox.version,
     created_at: sandbox.createdAt,
     updated_at: sandbox.updatedAt,
     last_active_at: sandbox.lastActiveAt,
@@ -27,28 +26,6 @@ export function rowOfSandbox(sandbox: Sandbox): SandboxRow {
     spec: JSON.stringify(sandbox.spec),
   };
 }
-
-export const sandboxColumns = [
-  'id',
-  'instance_id',
-  'owner_id',
-  'spec_id',
-  'status',
-  'status_detail',
-  'status_since',
-  'turn_at',
-  'pause_kind',
-  'session_api_key',
-  'generation',
-  'created_at',
-  'updated_at',
-  'last_active_at',
-  'deleted_at',
-  'removed_at',
-  'running',
-  'exposed_urls',
-  'spec',
-] as const satisfies readonly (keyof SandboxRow)[];
 
 const readSpec = columnReader(SpecColumn);
 const readExposedUrls = columnReader(ExposedUrlsColumn);
@@ -62,11 +39,11 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     status: wordOf(sandboxStatuses, row.status),
     statusDetail: row.status_detail,
     statusSince: row.status_since,
-    startingSince: row.turn_at,
+    startingSince: row.starting_since,
     pauseKind: wordOrNull(pauseKinds, row.pause_kind),
     sessionApiKey: row.session_api_key,
     exposedUrls: readExposedUrls(row.exposed_urls),
-    version: row.generation,
+    version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     lastActiveAt: row.last_active_at,

@@ -1,17 +1,19 @@
-import type { Generated } from 'kysely';
+import type { Generated, Kysely } from 'kysely';
 
-/** The schema as the statements see it. Times are in milliseconds since the epoch; flags are 0 or 1. */
-export interface Tables {
+/** The tables of a store. Times are in milliseconds since the epoch, flags are 0 or 1, and what is structured is JSON text. */
+export interface Database {
   readonly sandboxes: SandboxRow & { seq: Generated<number>; pool_fingerprint: Generated<string> };
   readonly conversations: ConversationRow;
-  readonly events: EventRow;
-  readonly sqlite_sequence: { name: string; seq: number };
+  readonly events: EventRow & { sequence: Generated<number> };
   readonly claims: ClaimRow;
   readonly api_keys: ApiKeyRow;
   readonly specs: SpecRow;
-  readonly knowledge: KnowledgeRow & { id: Generated<number> };
-  readonly knowledge_size: { bytes: number };
+  readonly listing_cache: ListingCacheRow & { id: Generated<number> };
+  readonly listing_cache_size: { bytes: number };
 }
+
+/** The database, or a transaction on it. */
+export type Db = Kysely<Database>;
 
 export interface SandboxRow {
   id: string;
@@ -21,15 +23,16 @@ export interface SandboxRow {
   status: string;
   status_detail: string | null;
   status_since: number;
-  turn_at: number | null;
+  starting_since: number | null;
   pause_kind: string | null;
   session_api_key: string;
-  generation: number;
+  version: number;
   created_at: number;
   updated_at: number;
   last_active_at: number;
   deleted_at: number | null;
   removed_at: number | null;
+  /** Whether it counts as running. The store computes it from the domain's rule, since a partial index needs a column. */
   running: number;
   exposed_urls: string;
   spec: string;
@@ -39,6 +42,7 @@ export interface ConversationRow {
   id: string;
   owner_id: string;
   title: string | null;
+  /** What is searched. A change of the rule in `foldTitle` needs a migration. */
   title_folded: string;
   sandbox_id: string;
   sandbox_spec_id: string;
@@ -49,11 +53,12 @@ export interface ConversationRow {
   start_status: string;
   execution_status: string | null;
   status_detail: string | null;
-  generation: number;
+  version: number;
   created_at: number;
   updated_at: number;
   deleted_at: number | null;
   removed_at: number | null;
+  /** Whether a sweep must look at it, computed from the domain's rule. */
   unsettled: number;
   queue: string;
   turn: string | null;
@@ -63,8 +68,7 @@ export interface ConversationRow {
   microagents: string | null;
 }
 
-/** An event that has no sequence number yet. */
-export interface EventDraftRow {
+export interface EventRow {
   kind: string;
   at: number;
   owner_id: string;
@@ -75,10 +79,7 @@ export interface EventDraftRow {
   data: string;
 }
 
-export interface EventRow extends EventDraftRow {
-  sequence: Generated<number>;
-}
-
+/** A claim belongs to a record; the same key for two kinds of record is two claims. */
 export interface ClaimRow {
   owner_id: string;
   kind: 'sandbox' | 'conversation';
@@ -104,7 +105,7 @@ export interface SpecRow {
   first_seen: number;
 }
 
-export interface KnowledgeRow {
+export interface ListingCacheRow {
   scope: string;
   key: string;
   value: string;
