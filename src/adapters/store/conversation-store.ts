@@ -14,35 +14,8 @@ import { purgeRecords } from './record-purge.ts';
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
 
-  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
-  function replace(
-    conversation: Conversation,
-    events: readonly EventDraft[],
-    claim: IdempotencyClaim | undefined,
-  ): Promise<ReplaceOutcome | ClaimOutcome>;
-  function replace(
-    conversation: Conversation,
-    events: readonly EventDraft[] = [],
-    claim?: IdempotencyClaim,
-  ): Promise<ReplaceOutcome | ClaimOutcome> {
-    return log.transaction(async (trx, writeEvents) => {
-      const earlier = await findClaim(trx, 'conversation', claim);
-      if (earlier !== null) return earlier;
-      const { numUpdatedRows } = await trx
-        .updateTable('conversations')
-        .set(rowOfConversation(conversation))
-        .where('id', '=', conversation.id)
-        .where('version', '=', conversation.version - 1)
-        .executeTakeFirstOrThrow();
-      if (numUpdatedRows === 0n) return { kind: 'stale' };
-      await keepClaim(trx, 'conversation', claim, conversation.id);
-      await writeEvents(events);
-      return { kind: 'replaced' };
-    });
-  }
-
   return {
-    replace,
+    replace: createReplace(log),
 
     insert: (conversation, claim, events = []) =>
       log.transaction(async (trx, writeEvents) => {
@@ -81,4 +54,34 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     purge: (removedBefore) => purgeRecords(db, 'conversation', removedBefore),
   };
+}
+
+function createReplace(log: EventLog): ConversationStore['replace'] {
+  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[],
+    claim: IdempotencyClaim | undefined,
+  ): Promise<ReplaceOutcome | ClaimOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[] = [],
+    claim?: IdempotencyClaim,
+  ): Promise<ReplaceOutcome | ClaimOutcome> {
+    return log.transaction(async (trx, writeEvents) => {
+      const earlier = await findClaim(trx, 'conversation', claim);
+      if (earlier !== null) return earlier;
+      const { numUpdatedRows } = await trx
+        .updateTable('conversations')
+        .set(rowOfConversation(conversation))
+        .where('id', '=', conversation.id)
+        .where('version', '=', conversation.version - 1)
+        .executeTakeFirstOrThrow();
+      if (numUpdatedRows === 0n) return { kind: 'stale' };
+      await keepClaim(trx, 'conversation', claim, conversation.id);
+      await writeEvents(events);
+      return { kind: 'replaced' };
+    });
+  }
+  return replace;
 }

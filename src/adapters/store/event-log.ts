@@ -1,7 +1,6 @@
 import type { EventDraft } from '../../domain/event.ts';
 import type { WrittenEvents } from '../../ports/event-store.ts';
-import type { Db } from './database.ts';
-import { rowOfEvent } from './event-row.ts';
+import type { Db, EventRow } from './database.ts';
 
 type WriteEvents = (events: readonly EventDraft[]) => Promise<void>;
 type Listener = (written: WrittenEvents) => void;
@@ -53,4 +52,17 @@ function wake(subscriptions: ReadonlySet<{ readonly listener: Listener }>, event
       process.emitWarning(error instanceof Error ? error : new Error(String(error)));
     }
   }
+}
+
+function rowOfEvent(event: EventDraft): EventRow {
+  return {
+    kind: event.kind,
+    at: event.at,
+    owner_id: event.ownerId,
+    conversation_id: event.conversationId,
+    sandbox_id: event.sandboxId,
+    actor: event.actor,
+    reason: event.reason,
+    data: JSON.stringify(event.data),
+  };
 }

@@ -5,14 +5,14 @@ import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-log.ts';
 import { purgeRecords } from './record-purge.ts';
-import { createSandboxAdmission, pooled } from './sandbox-admission.ts';
 import { sandboxOf } from './sandbox-row.ts';
+import { createSandboxWrites, pooled } from './sandbox-writes.ts';
 
 export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
 
   return {
-    ...createSandboxAdmission(log),
+    ...createSandboxWrites(log),
 
     touch: async (id, lastActiveAt) => {
       await db
@@ -36,9 +36,9 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
 
     longestIdle: async (ownerId, limit) => {
       // The literals are those of the partial index.
-      const running = all.where('status', '=', sql.lit('RUNNING')).where('deleted_at', 'is', null).where('owner_id', '<>', sql.lit(unowned));
-      const some = ownerId === null ? running : running.where('owner_id', '=', ownerId);
-      return (await some.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
+      let running = all.where('status', '=', sql.lit('RUNNING')).where('deleted_at', 'is', null);
+      running = ownerId === null ? running.where('owner_id', '<>', sql.lit(unowned)) : running.where('owner_id', '=', ownerId);
+      return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
     },
 
     search: async (ownerId, { status, specId }, { after, limit }) => {

@@ -28,7 +28,8 @@ export function schemaVersionOf(folder: DataFolder): number {
   if (version === 0 && id === 0 && tables === 0) return 0;
   throw new StoreRefused(
     'damaged',
-    `The file skep.db in the data folder ${folder.path} is not a database of Skep. Move it away, or choose another data folder (SKEP_DATA_DIR).`,
+    `The file skep.db in the data folder ${folder.path} is not a database of Skep. ` +
+      'Move it away, or choose another data folder (SKEP_DATA_DIR).',
   );
 }
 
@@ -114,7 +115,8 @@ function refusing<T>(folder: DataFolder, work: () => T): T {
   } catch (error) {
     if (error instanceof StoreRefused) throw error;
     const reason = reasonOf(error);
-    if (reason === null || !/damaged/.test(reason)) throw unusable(folder.path, reason === null ? error : new Error(reason, { cause: error }));
+    if (reason === null) throw unusable(folder.path, error);
+    if (!/damaged/.test(reason)) throw unusable(folder.path, new Error(reason, { cause: error }));
     throw new StoreRefused(
       'damaged',
       `The file skep.db in the data folder ${folder.path} is damaged. Restore the folder from a backup, or move it away to begin anew.`,

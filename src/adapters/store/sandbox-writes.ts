@@ -8,10 +8,10 @@ import type { EventLog } from './event-log.ts';
 import { findClaim, keepClaim } from './idempotency-claims.ts';
 import { rowOfSandbox } from './sandbox-row.ts';
 
-type Admission = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
+type SandboxWrites = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
 
 /** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
-export function createSandboxAdmission(log: EventLog): Admission {
+export function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
       log.transaction(async (trx, writeEvents) => {
