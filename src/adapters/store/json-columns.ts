@@ -29,12 +29,14 @@ export function jsonOrNull(value: unknown): string | null {
  */
 export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: string) => T {
   const values = new Map<string, T>();
+  let last: { readonly text: string; readonly value: T } | null = null;
   return (text) => {
-    const known = values.get(text);
-    if (known !== undefined) return known;
-    const value = parseColumn(schema, text);
+    // Most rows of a page have the text of the row before, and comparing is cheaper than hashing for the lookup.
+    if (last?.text === text) return last.value;
+    const value = values.get(text) ?? parseColumn(schema, text);
     if (values.size >= capacity) values.clear();
     values.set(text, value);
+    last = { text, value };
     return value;
   };
 }
