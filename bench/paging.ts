@@ -1,9 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openConnection } from '../src/adapters/store/sqlite/connection.ts';
-import { createConversations } from '../src/adapters/store/sqlite/conversations.ts';
-import { createJournal } from '../src/adapters/store/sqlite/journal.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely } from 'kysely';
+import { createConversationStore } from '../src/adapters/store/conversation-store.ts';
+import type { Database } from '../src/adapters/store/database.ts';
+import { createEventLog } from '../src/adapters/store/event-log.ts';
+import { createSqliteDialect } from '../src/adapters/store/sqlite/dialect.ts';
 import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { type Conversation, conversationSortOrders } from '../src/domain/conversation.ts';
 import type { PageKey } from '../src/domain/page.ts';
@@ -84,11 +87,12 @@ async function fetch(
 /** A store with so many conversations, written without waiting for the disk. */
 async function filled(dataDir: string, rows: number): Promise<Store> {
   const store = await createSqliteStore({ dataDir });
-  const connection = openConnection(join(dataDir, 'skep.db'), 0);
-  connection.database.exec('PRAGMA synchronous = OFF');
-  const conversations = createConversations(connection, createJournal(connection));
+  const sqlite = new DatabaseSync(join(dataDir, 'skep.db'));
+  sqlite.exec('PRAGMA synchronous = OFF');
+  const db = new Kysely<Database>({ dialect: createSqliteDialect(sqlite, 0) });
+  const conversations = createConversationStore(db, createEventLog(db));
   for (let n = 0; n < rows; n += 1) await conversations.insert(conversationOf(n, rows));
-  connection.close();
+  await db.destroy();
   return store;
 }
 

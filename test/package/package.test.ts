@@ -121,6 +121,6 @@ test('the root loads no adapter, and a deployment only those that it uses', asyn
   const { atImport, inUse } = loaded as { atImport: string[]; inUse: string[] };
   expect(atImport.some((url) => url.includes('skep/dist/'))).toBe(true);
   expect([...adapters(atImport)]).toEqual([]);
-  expect(adapters(inUse)).toEqual(new Set(['store/memory', 'clock', 'random', 'logger', 'sandbox-runtime', 'sandbox-runtime/process', 'readiness-probe/network', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared', 'store']));
-  expect(inUse.filter((url) => /\/(express|kysely|pino|commander|yaml)\//.test(url))).toEqual([]);
+  expect(adapters(inUse)).toEqual(new Set(['store', 'store/sqlite', 'clock', 'random', 'logger', 'sandbox-runtime', 'sandbox-runtime/process', 'readiness-probe/network', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared']));
+  expect(inUse.filter((url) => /\/(express|pino|commander|yaml)\//.test(url))).toEqual([]);
 });
