@@ -55,6 +55,10 @@ export interface ReasonData {
   /** `limit` says what is bounded. */
   too_large: { readonly limit: string };
   disk_full: None;
+  /** Another program holds a lock on it. */
+  locked: None;
+  /** Its content is damaged. */
+  damaged: None;
 
   // What an owner, a rule or somebody else did to a sandbox
   paused_by_owner: None;

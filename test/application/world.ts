@@ -9,7 +9,8 @@ import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import { type SandboxLimits, unlimited } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { ProbeListener, ReadinessProbe } from '../../src/ports/readiness-probe.ts';
-import { createManualClock, createMemoryStore, createSeededRandom } from '../doubles/memory/index.ts';
+import { createManualClock, createSeededRandom } from '../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { ScriptedEngine } from './engine.ts';
 import { Faults, Mortal, runtimeFailure, storeFailure } from './mortal.ts';
 import { observed, type Write } from './observed.ts';
@@ -33,7 +34,7 @@ export function createWorld(options: WorldOptions = {}) {
   const clock = createManualClock();
   const random = createSeededRandom(1);
   const engine = new ScriptedEngine();
-  const memory = createMemoryStore();
+  const memory = createInMemoryStore();
   const writes: Write[] = [];
   const onWrite = (write: Write): void => {
     writes.push(write);

@@ -31,6 +31,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   malformed_answer: ({ about }) => `Its answer about ${about} does not have the documented form.`,
   too_large: ({ limit }) => `There is too much to read. The limit is ${limit}.`,
   disk_full: () => 'The disk is full.',
+  locked: () => 'Another program has locked it.',
+  damaged: () => 'Its data is damaged. Restore it from a backup.',
 
   paused_by_owner: () => 'Paused by its owner.',
   resumed_by_owner: () => 'Resumed by its owner.',

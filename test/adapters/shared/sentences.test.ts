@@ -27,6 +27,8 @@ const examples: Examples = {
   malformed_answer: { about: 'a commit' },
   too_large: { limit: '100 pages' },
   disk_full: none,
+  locked: none,
+  damaged: none,
   paused_by_owner: none,
   resumed_by_owner: none,
   deleted_by_owner: none,

@@ -1,7 +1,6 @@
 import { createServer } from 'node:net';
-import { createMemoryStore } from '../../../adapters/store/memory/store.ts';
 import { createSystemClock } from '../../../adapters/clock/system-clock.ts';
-import type { SqliteLook } from '../../../adapters/store/sqlite/index.ts';
+import { createInMemoryStore, type SqliteLook } from '../../../adapters/store/sqlite/index.ts';
 import { openAuth } from '../../wiring/adapters/auth.ts';
 import { openGitProviders } from '../../wiring/adapters/git.ts';
 import type { SkepConfig } from '../../config/config.ts';
@@ -15,7 +14,9 @@ import type { Environment } from '../../config/environment.ts';
 /** Whether each git provider answers. What they learn is kept nowhere. */
 export async function gitLines(options: SkepOptions): Promise<Line[]> {
   await using closers = new AsyncDisposableStack();
-  const providers = await openGitProviders(options, createMemoryStore(), createSystemClock(), closers);
+  const store = createInMemoryStore();
+  closers.defer(() => store.close());
+  const providers = await openGitProviders(options, store, createSystemClock(), closers);
   return await Promise.all(
     providers.map(async (provider) => {
       const { ok: answers, detail } = await provider.check();

@@ -1,4 +1,5 @@
 // A process of its own over a data folder, told what to do by its arguments; see processes.ts.
+import { explained } from '../../../../src/domain/reason.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import type { Store } from '../../../../src/ports/store.ts';
@@ -86,7 +87,7 @@ async function fillRoom({ sandboxes }: Store): Promise<number> {
 async function replaceAll({ sandboxes }: Store): Promise<number> {
   let replaced = 0;
   for (let version = 1; version <= 200; ) {
-    const outcome = await sandboxes.replace(someSandbox('shared', { ownerId: 'bob', version: version + 1, statusReason: tag }));
+    const outcome = await sandboxes.replace(someSandbox('shared', { ownerId: 'bob', version: version + 1, statusReason: explained(tag) }));
     if (outcome.kind === 'replaced') replaced += 1;
     version = (await sandboxes.find('shared'))?.version ?? Infinity;
   }

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openConnection } from '../../../../src/adapters/store/sqlite/connection.ts';
-import { createConversations } from '../../../../src/adapters/store/sqlite/conversations.ts';
-import { createJournal } from '../../../../src/adapters/store/sqlite/journal.ts';
+import { explained } from '../../../../src/domain/reason.ts';
+import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
+import { createEventLog } from '../../../../src/adapters/store/event-log.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { nextGeneration, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
-import { newFolder } from './harness.ts';
+import { newFolder, openDb } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
 
 let folder: ReturnType<typeof newFolder>;
@@ -24,11 +25,11 @@ afterEach(async () => {
 });
 
 describe('at run time', () => {
-  test('a full disk is a failure in words, and leaves nothing half done', async () => {
+  test('a full disk is a failure that says so, and leaves nothing half done', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
-    const connection = openConnection(database, 0);
-    connection.database.exec('PRAGMA max_page_count = 60');
-    const conversations = createConversations(connection, createJournal(connection));
+    const { sqlite, db } = openDb(database);
+    sqlite.exec('PRAGMA max_page_count = 60');
+    const conversations = createConversationStore(db, createEventLog(db));
     const text = 'x'.repeat(10_000);
     const failure = await (async () => {
       for (let n = 0; ; n += 1) {
@@ -36,30 +37,30 @@ describe('at run time', () => {
         await conversations.insert(one, { ownerId: 'ann', key: one.id, fingerprint: 'f' });
       }
     })().catch((error: unknown) => error);
-    expect(failure).toMatchObject({ code: 'store_unavailable', context: { reason: 'the disk is full' } });
+    expect(failure).toMatchObject({ code: 'store_unavailable', context: { reason: { code: 'disk_full' } } });
 
     const kept = (await conversations.scanUnsettled(null, 1000)).length;
     expect(kept).toBeGreaterThan(0);
     expect(await conversations.find(`c${kept}`)).toBeNull();
-    connection.database.exec('PRAGMA max_page_count = 100000');
+    sqlite.exec('PRAGMA max_page_count = 100000');
     const again = { ownerId: 'ann', key: `c${kept}`, fingerprint: 'other' };
     expect(await conversations.insert(someConversation('next'), again)).toEqual({ kind: 'inserted' });
-    connection.close();
+    sqlite.close();
   });
 
   test('a transaction that breaks off leaves nothing behind, and the next one works', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
-    const connection = openConnection(database, 0);
-    const conversations = createConversations(connection, createJournal(connection));
+    const { sqlite, db } = openDb(database);
+    const conversations = createConversationStore(db, createEventLog(db));
     const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
     // The second statement, which keeps the claim, is the one that fails.
-    connection.database.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
+    sqlite.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
     await expect(conversations.insert(someConversation('one'), claim)).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(connection.database.isTransaction).toBe(false);
+    expect(sqlite.isTransaction).toBe(false);
     expect(await conversations.find('one')).toBeNull();
-    connection.database.exec('DROP TRIGGER broken');
+    sqlite.exec('DROP TRIGGER broken');
     expect(await conversations.insert(someConversation('one'), claim)).toEqual({ kind: 'inserted' });
-    connection.close();
+    sqlite.close();
   });
 
   test('a write that the file system refuses is a failure, and what was written is kept', async () => {
@@ -77,7 +78,7 @@ describe('at run time', () => {
     const store = await createSqliteStore({ dataDir: folder.path, busyTimeoutMs: 1 });
     const other = new DatabaseSync(database);
     other.exec('BEGIN IMMEDIATE');
-    const reason = 'the database is locked by another program';
+    const reason = { code: 'locked' };
     const failure = { code: 'store_unavailable', context: { reason } };
     await expect(store.sandboxes.insert(someSandbox('one'), unlimited)).rejects.toMatchObject(failure);
     await expect(store.apiKeys.revoke('one', someTime)).rejects.toMatchObject(failure);
@@ -88,15 +89,46 @@ describe('at run time', () => {
     await store.close();
   });
 
+  test('a write waits for one of another program, and neither it nor the process blocks meanwhile', async () => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    const other = new DatabaseSync(database);
+    other.exec('BEGIN IMMEDIATE');
+    let written = false;
+    const write = store.sandboxes.insert(someSandbox('one'), unlimited).then(() => (written = true));
+    for (let turn = 0; turn < 50; turn += 1) await setTimeout(1);
+    expect(written).toBe(false);
+    other.exec('COMMIT');
+    await write;
+    expect(await store.sandboxes.find('one')).not.toBeNull();
+    other.close();
+    await store.close();
+  });
+
+  test.each([0, 3, 20, 100, 400])('a transaction that the end of the store cuts off leaves nothing behind (after %i turns)', async (turns) => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    const write = async (n: number) => await store.conversations.insert(someConversation(`c${n}`), undefined, [someEvent('told')]);
+    const writes = Promise.allSettled(Array.from({ length: 20 }, (_, n) => write(n)));
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    await store.close();
+    const failed = (await writes).flatMap((write) => (write.status === 'rejected' ? [write.reason] : []));
+    expect(failed.length).toBeGreaterThan(0);
+    for (const error of failed) expect(error).toMatchObject({ code: 'store_unavailable' });
+    const again = await createSqliteStore({ dataDir: folder.path });
+    const kept = await again.conversations.scanUnsettled(null, 100);
+    expect(kept).toHaveLength(20 - failed.length);
+    expect(await again.events.read({ ownerId: 'ann' }, 0, 100)).toHaveLength(kept.length);
+    await again.close();
+  });
+
   test('an event that can\'t be written takes its record back with it, and wakes nobody', async () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     const conversation = someConversation('one');
     await store.conversations.insert(conversation);
     const other = new DatabaseSync(database);
-    other.exec(`CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.reason = 'bad' BEGIN SELECT raise(FAIL, 'broken'); END`);
+    other.exec(`CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.reason LIKE '%bad%' BEGIN SELECT raise(FAIL, 'broken'); END`);
     let woken = 0;
     store.events.subscribe(() => void (woken += 1));
-    const both = [someEvent('good'), someEvent('bad', { reason: 'bad' })];
+    const both = [someEvent('good'), someEvent('bad', { reason: explained('bad') })];
     for (const write of [
       () => store.events.append(both),
       () => store.conversations.replace(nextGeneration(conversation, { title: 'changed' }), both),
@@ -124,7 +156,7 @@ describe('at run time', () => {
     const other = new DatabaseSync(database);
     other.prepare(`UPDATE events SET ${column} = ?`).run(value);
     other.close();
-    const failure = { code: 'store_unavailable', context: { reason: expect.stringContaining('damaged') } };
+    const failure = { code: 'store_unavailable', context: { reason: { code: 'damaged' } } };
     await expect(store.events.read({ ownerId: 'ann' }, 0, 9)).rejects.toMatchObject(failure);
     await store.close();
   });
@@ -140,9 +172,9 @@ describe('at run time', () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     await store.sandboxes.insert(someSandbox('one'), unlimited);
     const other = new DatabaseSync(database);
-    other.prepare(`UPDATE sandboxes SET ${column} = ?, generation = 2`).run(value);
+    other.prepare(`UPDATE sandboxes SET ${column} = ?, version = 2`).run(value);
     other.close();
-    const failure = { code: 'store_unavailable', context: { reason: expect.stringContaining('damaged') } };
+    const failure = { code: 'store_unavailable', context: { reason: { code: 'damaged' } } };
     await expect(store.sandboxes.find('one')).rejects.toMatchObject(failure);
     await expect(store.sandboxes.search('ann', {}, { after: null, limit: 9 })).rejects.toMatchObject(failure);
     await store.close();
