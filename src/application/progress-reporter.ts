@@ -13,7 +13,7 @@ export interface ProgressReporterDeps {
   readonly everyMs?: number;
 }
 
-/** Writes what happens during a step into the record: only the newest, and not too often. A write that fails ends the reports, not the step. */
+/** Writes what happens during a step into the record: only the newest, and not too often. A failed write does not fail the step. */
 export class ProgressReporter {
   readonly #clock: Clock;
   readonly #write: ProgressReporterDeps['write'];

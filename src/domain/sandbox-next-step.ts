@@ -13,7 +13,13 @@ type Cause = Extract<EventActor, 'skep' | 'runtime'>;
  */
 export type SandboxStep =
   | { readonly kind: 'none' }
-  | { readonly kind: 'record'; readonly transition: SandboxTransition; readonly reason: Reason | null; readonly by: Cause; readonly pauseKind?: PauseKind }
+  | {
+      readonly kind: 'record';
+      readonly transition: SandboxTransition;
+      readonly reason: Reason | null;
+      readonly by: Cause;
+      readonly pauseKind?: PauseKind;
+    }
   | { readonly kind: 'stop-frozen'; readonly reason: Reason; readonly by: Cause }
   | { readonly kind: 'delete'; readonly reason: Reason }
   | { readonly kind: 'mark-removed' }
@@ -111,12 +117,15 @@ function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number):
       return { kind: 'record', transition: 'pause', reason: { code: 'frozen_outside' }, by: 'runtime', pauseKind: 'freeze' };
     case 'created':
     case 'stopped':
-      return observed.endedFromOutside
-        ? { kind: 'record', transition: 'pause', reason: { code: 'ended_outside', cause: observed.reason }, by: 'runtime', pauseKind: 'stop' }
-        : { kind: 'record', transition: 'crashed', reason: observed.reason ?? { code: 'processes_ended' }, by: 'runtime' };
+      return endedWhileRunning(observed);
     case 'absent':
       return { kind: 'record', transition: 'vanished', reason: vanished, by: 'runtime' };
   }
+}
+
+function endedWhileRunning({ reason, endedFromOutside }: ObservedSandbox): SandboxStep {
+  if (!endedFromOutside) return { kind: 'record', transition: 'crashed', reason: reason ?? { code: 'processes_ended' }, by: 'runtime' };
+  return { kind: 'record', transition: 'pause', reason: { code: 'ended_outside', cause: reason }, by: 'runtime', pauseKind: 'stop' };
 }
 
 function whilePausing(sandbox: Sandbox, observed: ObservedSandbox): SandboxStep {

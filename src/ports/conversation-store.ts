@@ -34,7 +34,11 @@ export interface ConversationStore {
    * `stale`. Nothing is written if the claim was made before.
    */
   replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
-  replace(conversation: Conversation, events: readonly EventDraft[], claim: IdempotencyClaim | undefined): Promise<ReplaceOutcome | ClaimOutcome>;
+  replace(
+    conversation: Conversation,
+    events: readonly EventDraft[],
+    claim: IdempotencyClaim | undefined,
+  ): Promise<ReplaceOutcome | ClaimOutcome>;
 
   /** Undoes an insert, together with its claim. Idempotent. */
   withdraw(id: string): Promise<void>;

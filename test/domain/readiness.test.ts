@@ -9,6 +9,8 @@ const http: ReadinessRule = { probe: { kind: 'http', port: 8000, path: '/health?
 const tcp: ReadinessRule = { probe: { kind: 'tcp', port: 22 }, withinMs: 60_000 };
 const miss: ProbeMiss = { kind: 'answered', status: 503 };
 
+const late = (seen: Reason | null) => ({ code: 'not_ready_in_time', withinMs: 60_000, last: seen });
+
 test('a missed probe is a reason that holds no query of a path', () => {
   expect(probeMissed(http, miss)).toEqual({ code: 'probe_missed', probe: 'http', port: 8000, path: '/health', miss });
   expect(probeMissed(tcp, miss)).toEqual({ code: 'probe_missed', probe: 'tcp', port: 22, path: null, miss });
@@ -17,7 +19,6 @@ test('a missed probe is a reason that holds no query of a path', () => {
 
 test('a start that is too late says what was seen last, unless it was only frozen', () => {
   const last: Reason = { code: 'starting_command' };
-  const late = (seen: Reason | null) => ({ code: 'not_ready_in_time', withinMs: 60_000, last: seen });
   const spec = sandboxSpec({ id: 'x', ready: http });
   const fresh = { ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), startingSince: 0, statusReason: last };
   const observed = { id: 'sb-1', state: 'running', exposedUrls: [], reason: null, endedFromOutside: false } as const;

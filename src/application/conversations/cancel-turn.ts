@@ -7,7 +7,7 @@ export interface CancelTurnDeps extends GetConversationDeps {
 
 /**
  * Asks the agent to stop its turn and returns at once. The turn ends a moment later, by itself or with the agent. Queued
- * messages stay, and the next is handed over then. Idempotent; without a turn nothing happens. Throws
+ * messages stay, and the next is sent then. Idempotent; without a turn nothing happens. Throws
  * `conversation_not_found` or `store_unavailable`.
  */
 export async function cancelTurn(deps: CancelTurnDeps, ownerId: string, id: string): Promise<ConversationView> {

@@ -49,7 +49,7 @@ export class SandboxAccess {
     }
   }
 
-  /** Waits until the sandbox is settled. Returns true if its status has changed. If not, the conversation continues when it does. */
+  /** Waits until the sandbox is reconciled. Returns true if its status has changed; if not, the conversation waits for a change. */
   async moved(conversation: Conversation, from: Sandbox | null, signal: AbortSignal): Promise<boolean> {
     this.await(conversation);
     const { promise: aborted, resolve } = Promise.withResolvers<null>();
@@ -81,7 +81,9 @@ export class SandboxAccess {
   keepAwake({ id, spec }: Sandbox): () => void {
     const { sandboxStore, clock, logger } = this.#deps;
     const touch = (): void => {
-      sandboxStore.touch(id, clock.now()).catch((error: unknown) => logger.warn({ sandbox: id, error }, 'the activity of a sandbox could not be written'));
+      sandboxStore.touch(id, clock.now()).catch((error: unknown) => {
+        logger.warn({ sandbox: id, error }, 'the activity of a sandbox could not be written');
+      });
     };
     touch();
     return interval(clock, Math.max(100, Math.min(touchEveryMs, (spec.rest.freezeAfterMs ?? Infinity) / 2)), touch);

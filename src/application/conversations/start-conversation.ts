@@ -57,7 +57,7 @@ export async function startConversation(
     try {
       await sandboxes.startAs(conversation.sandboxId, ownerId, conversation.sandboxSpecId);
     } catch (error) {
-      // If this fails too, the start goes on without its caller, as after a crash at this point.
+      // If this fails too, the start continues without its caller, as after a crash here.
       await store.withdraw(conversation.id).catch(() => {});
       throw error;
     }

@@ -14,6 +14,7 @@ import { ProgressReporter } from '../progress-reporter.ts';
 import type { Repositories } from '../repositories/locate-repository.ts';
 import { timeout } from '../timers.ts';
 import type { Changed, ConversationRecords } from './conversation-records.ts';
+import { openAgent } from './open-agent.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
 
 /** Time limits and intervals of conversations, in milliseconds. */
@@ -220,35 +221,4 @@ export function reasonOf(error: unknown): Reason | null {
 /** Returns true if the store failed. Nothing can be written then; the next sweep tries again. */
 export function isStoreFailure(error: unknown): boolean {
   return isFailureOf(error, 'store_unavailable');
-}
-
-/**
- * Starts the conversation's agent, with its earlier session if there was one, and writes its session id together with what
- * `change` returns. If that can't be written, the agent is ended. Failures: those of {@link Agents.open}, `store_unavailable`.
- */
-export async function openAgent(
-  agents: Agents,
-  records: ConversationRecords,
-  conversation: Conversation,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-  change: (conversation: Conversation) => Changed['to'] | null,
-): Promise<void> {
-  const { id, agentSessionId: before } = conversation;
-  const workingDir = workingDirOf(conversation, sandbox.spec);
-  const { sessionId, loaded } = await agents.open({ conversationId: id, sandbox, workingDir, sessionId: before }, signal);
-  let written: Conversation | null = null;
-  try {
-    written = await records.change(id, (conversation) => {
-      const to = conversation.deletedAt === null ? change(conversation) : null;
-      return to === null ? null : {
-        to: { ...to, agentSessionId: sessionId },
-        actor: 'skep',
-        reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,
-        events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
-      };
-    });
-  } finally {
-    if (written === null) await agents.end(id);
-  }
 }

@@ -8,8 +8,9 @@ import type { EventStore } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { ConversationRecords } from './conversation-records.ts';
+import { openAgent } from './open-agent.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
-import { isStoreFailure, openAgent, reasonOf } from './start-steps.ts';
+import { isStoreFailure, reasonOf } from './start-steps.ts';
 import { endOfTurn, turnEnded, type Turns } from './turns/turns.ts';
 
 export interface ConversationWorkDeps {

@@ -63,7 +63,12 @@ export class Events {
    * slow reader nothing is kept in memory. Failures before the first batch: `conversation_not_found`, `store_unavailable`;
    * later: `store_unavailable`.
    */
-  async *follow(ownerId: string, wanted: EventsWanted, after: number | 'latest', signal: AbortSignal): AsyncGenerator<readonly Event[], void> {
+  async *follow(
+    ownerId: string,
+    wanted: EventsWanted,
+    after: number | 'latest',
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly Event[], void> {
     const { store, clock, pollEveryMs = 5000 } = this.#deps;
     const filter = await this.#filter(ownerId, wanted);
     const from = after === 'latest' ? await store.latest() : after;

@@ -131,7 +131,11 @@ export class SandboxReconciler {
     }
   }
 
-  async #next(sandbox: Sandbox, known: ObservedSandbox | null, attempted: ReadonlySet<SandboxStep['kind']>): Promise<DecidedStep | AnyFailure> {
+  async #next(
+    sandbox: Sandbox,
+    known: ObservedSandbox | null,
+    attempted: ReadonlySet<SandboxStep['kind']>,
+  ): Promise<DecidedStep | AnyFailure> {
     const { runtime, clock } = this.#deps;
     const uninspected = known === null ? stepWithoutInspect(sandbox) : null;
     if (uninspected !== null && !attempted.has(uninspected.kind)) return { ...uninspected, observed: null };

@@ -152,7 +152,9 @@ async function withStartSlot(
   work: (signal: AbortSignal) => Promise<ObservedSandbox>,
 ): Promise<ObservedSandbox | null> {
   try {
-    return await whileWanted(context, progress, async (signal) => ((await ensureStartSlot(context, progress, signal)) ? await work(signal) : null));
+    return await whileWanted(context, progress, async (signal) => {
+      return (await ensureStartSlot(context, progress, signal)) ? await work(signal) : null;
+    });
   } finally {
     releaseStartSlot(context);
     await progress.end();

@@ -72,7 +72,6 @@ describe('the start of a conversation', () => {
     });
     const { conversation: { id } } = await w.conversations.start('me', repository);
     const reason = async () => (await w.store.conversations.find(id))?.statusReason ?? null;
-    const isFirst = (found: Reason | null): boolean => found?.code === 'fetching_repository' && found.percent === 0;
     await until(reason, isFirst);
     w.clock.advance(1000);
     expect(await until(reason, (found) => !isFirst(found))).toMatchObject({ percent: 999 });
@@ -85,6 +84,7 @@ describe('the start of a conversation', () => {
   });
 });
 
+const isFirst = (found: Reason | null): boolean => found?.code === 'fetching_repository' && found.percent === 0;
 const failure = (code: FailureCode) => ({ code: 'failure', failure: code });
 const notStarted = (cause: Reason) => ({ code: 'agent_start_failed', cause });
 const tooNew: Reason = { code: 'agent_version_unsupported', offered: 9, supported: 1 };

@@ -17,7 +17,8 @@ export async function shakeHands(
   agent: ClientContext,
   { workingDir: cwd, authMethod, sessionId }: Pick<OpenAgentSession, 'workingDir' | 'authMethod' | 'sessionId'>,
 ): Promise<FoundSession> {
-  const answer = initialized.parse(await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities }));
+  const offer = { protocolVersion: PROTOCOL_VERSION, clientCapabilities };
+  const answer = initialized.parse(await agent.request(methods.agent.initialize, offer));
   if (answer.protocolVersion !== PROTOCOL_VERSION) {
     throw new AgentRefusal({ code: 'agent_version_unsupported', offered: answer.protocolVersion, supported: PROTOCOL_VERSION });
   }
