@@ -20,10 +20,10 @@ export async function benchSearch(): Promise<Figure[]> {
   const [small, large] = [await measure(few), await measure(many)];
   const reference = `${inUs(small.ms)}: with ${few}`;
   const texts = { name: `search with ${many} sandboxes`, measured: inUs(large.ms), reference, note: `a page of 20; ${rounds} rounds` };
-  const calls = { measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0, note: `${rounds} searches` };
+  const calls = { measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0 };
   return [
     boundedFigure(texts, large.ms / small.ms, { atMost: 2 }),
-    { name: 'engine calls of a search', ...calls },
+    { name: 'engine calls of a search', ...calls, note: `${rounds} searches` },
   ];
 }
 
@@ -42,7 +42,8 @@ async function measure(rows: number): Promise<Measured> {
     await store.sandboxes.insert({ ...made, status: 'PAUSED', pauseKind: 'stop' }, unlimited);
   }
   let calls = 0;
-  const skep = await createSkep({ store, runtime: counted(createMemoryRuntime(new MemoryEngine()), () => (calls += 1)), specs: [spec], sweepEveryMs: 3_600_000 });
+  const runtime = counted(createMemoryRuntime(new MemoryEngine()), () => (calls += 1));
+  const skep = await createSkep({ store, runtime, specs: [spec], sweepEveryMs: 3_600_000 });
   const search = () => skep.sandboxes.search(owner, {}, { after: null, limit: 20 });
   try {
     calls = 0;
