@@ -11,9 +11,8 @@ const busyPollMs = 1;
 const maxStatements = 500;
 
 /**
- * kysely's dialect over `node:sqlite`. Kysely runs one query or transaction at a time on the connection. A statement that
- * another connection blocks is tried again for `busyTimeoutMs`, without blocking the process. Errors of SQLite are
- * `store_unavailable`.
+ * kysely's dialect over `node:sqlite`. One query or transaction runs at a time. A statement that another connection blocks
+ * is tried again for `busyTimeoutMs`, without blocking the process. Errors of SQLite are `store_unavailable`.
  */
 export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: number): Dialect {
   // SQLite's own timeout would block the process, and with it a transaction of this process that holds the lock.
@@ -27,14 +26,24 @@ export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: numbe
 }
 
 function createDriver(connection: SqliteConnection): Driver {
+  // Kysely acquires the connection for each query and each transaction, and they get it one after the other.
+  let lastRelease = Promise.resolve();
+  let release = (): void => {};
   return {
     init: async () => {},
-    acquireConnection: async () => connection,
+    acquireConnection: async () => {
+      const previousRelease = lastRelease;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      lastRelease = promise;
+      await previousRelease;
+      release = resolve;
+      return connection;
+    },
+    releaseConnection: async () => release(),
     // IMMEDIATE takes the only write lock at once, so what the transaction reads stays true until its end.
     beginTransaction: async () => void (await connection.run('BEGIN IMMEDIATE', [])),
     commitTransaction: async () => void (await connection.run('COMMIT', [])),
     rollbackTransaction: async () => connection.rollback(),
-    releaseConnection: async () => {},
     destroy: async () => connection.close(),
   };
 }
