@@ -8,7 +8,7 @@ import { createSkep } from '../../src/composition/index.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { boundedFigure, formatFigures, median, timed, type Figure } from '../figure.ts';
+import { boundedFigure, type Figure, median, timed } from '../figure.ts';
 
 const few = 100;
 const many = 10_000;
@@ -16,15 +16,13 @@ const rounds = 200;
 const owner = 'bench';
 
 /** A page of 20 if many sandboxes exist, beside the same page if few exist; and the engine calls of a search. */
-export async function benchSearch(): Promise<Figure[]> {
+export async function* benchSearch(): AsyncGenerator<Figure> {
   const [small, large] = [await measure(few), await measure(many)];
   const reference = `${inUs(small.ms)}: with ${few}`;
   const texts = { name: `search with ${many} sandboxes`, measured: inUs(large.ms), reference, note: `a page of 20; ${rounds} rounds` };
   const calls = { measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0 };
-  return [
-    boundedFigure(texts, large.ms / small.ms, { atMost: 2 }),
-    { name: 'engine calls of a search', ...calls, note: `${rounds} searches` },
-  ];
+  yield boundedFigure(texts, large.ms / small.ms, { atMost: 2 });
+  yield { name: 'engine calls of a search', ...calls, note: `${rounds} searches` };
 }
 
 interface Measured {
@@ -74,5 +72,3 @@ function counted(runtime: SandboxRuntime, count: () => void): SandboxRuntime {
     },
   });
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchSearch()));
