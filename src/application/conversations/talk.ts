@@ -27,8 +27,8 @@ export function answering(ownerId: string, id: string, permissionId: string, opt
     if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });
     const offered = permission.options.map((option) => option.optionId);
     if (!offered.includes(optionId)) {
-      const msg = `must be one of the options that the agent offers: ${offered.join(', ')}`;
-      throw new Failure('invalid_request', { problems: [{ loc: ['body', 'option_id'], msg, type: 'unknown_option' }] });
+      const message = `must be one of the options that the agent offers: ${offered.join(', ')}`;
+      throw new Failure('invalid_request', { problems: [{ argument: 'optionId', code: 'unknown_option', message }] });
     }
     return {
       to: { permission: null, executionStatus: 'running' },

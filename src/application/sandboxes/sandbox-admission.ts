@@ -119,6 +119,6 @@ export function limitFailure({ limit, max }: LimitReached): Failure {
 }
 
 export function unknownSpec(specId: string | null): Failure {
-  const msg = specId === null ? 'The deployment has no sandbox spec' : `There is no sandbox spec ${JSON.stringify(specId)}`;
-  return new Failure('invalid_request', { problems: [{ loc: ['body', 'sandbox_spec_id'], msg, type: 'unknown_sandbox_spec' }] });
+  const message = specId === null ? 'The deployment has no sandbox spec' : `There is no sandbox spec ${JSON.stringify(specId)}`;
+  return new Failure('invalid_request', { problems: [{ argument: 'sandboxSpecId', code: 'unknown_sandbox_spec', message }] });
 }

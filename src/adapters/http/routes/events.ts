@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
 import type { EventKind } from '../../../domain/event.ts';
-import { operation, plain, type Call, type StreamReply } from '../operation.ts';
-import { decodePageId, encodePageId } from '../request/page-id.ts';
-import { eventStream } from '../response/event-stream.ts';
-import { conversationPath } from '../schema/conversation.ts';
-import { eventPage, eventPageQuery, eventStreamHead, eventStreamHeaders, eventStreamQuery, presentEvent } from '../schema/event.ts';
+import { serverSentEvents } from '../event-stream.ts';
+import { noInput, operation, type StreamReply } from '../operation.ts';
+import { encodePageToken, pageKeyOf } from '../page-token.ts';
+import type { RequestContext } from '../request-context.ts';
+import { conversationPath } from './conversations.ts';
+import { eventPage, eventPageQuery, eventStreamHead, eventStreamHeaders, eventStreamQuery, presentEvent } from './event-schemas.ts';
 
-const common = { ...plain, tag: 'Events', needsKey: true, method: 'get' } as const;
+const common = { ...noInput, tag: 'Events', needsKey: true, method: 'get' } as const;
 const streamForm = {
   status: 200,
   description: 'Server-sent events: `id` is that of the event, `event` its kind, `data` an Event as JSON. It goes on until either side ends it.',
@@ -33,8 +34,8 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
-    handle: async (call, { params, query }) => ({
-      value: await page(call, { conversationId: params.id, ...kindsOf(query.kinds) }, `events/${params.id}`, query),
+    handle: async (context, { params, query }) => ({
+      value: await page(context, { conversationId: params.id, ...kindsOf(query.kinds) }, `events/${params.id}`, query),
     }),
   }),
   operation({
@@ -48,7 +49,7 @@ export const eventOperations = [
     headers: eventStreamHeaders,
     success: streamForm,
     failures: ['conversation_not_found'],
-    handle: async (call, { params, ...input }) => await follow(call, { conversationId: params.id, ...kindsOf(input.query.kinds) }, input, 0),
+    handle: async (context, { params, ...input }) => await follow(context, { conversationId: params.id, ...kindsOf(input.query.kinds) }, input, 0),
   }),
   operation({
     ...common,
@@ -59,7 +60,7 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
-    handle: async (call, { query }) => ({ value: await page(call, { kinds: query.kinds ?? changes }, 'events', query) }),
+    handle: async (context, { query }) => ({ value: await page(context, { kinds: query.kinds ?? changes }, 'events', query) }),
   }),
   operation({
     ...common,
@@ -71,7 +72,7 @@ export const eventOperations = [
     headers: eventStreamHeaders,
     success: streamForm,
     failures: [],
-    handle: async (call, input) => await follow(call, { kinds: input.query.kinds ?? changes }, input, 'latest'),
+    handle: async (context, input) => await follow(context, { kinds: input.query.kinds ?? changes }, input, 'latest'),
   }),
 ];
 
@@ -79,19 +80,19 @@ function kindsOf(kinds: readonly EventKind[] | undefined): Pick<EventsWanted, 'k
   return kinds === undefined ? {} : { kinds };
 }
 
-async function page({ skep, principal }: Call, wanted: EventsWanted, listing: string, { page_id, after = 0, limit }: PageQuery) {
-  const from = page_id === undefined ? after : decodePageId(listing, page_id).value;
-  const { items, next } = await skep.events.page(principal.userId, wanted, from, limit);
-  return { items: items.map(presentEvent), next_page_id: next === null ? null : encodePageId(listing, { value: next, id: 'event' }) };
+async function page({ skep, principal }: RequestContext, wanted: EventsWanted, listing: string, query: PageQuery) {
+  const from = pageKeyOf(listing, query)?.value ?? query.after ?? 0;
+  const { items, next } = await skep.events.page(principal.userId, wanted, from, query.limit);
+  return { items: items.map(presentEvent), next_page_id: next === null ? null : encodePageToken(listing, { value: next, id: 'event' }) };
 }
 
 /** Refuses before the answer begins, or answers with the parts of the stream. */
-async function follow(call: Call, wanted: EventsWanted, { query, headers }: StreamInput, otherwise: 0 | 'latest'): Promise<StreamReply> {
-  const { skep, principal, ending } = call;
+async function follow(context: RequestContext, wanted: EventsWanted, { query, headers }: StreamInput, otherwise: 0 | 'latest'): Promise<StreamReply> {
+  const { http, skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
-  const batches = skep.events.follow(principal.userId, wanted, after, AbortSignal.any([call.signal(), ending]));
+  const batches = skep.events.follow(principal.userId, wanted, after, AbortSignal.any([context.signal(), http.ending]));
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
-  return { parts: eventStream(after, batches), headers: { 'Last-Event-ID': String(after) } };
+  return { parts: serverSentEvents(after, batches), headers: { 'Last-Event-ID': String(after) } };
 }

@@ -1,12 +1,19 @@
 import { z } from 'zod';
-import { operation, plain } from '../operation.ts';
-import { claimOf, idempotencyHeaders } from '../request/idempotency.ts';
-import { conversationPath, conversationResource, presentConversation } from '../schema/conversation.ts';
-import { resourceId } from '../schema/common.ts';
-import { message, messageAccepted, permissionAnswerBody } from '../schema/message.ts';
+import { resourceId, text } from '../common-schemas.ts';
+import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import { noInput, operation } from '../operation.ts';
+import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
+
+export const messageAccepted = z
+  .object({ message_id: z.string().meta({ description: 'The events of its turn name it.' }) })
+  .meta({ id: 'MessageAccepted', description: 'The message is kept, and handed to the agent in its turn.' });
+
+export const permissionAnswerBody = z
+  .strictObject({ option_id: text(255).min(1).meta({ description: 'One of the options that the event `permission_requested` offers.' }) })
+  .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { ...plain, tag: 'Conversations', needsKey: true, method: 'post' } as const;
+const common = { ...noInput, tag: 'Conversations', needsKey: true, method: 'post' } as const;
 
 export const messageOperations = [
   operation({

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { IdempotencyClaim } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 
 export const idempotencyHeaders = z.object({
   'Idempotency-Key': z
@@ -10,7 +10,7 @@ export const idempotencyHeaders = z.object({
     .meta({ description: 'Two requests with one key are one request: the second answers with what the first one made.' }),
 });
 
-/** The claim of a request that carries an idempotency key; `asked` is what it asks for, in a form of its own. */
+/** The claim of a request that carries an idempotency key; `asked` is everything that it asks for. */
 export function claimOf(
   headers: z.output<typeof idempotencyHeaders>,
   ownerId: string,

@@ -49,30 +49,14 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-const wholeNumber = /^-?\d{1,9}$/;
+/** Storable text of at most so many characters. */
+export const text = (max: number) => z.string().max(max).refine(isStorable, 'must be text without NUL and lone surrogates');
 
-/** What every listing takes; `page_id` is decoded by the handler, which knows the listing and its order. */
-export const pageQuery = {
-  page_id: z
-    .string()
-    .max(512)
-    .optional()
-    .meta({ description: 'The `next_page_id` of the page before, for the same listing in the same order.' }),
-  limit: z
-    .preprocess(
-      (value) => (typeof value === 'string' && wholeNumber.test(value) ? Number(value) : value),
-      z.int('must be a whole number from 1 to 100').min(1, 'must be at least 1').max(100, 'must be at most 100'),
-    )
-    .default(100)
-    .meta({ description: 'How many items at most.', override: { default: 100 } }),
-};
+/** The header of an answer that created something. */
+export const locationHeader = z.object({
+  Location: z.string().meta({ format: 'uri-reference', description: 'Where it is found.' }),
+});
 
-/** The schema of a page of the items. */
-export function pageSchema<T extends z.ZodType>(item: T, id: string) {
-  return z
-    .object({
-      items: z.array(item),
-      next_page_id: z.string().nullable().meta({ description: 'Send it as `page_id` for the next page; null on the last one.' }),
-    })
-    .meta({ id });
-}
+export const retryAfterHeader = z.object({
+  'Retry-After': z.int().min(1).meta({ description: 'In how many seconds to try again.' }),
+});

@@ -3,8 +3,9 @@ import { toolCallStatuses } from '../../../domain/agent.ts';
 import { conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
 import { pauseKinds } from '../../../domain/sandbox.ts';
-import { pageQuery, pageSchema, timestamp, toTimestamp } from './common.ts';
-import { sandboxStatus } from './sandbox.ts';
+import { timestamp, toTimestamp } from '../common-schemas.ts';
+import { pageQuery, pageSchema } from '../page-token.ts';
+import { sandboxStatus } from './sandboxes.ts';
 
 const channel = z.enum(['answer', 'thought']).meta({ description: '`thought` shows how the agent came to its answer.' });
 const startStatus = z.enum(conversationStartStatuses);
