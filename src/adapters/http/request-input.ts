@@ -122,7 +122,7 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | n
 export function jsonBody(limitBytes: number): HttpHandler {
   const parse = express.json({
     limit: limitBytes,
-    type: () => true,
+    type: ({ headers }) => headers['content-length'] !== '0',
     strict: false,
     inflate: false,
     verify: (request, _response, bytes) => {
