@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cleanEnv, removeFolder, temporaryFolder } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -48,6 +49,56 @@ const own = {
   close: async () => {},
 };
 `;
+
+describe('types', () => {
+  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true, preserveSymlinks: true };
+
+  /** Compiles the program against the packed package and those packages of the project that are chosen; returns what is wrong. */
+  async function compiled(name: string, program: string, chosen: (dev: boolean) => boolean, options: object): Promise<string> {
+    const folder = join(app, name);
+    const modules = join(folder, 'node_modules');
+    const { packages } = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8')) as { packages: Record<string, { dev?: boolean }> };
+    const paths = Object.keys(packages).filter((path) => path.lastIndexOf('node_modules/') === 0 && chosen(packages[path]?.dev === true));
+    await mkdir(modules, { recursive: true });
+    await cp(join(app, 'node_modules/skep'), join(modules, 'skep'), { recursive: true });
+    for (const path of paths.filter((path) => existsSync(join(project, path)))) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await symlink(join(project, path), join(folder, path));
+    }
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    await writeFile(join(folder, 'embed.ts'), program);
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, files: ['embed.ts'] }));
+    const tsc = join(project, 'node_modules/typescript/bin/tsc');
+    return await run(process.execPath, [tsc, '-p', folder], { cwd: folder }).then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout);
+  }
+
+  test('of skep/express come with the package alone', async () => {
+    const program = `
+      import { createServer } from 'node:http';
+      import type { Skep } from 'skep';
+      import { createRouter } from 'skep/express';
+      declare const skep: Skep;
+      const router = createRouter(skep, { publicUrl: 'https://example.org' });
+      createServer((request, response) => router(request, response, () => response.end()));
+      // @ts-expect-error -- were its type unknown, anything would do
+      const not: string = router;
+    `;
+    expect(await compiled('alone', program, (dev) => !dev, {})).toBe('');
+  });
+
+  test('of skep/express go with those of Express', async () => {
+    const program = `
+      import express from 'express';
+      import type { Skep } from 'skep';
+      import { createRouter } from 'skep/express';
+      declare const skep: Skep;
+      express().use('/agents', createRouter(skep));
+      express().use('/parsed', express.json(), createRouter(skep));
+      express.Router().use(createRouter(skep));
+    `;
+    expect(await compiled('with-express', program, () => true, { skipLibCheck: true })).toBe('');
+  });
+});
 
 test('every subpath of the export map resolves, and exports something', async () => {
   const found = await script('subpaths.js', `

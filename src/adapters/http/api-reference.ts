@@ -4,12 +4,14 @@ import { dirname } from 'node:path';
 import express from 'express';
 import type { HttpHandler } from './request-context.ts';
 
+const require = createRequire(import.meta.url);
+
 const script = '/swagger-ui-bundle.js';
 const styles = '/swagger-ui.css';
 
 /** Serves the files of Swagger UI that the page at `/docs` loads, from the installed package. To be mounted at `/docs`. */
 export function apiReferenceFiles(): HttpHandler {
-  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const folder = dirname(require.resolve('swagger-ui-dist/package.json'));
   const files = express.static(folder, { index: false, setHeaders: (response) => void response.setHeader('Cache-Control', 'no-cache') });
   return (request, response, next) => {
     if (request.path !== script && request.path !== styles) {

@@ -141,15 +141,15 @@ export function problemAnswer(problem: AnyProblem): ProblemAnswer {
     status,
     detail: problem.message,
     code: problem.code,
-    ...membersOf(problem.code, problem.context),
+    ...membersOf(problem),
     ...(retryAfter !== null && { retry_after_seconds: retryAfter }),
   };
   return { status, body: JSON.stringify(body), headers: headersOf(problem, retryAfter) };
 }
 
-function membersOf<C extends ProblemCode>(code: C, context: AnyProblem['context']): Readonly<Record<string, unknown>> {
+function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a problem's context is of its code
-  return rows[code][1]?.(context as Contexts[C]) ?? {};
+  return (rows[code][1] as ((context: AnyProblem['context']) => Readonly<Record<string, unknown>>) | undefined)?.(context) ?? {};
 }
 
 function headersOf(problem: AnyProblem, retryAfter: number | null): Record<string, string> {

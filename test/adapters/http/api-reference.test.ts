@@ -51,6 +51,11 @@ describe('the page and its files', () => {
   });
 });
 
+/** Waits until the page shows so many operations. */
+async function shown(page: Page, count: number): Promise<void> {
+  await expect.poll(() => page.locator('.opblock').count(), { timeout: 20_000 }).toBe(count);
+}
+
 const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
 if (!runnable) console.warn(`SKIPPED: the API reference in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
@@ -73,11 +78,6 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
     page.on('pageerror', (error) => complaints.push(String(error)));
     await page.goto(address);
     return { page, requested, complaints };
-  }
-
-  /** Waits until the page shows so many operations. */
-  async function shown(page: Page, count: number): Promise<void> {
-    await expect.poll(() => page.locator('.opblock').count(), { timeout: 20_000 }).toBe(count);
   }
 
   test.each(['', '/agents'])('mounted at "%s", it shows each operation, finds one, and calls it, with own files only', async (mount) => {
