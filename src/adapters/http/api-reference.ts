@@ -30,8 +30,9 @@ export function apiReferenceFiles(): HttpHandler {
 const start = `
 const textOf = (operation) => ['method', 'path', 'operation.summary', 'operation.operationId']
   .map((key) => operation.getIn(key.split('.'), '')).join(' ').toLowerCase();
+const found = (phrase) => (operations) => operations.filter((operation) => textOf(operation).includes(phrase.toLowerCase()));
 const opsFilter = (tags, phrase) => tags
-  .map((tag) => tag.update('operations', (operations) => operations.filter((operation) => textOf(operation).includes(phrase.toLowerCase()))))
+  .map((tag) => tag.update('operations', found(phrase)))
   .filter((tag) => tag.get('operations').size > 0);
 const response = await fetch('openapi.json');
 const spec = await response.json();

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Event } from '../../domain/event.ts';
 import type { RequestContext } from './request-context.ts';
-import { presentEvent } from './routes/event-schemas.ts';
 
 /** How soon a client that lost the stream asks for it again, in milliseconds. */
 const retryMs = 1000;
@@ -15,13 +14,17 @@ const partLength = 65_536;
  * the first: it is sent first, without data, so that a client that is cut off before it saw any event goes on from there too. Source:
  * the HTML standard, 9.2.
  */
-export async function* serverSentEvents(after: number, batches: AsyncIterable<readonly Event[]>): AsyncGenerator<string, void> {
+export async function* serverSentEvents(
+  after: number,
+  batches: AsyncIterable<readonly Event[]>,
+  present: (event: Event) => unknown,
+): AsyncGenerator<string, void> {
   yield `id: ${after}\nretry: ${retryMs}\n\n`;
   for await (const batch of batches) {
     let part = '';
     for (const event of batch) {
       // JSON has no line breaks outside of its strings, and none unescaped in them: one line of data holds it.
-      part += `id: ${event.sequence}\nevent: ${event.kind}\ndata: ${JSON.stringify(presentEvent(event))}\n\n`;
+      part += `id: ${event.sequence}\nevent: ${event.kind}\ndata: ${JSON.stringify(present(event))}\n\n`;
       if (part.length < partLength) continue;
       yield part;
       part = '';

@@ -1,9 +1,7 @@
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi';
-import { Failure } from '../../domain/failure.ts';
 import { retryAfterHeader } from './common-schemas.ts';
 import { noBody, noFields, tags, type Operation, type ResponseForm } from './operation.ts';
-import type { RouterSettings } from './options.ts';
-import { HttpProblem, httpValidationErrorSchema, problemAnswer, problemOf, problemSchema, statusOf, type ProblemCode } from './problems.ts';
+import { exampleBody, httpValidationErrorSchema, problemSchema, statusOf, type ProblemCode } from './problems.ts';
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
 
@@ -12,25 +10,11 @@ const interfaceVersion = '0.53.0';
 
 const localServer = 'http://127.0.0.1:3000';
 
-/** Mounts are few; more different ones than this are a parameter in the mount path, and not worth keeping. */
-const maxKept = 16;
-
-/** Returns a function that makes the OpenAPI document of the operations for a mount path (empty at the root), and keeps it. */
-export function openApiDocuments(operations: readonly Operation[], settings: RouterSettings): (mount: string) => OpenApiDocument {
-  const kept = new Map<string, OpenApiDocument>();
-  return (mount) => {
-    const known = kept.get(mount);
-    if (known !== undefined) return known;
-    const document = { ...openApiDocument(operations, settings, mount) };
-    if (kept.size < maxKept) kept.set(mount, document);
-    return document;
-  };
-}
-
-function openApiDocument(operations: readonly Operation[], { product, publicUrl }: RouterSettings, mount: string) {
+/** The OpenAPI document of the operations. Its servers depend on the mount path: {@link serversOf}. */
+export function openApiDocument(operations: readonly Operation[], product: string): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
-  return createDocument(
+  const document = createDocument(
     {
       openapi: '3.1.0',
       info: {
@@ -41,7 +25,6 @@ function openApiDocument(operations: readonly Operation[], { product, publicUrl 
           'microagents of git repositories. Send an `X-Request-Id` to find a request again in the log.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      servers: serversOf(publicUrl, mount),
       tags: tags.map((name) => ({ name, description: tagDescriptions[name] })),
       paths,
       components: {
@@ -62,6 +45,7 @@ function openApiDocument(operations: readonly Operation[], { product, publicUrl 
       },
     },
   );
+  return { ...document };
 }
 
 const tagDescriptions: Record<(typeof tags)[number], string> = {
@@ -73,7 +57,8 @@ const tagDescriptions: Record<(typeof tags)[number], string> = {
   Service: 'About the server; open without a key.',
 };
 
-function serversOf(publicUrl: string | null, mount: string) {
+/** The servers of a router that is mounted at the path (empty at the root): the public address, and a local one. */
+export function serversOf(publicUrl: string | null, mount: string) {
   const own = publicUrl === null ? mount || '/' : `${publicUrl}${mount}`;
   const local = `${localServer}${mount}`;
   const servers = [{ url: own, description: 'This deployment.' }];
@@ -148,55 +133,14 @@ function failureResponses(codes: readonly ProblemCode[]): Record<string, ZodOpen
 
 const validationResponse = () => ({
   description: 'Something in the request is not of the form.',
-  content: { 'application/json': { schema: httpValidationErrorSchema, example: sampleBody('invalid_request') } },
+  content: { 'application/json': { schema: httpValidationErrorSchema, example: exampleBody('invalid_request') } },
 });
 
 function problemResponse(status: number, codes: readonly ProblemCode[]) {
-  const examples = Object.fromEntries(codes.map((code) => [code, { value: sampleBody(code) }]));
+  const examples = Object.fromEntries(codes.map((code) => [code, { value: exampleBody(code) }]));
   return {
     description: `${codes.map((code) => `\`${code}\``).join(', ')}.`,
     content: { 'application/problem+json': { schema: problemSchema, examples } },
     ...((status === 429 || status === 503) && { headers: retryAfterHeader }),
   };
-}
-
-const samples: { readonly [C in ProblemCode]: Failure | HttpProblem } = {
-  unauthorized: new Failure('unauthorized', {}),
-  forbidden: new Failure('forbidden', { action: 'start sandboxes' }),
-  not_found: new HttpProblem('not_found', {}),
-  repository_not_found: new Failure('repository_not_found', { repository: 'acme/shop' }),
-  repository_forbidden: new Failure('repository_forbidden', { provider: 'github', repository: 'acme/shop' }),
-  repository_empty: new Failure('repository_empty', { repository: 'acme/shop', branch: 'main' }),
-  branch_not_found: new Failure('branch_not_found', { repository: 'acme/shop', branch: 'next' }),
-  sandbox_not_found: new Failure('sandbox_not_found', { id: 'sb-3f9k2m7x' }),
-  conversation_not_found: new Failure('conversation_not_found', { id: 'conv-8d2n5q1c' }),
-  permission_not_found: new Failure('permission_not_found', { id: 'perm-5h2j8v4s' }),
-  file_not_found: new Failure('file_not_found', { path: '/workspace/notes.md' }),
-  method_not_allowed: new HttpProblem('method_not_allowed', { allow: ['GET', 'HEAD'] }),
-  sandbox_not_running: new Failure('sandbox_not_running', { id: 'sb-3f9k2m7x', status: 'ERROR' }),
-  sandbox_not_paused: new Failure('sandbox_not_paused', { id: 'sb-3f9k2m7x', status: 'ERROR' }),
-  sandbox_busy: new Failure('sandbox_busy', { id: 'sb-3f9k2m7x', status: 'STARTING' }),
-  conversation_not_ready: new Failure('conversation_not_ready', { id: 'conv-8d2n5q1c', reason: 'its start failed' }),
-  idempotency_conflict: new Failure('idempotency_conflict', { key: 'order-4711' }),
-  payload_too_large: new HttpProblem('payload_too_large', { limitBytes: 262_144 }),
-  invalid_request: new HttpProblem('invalid_request', {
-    problems: [{ loc: ['query', 'limit'], msg: 'must be a whole number', type: 'invalid_type' }],
-  }),
-  sandbox_limit_reached: new Failure('sandbox_limit_reached', { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }),
-  rate_limited: new Failure('rate_limited', { limit: 'requests_per_minute', retryAfterSeconds: 12 }),
-  internal: new Failure('internal', { incident: 'inc-7k3p9w2d' }),
-  provider_unauthorized: new Failure('provider_unauthorized', { provider: 'github' }),
-  provider_failed: new Failure('provider_failed', { provider: 'github', reason: 'it answered with status 500' }),
-  provider_rate_limited: new Failure('provider_rate_limited', { provider: 'github', retryAfterSeconds: 1800 }),
-  provider_timeout: new Failure('provider_timeout', { provider: 'github', limitMs: 10_000 }),
-  runtime_unavailable: new Failure('runtime_unavailable', { runtime: 'docker', reason: 'its engine does not answer', retryAfterSeconds: 5 }),
-  runtime_timeout: new Failure('runtime_timeout', { runtime: 'docker', limitMs: 30_000 }),
-  store_unavailable: new Failure('store_unavailable', { reason: 'it is locked', retryAfterSeconds: 1 }),
-  shutting_down: new Failure('shutting_down', { retryAfterSeconds: 5 }),
-};
-
-/** The body of the answer to a problem with this code, as an example. */
-function sampleBody(code: ProblemCode): unknown {
-  const problem = problemOf(samples[code]);
-  return problem === null ? null : JSON.parse(problemAnswer(problem).body);
 }

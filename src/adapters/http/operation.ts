@@ -28,7 +28,17 @@ export interface StreamReply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-interface Described {
+/** The failures of a git provider that any operation on a repository may have. */
+export const gitProviderFailures = ['provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout'] as const;
+
+/** An operation of the route table, as its schemas declare and document it. */
+interface Described<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  H extends z.ZodObject = z.ZodObject,
+  B extends z.ZodType = z.ZodType,
+  R extends z.ZodType = z.ZodType,
+> {
   readonly method: 'get' | 'post' | 'delete';
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` may hold slashes. */
   readonly path: string;
@@ -43,17 +53,11 @@ interface Described {
   readonly failures: readonly FailureCode[];
   /** An answer besides the success that is no failure. */
   readonly otherwise?: ResponseForm;
-}
-
-/** An operation as a route file declares it: the schemas validate, document and type what its handler gets and returns. */
-interface Declaration<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>
-  extends Described {
   readonly params: P;
   readonly query: Q;
   readonly headers: H;
   readonly body: B;
   readonly success: ResponseForm<R>;
-  readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<Reply<z.output<R>> | StreamReply>;
 }
 
 type MaybePromise<T> = T | Promise<T>;
@@ -73,22 +77,18 @@ export const noBody = z.undefined();
 /** What is spread into the declaration of an operation that takes nothing, or not everything. */
 export const noInput = { params: noFields, query: noFields, headers: noFields, body: noBody };
 
-/** An operation of the route table. */
 export interface Operation extends Described {
-  readonly params: z.ZodObject;
-  readonly query: z.ZodObject;
-  readonly headers: z.ZodObject;
-  readonly body: z.ZodType;
-  readonly success: ResponseForm;
   /** Validates all but the body. Throws `invalid_request`. Returns what validates the body and then does the operation. */
   readonly prepare: (context: RequestContext, pathParameters: Readonly<Record<string, string>>) => (body: unknown) => Promise<AnyReply>;
 }
 
 export type AnyReply = Reply<unknown> | StreamReply;
 
-/** Declares an operation. */
+/** Declares an operation; the schemas type what its handler gets and returns. */
 export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
-  declaration: Declaration<P, Q, H, B, R>,
+  declaration: Described<P, Q, H, B, R> & {
+    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<Reply<z.output<R>> | StreamReply>;
+  },
 ): Operation {
   const { handle, ...described } = declaration;
   const readQuery = queryReader(declaration.query);

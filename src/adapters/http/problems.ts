@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { isFailure, type AnyFailure, type Failure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
+import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
+import { snakeCase } from './common-schemas.ts';
 
 /** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
 export interface ValidationProblem {
@@ -43,48 +44,55 @@ const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) 
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
 
-type AnyHttpProblem = { [C in keyof HttpContexts]: HttpProblem<C> }[keyof HttpContexts];
+/** A problem or failure whose code the table below has. */
+export type AnyProblem =
+  | { [C in keyof HttpContexts]: HttpProblem<C> }[keyof HttpContexts]
+  | Exclude<AnyFailure, Failure<'invalid_request'>>;
 
-/** A failure whose code the table below has. */
-export type AnyProblem = AnyHttpProblem | Exclude<AnyFailure, Failure<'invalid_request'>>;
+/** The status of each code, the further members of its problem details, and a context for the document's example. */
+type Rows = { readonly [C in ProblemCode]: readonly [status: number, members: MembersOf<Contexts[C]>, example: Contexts[C]] };
+type MembersOf<X> = (context: X) => Readonly<Record<string, unknown>>;
 
-/** Status and further members of the problem details of each code. */
-type Rows = { readonly [C in ProblemCode]: readonly [status: number, members?: (context: Contexts[C]) => Readonly<Record<string, unknown>>] };
-
+const none = () => ({});
 // RFC 9457 keeps `status` for the HTTP status, so a sandbox's own status is `sandbox_status`.
 const sandboxMembers = ({ id, status }: FailureContexts['sandbox_busy']) => ({ sandbox_id: id, sandbox_status: status });
+const sandboxId = 'sb-3f9k2m7x';
+const repository = 'acme/shop';
+const provider = 'github';
+const runtime = 'docker';
+const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', type: 'invalid_type' };
 
 const rows: Rows = {
-  unauthorized: [401],
-  forbidden: [403],
-  not_found: [404],
-  repository_not_found: [404, ({ repository }) => ({ repository })],
-  branch_not_found: [404, ({ repository, branch }) => ({ repository, branch })],
-  sandbox_not_found: [404, ({ id }) => ({ sandbox_id: id })],
-  conversation_not_found: [404, ({ id }) => ({ conversation_id: id })],
-  permission_not_found: [404, ({ id }) => ({ permission_id: id })],
-  file_not_found: [404, ({ path }) => ({ path })],
-  method_not_allowed: [405, ({ allow }) => ({ allow })],
-  repository_empty: [409, ({ repository, branch }) => ({ repository, branch })],
-  sandbox_not_running: [409, sandboxMembers],
-  sandbox_not_paused: [409, sandboxMembers],
-  sandbox_busy: [409, sandboxMembers],
-  conversation_not_ready: [409, ({ id }) => ({ conversation_id: id })],
-  idempotency_conflict: [409, ({ key }) => ({ key })],
-  payload_too_large: [413, ({ limitBytes }) => ({ limit_bytes: limitBytes })],
-  invalid_request: [422],
-  sandbox_limit_reached: [429, ({ limit, max }) => ({ limit, max })],
-  rate_limited: [429, ({ limit }) => ({ limit })],
-  internal: [500, ({ incident }) => ({ incident })],
-  repository_forbidden: [502, ({ provider, repository }) => ({ provider, repository })],
-  provider_unauthorized: [502, ({ provider }) => ({ provider })],
-  provider_failed: [502, ({ provider }) => ({ provider })],
-  provider_rate_limited: [503, ({ provider }) => ({ provider })],
-  runtime_unavailable: [503, ({ runtime }) => ({ runtime })],
-  store_unavailable: [503],
-  shutting_down: [503],
-  provider_timeout: [504, ({ provider, limitMs }) => ({ provider, limit_ms: limitMs })],
-  runtime_timeout: [504, ({ runtime, limitMs }) => ({ runtime, limit_ms: limitMs })],
+  unauthorized: [401, none, {}],
+  forbidden: [403, none, { action: 'start sandboxes' }],
+  not_found: [404, none, {}],
+  repository_not_found: [404, ({ repository }) => ({ repository }), { repository }],
+  branch_not_found: [404, ({ repository, branch }) => ({ repository, branch }), { repository, branch: 'next' }],
+  sandbox_not_found: [404, ({ id }) => ({ sandbox_id: id }), { id: sandboxId }],
+  conversation_not_found: [404, ({ id }) => ({ conversation_id: id }), { id: 'conv-8d2n5q1c' }],
+  permission_not_found: [404, ({ id }) => ({ permission_id: id }), { id: 'perm-5h2j8v4s' }],
+  file_not_found: [404, ({ path }) => ({ path }), { path: '/workspace/notes.md' }],
+  method_not_allowed: [405, ({ allow }) => ({ allow }), { allow: ['GET', 'HEAD'] }],
+  repository_empty: [409, ({ repository, branch }) => ({ repository, branch }), { repository, branch: 'main' }],
+  sandbox_not_running: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
+  sandbox_not_paused: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
+  sandbox_busy: [409, sandboxMembers, { id: sandboxId, status: 'STARTING' }],
+  conversation_not_ready: [409, ({ id }) => ({ conversation_id: id }), { id: 'conv-8d2n5q1c', reason: 'its start failed' }],
+  idempotency_conflict: [409, ({ key }) => ({ key }), { key: 'order-4711' }],
+  payload_too_large: [413, ({ limitBytes }) => ({ limit_bytes: limitBytes }), { limitBytes: 262_144 }],
+  invalid_request: [422, none, { problems: [wrongLimit] }],
+  sandbox_limit_reached: [429, ({ limit, max }) => ({ limit, max }), { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
+  rate_limited: [429, ({ limit }) => ({ limit }), { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
+  internal: [500, ({ incident }) => ({ incident }), { incident: 'inc-7k3p9w2d' }],
+  repository_forbidden: [502, ({ provider, repository }) => ({ provider, repository }), { provider, repository }],
+  provider_unauthorized: [502, ({ provider }) => ({ provider }), { provider }],
+  provider_failed: [502, ({ provider }) => ({ provider }), { provider, reason: 'it answered with status 500' }],
+  provider_rate_limited: [503, ({ provider }) => ({ provider }), { provider, retryAfterSeconds: 1800 }],
+  runtime_unavailable: [503, ({ runtime }) => ({ runtime }), { runtime, reason: 'its engine does not answer', retryAfterSeconds: 5 }],
+  store_unavailable: [503, none, { reason: 'it is locked', retryAfterSeconds: 1 }],
+  shutting_down: [503, none, { retryAfterSeconds: 5 }],
+  provider_timeout: [504, ({ provider, limitMs }) => ({ provider, limit_ms: limitMs }), { provider, limitMs: 10_000 }],
+  runtime_timeout: [504, ({ runtime, limitMs }) => ({ runtime, limit_ms: limitMs }), { runtime, limitMs: 30_000 }],
 };
 
 /** All codes; those of one status stand together. */
@@ -95,29 +103,22 @@ export function statusOf(code: ProblemCode): number {
   return rows[code][0];
 }
 
-/** Where the argument of a use case stands in the request; an argument that is not listed is a field of the body. */
+/** Where an argument of a use case stands in the request. An argument that is not listed is the field of the body with its name. */
 const argumentLocations: Readonly<Record<string, readonly string[]>> = {
   repositoryName: ['path', 'repository_name'],
-  sandboxSpecId: ['body', 'sandbox_spec_id'],
-  optionId: ['body', 'option_id'],
-  workingDir: ['body', 'working_dir'],
 };
 
 /** The error as a problem that has a status; null for one that nobody foresaw, or that a newer copy of the package threw. */
 export function problemOf(error: unknown): AnyProblem | null {
-  if (error instanceof HttpProblem) return anyHttpProblem(error);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the constructor ties the context to the code
+  if (error instanceof HttpProblem) return error as AnyProblem;
   if (!isFailure(error) || !Object.hasOwn(rows, error.code)) return null;
   if (error.code !== 'invalid_request') return error;
   return new HttpProblem('invalid_request', { problems: error.context.problems.map(located) });
 }
 
-function anyHttpProblem(problem: HttpProblem): AnyHttpProblem {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the constructor ties the context to the code
-  return problem as AnyHttpProblem;
-}
-
 function located({ argument, code, message }: RequestProblem): ValidationProblem {
-  return { loc: argumentLocations[argument] ?? ['body', argument], msg: message, type: code };
+  return { loc: argumentLocations[argument] ?? ['body', snakeCase(argument)], msg: message, type: code };
 }
 
 /** What is sent back for a problem. */
@@ -149,7 +150,19 @@ export function problemAnswer(problem: AnyProblem): ProblemAnswer {
 
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a problem's context is of its code
-  return (rows[code][1] as ((context: AnyProblem['context']) => Readonly<Record<string, unknown>>) | undefined)?.(context) ?? {};
+  return (rows[code][1] as MembersOf<AnyProblem['context']>)(context);
+}
+
+/** The body of the answer to a problem with this code, as an example. */
+export function exampleBody(code: ProblemCode): unknown {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an example's context is of its code
+  const context = rows[code][2] as never;
+  const problem = problemOf(isHttpCode(code) ? new HttpProblem(code, context) : new Failure(code, context));
+  return problem === null ? null : JSON.parse(problemAnswer(problem).body);
+}
+
+function isHttpCode(code: ProblemCode): code is keyof HttpContexts {
+  return code in details;
 }
 
 function headersOf(problem: AnyProblem, retryAfter: number | null): Record<string, string> {

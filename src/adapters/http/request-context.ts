@@ -8,7 +8,7 @@ import type { AnyReply, Operation } from './operation.ts';
 import type { RouterSettings } from './options.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf } from './request-input.ts';
-import type { Readiness } from './routes/service.ts';
+import type { ReadinessReport } from './routes/service.ts';
 
 /** What one router has for all its requests. */
 export interface HttpContext {
@@ -17,9 +17,9 @@ export interface HttpContext {
   /** The path of the public address, without a slash at its end. */
   readonly publicPath: string;
   readonly authenticator: Authenticator;
-  readonly readiness: Readiness;
-  /** The OpenAPI document for a mount path. */
-  readonly openApi: (mount: string) => OpenApiDocument;
+  readonly readiness: () => Promise<ReadinessReport>;
+  /** Made when it is first asked for. */
+  readonly openApi: () => OpenApiDocument;
   /** Fires when the server takes no new work; endless streams end then. */
   readonly ending: AbortSignal;
 }

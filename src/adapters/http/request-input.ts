@@ -5,29 +5,32 @@ import { z } from 'zod';
 import { HttpProblem, type ValidationProblem } from './problems.ts';
 import type { HttpHandler } from './request-context.ts';
 
-export type InputPart = 'path' | 'query' | 'header' | 'body';
+type InputPart = 'path' | 'query' | 'header' | 'body';
 
 /** However much is wrong with a request, the answer names so many problems and quotes so many characters of a name. */
 const maxProblems = 20;
 const maxQuoted = 100;
 
 /** The problem of a request with one thing wrong. */
-export function invalidRequest(loc: readonly [InputPart, ...(string | number)[]], msg: string, type: string): HttpProblem<'invalid_request'> {
-  return new HttpProblem('invalid_request', { problems: [{ loc: loc.map(quoted), msg, type }] });
+export function invalidRequest(loc: readonly [InputPart, ...string[]], msg: string, type: string): HttpProblem<'invalid_request'> {
+  return new HttpProblem('invalid_request', { problems: [{ loc, msg, type }] });
 }
 
-/** The input as the schema describes it. Throws `invalid_request` with everything that is wrong, after the problems found before. */
-export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: unknown, found: readonly ValidationProblem[] = []): z.output<S> {
+/** The input as the schema describes it. Throws `invalid_request` with everything that is wrong, after what was found before. */
+export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: unknown, found?: ValidationProblem): z.output<S> {
   const result = schema.safeParse(input);
-  if (result.success && found.length === 0) return result.data;
-  throw new HttpProblem('invalid_request', { problems: [...found, ...(result.success ? [] : problemsOf(part, result.error))] });
+  if (result.success && found === undefined) return result.data;
+  const problems = result.success ? [] : problemsOf(part, result.error);
+  throw new HttpProblem('invalid_request', { problems: found === undefined ? problems : [found, ...problems] });
 }
 
 function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
   const problems: ValidationProblem[] = [];
   for (const issue of error.issues) {
     if (problems.length >= maxProblems) break;
-    const loc = [part, ...issue.path.map((key) => quoted(typeof key === 'number' ? key : String(key)))];
+    // The names of headers have no case of their own.
+    const nameOf = (key: PropertyKey) => quoted(part === 'header' ? String(key).toLowerCase() : String(key));
+    const loc = [part, ...issue.path.map((key) => (typeof key === 'number' ? key : nameOf(key)))];
     if (issue.code === 'unrecognized_keys') {
       for (const key of issue.keys.slice(0, maxProblems - problems.length)) {
         problems.push({ loc: [...loc, quoted(key)], msg: 'is not a field of this request', type: issue.code });
@@ -39,8 +42,8 @@ function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
   return problems;
 }
 
-function quoted<T extends string | number>(key: T): T | string {
-  return typeof key === 'string' && key.length > maxQuoted ? `${key.slice(0, maxQuoted)}...` : key;
+function quoted(key: string): string {
+  return key.length > maxQuoted ? `${key.slice(0, maxQuoted)}...` : key;
 }
 
 /** Reads path parameters, still percent-encoded, by the schema. Throws `invalid_request`. */
@@ -67,11 +70,11 @@ export function queryReader<S extends z.ZodObject>(schema: S): (raw: string) => 
       if (name === null || !lists.has(name)) continue;
       const value = equals === -1 ? '' : decoded(pair.slice(equals + 1), '+');
       const earlier = given[name];
-      if (value === null) return parsed(schema, 'query', given, [badEncoding('query', name)]);
+      if (value === null) return parsed(schema, 'query', given, badEncoding('query', name));
       if (Array.isArray(earlier)) earlier.push(value);
       else if (lists.get(name) === true) given[name] = [value];
       else if (earlier === undefined) given[name] = value;
-      else return parsed(schema, 'query', given, [{ loc: ['query', name], msg: 'must be given once only', type: 'repeated' }]);
+      else return parsed(schema, 'query', given, { loc: ['query', name], msg: 'must be given once only', type: 'repeated' });
     }
     return parsed(schema, 'query', given);
   };
@@ -96,17 +99,10 @@ function decoded(text: string, space?: '+'): string | null {
   }
 }
 
-/** Reads the headers that the schema names. Throws `invalid_request`; its `loc` is in lower case. */
+/** Reads the headers that the schema names. Throws `invalid_request`. */
 export function readHeaders<S extends z.ZodObject>(schema: S, headers: IncomingHttpHeaders): z.output<S> {
   const names = Object.keys(schema.shape);
-  const result = schema.safeParse(Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]])));
-  if (result.success) return result.data;
-  const problems = problemsOf('header', result.error);
-  throw new HttpProblem('invalid_request', { problems: problems.map(({ loc, ...rest }) => ({ ...rest, loc: loc.map(lowerCase) })) });
-}
-
-function lowerCase(segment: string | number): string | number {
-  return typeof segment === 'string' ? segment.toLowerCase() : segment;
+  return parsed(schema, 'header', Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]])));
 }
 
 /** The one value of a header; null if it is absent. */

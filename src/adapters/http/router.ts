@@ -6,7 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import { apiReferenceFiles } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { sendStream } from './event-stream.ts';
-import { openApiDocuments } from './openapi.ts';
+import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { noBody, type AnyReply, type Operation } from './operation.ts';
 import { settingsOf, type RouterOptions, type RouterSettings } from './options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
@@ -18,7 +18,7 @@ import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
-import { Readiness, serviceOperations } from './routes/service.ts';
+import { readinessReporter, serviceOperations } from './routes/service.ts';
 
 /** Everything that the HTTP interface can do: the routes and the OpenAPI document are made from it. */
 const operations: readonly Operation[] = [
@@ -48,13 +48,14 @@ export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRoute
 
 /** The router of {@link createRouter}. When `ending` fires, new requests are refused with `shutting_down`, and endless streams end. */
 export function routerOf(skep: Skep, settings: RouterSettings, ending: AbortSignal): Router {
+  let document: OpenApiDocument | null = null;
   const http: HttpContext = {
     skep,
     settings,
     publicPath: settings.publicUrl === null ? '' : new URL(settings.publicUrl).pathname.replace(/\/+$/, ''),
     authenticator: new Authenticator(skep.auth, settings),
-    readiness: new Readiness(skep),
-    openApi: openApiDocuments(operations, settings),
+    readiness: readinessReporter(skep),
+    openApi: () => (document ??= openApiDocument(operations, settings.product)),
     ending,
   };
   const router = Router({ caseSensitive: true, strict: true });
@@ -124,7 +125,8 @@ function admit(operation: Operation): HttpHandler {
     const { context } = response.locals;
     context.operation = operation;
     if (operation.needsKey) await authenticate(context);
-    if (operation.changes !== undefined && context.principal.access === 'read') throw new Failure('forbidden', { action: operation.changes });
+    const { changes } = operation;
+    if (changes !== undefined && context.principal.access === 'read') throw new Failure('forbidden', { action: changes });
     response.locals.perform = operation.prepare(context, pathParametersOf(request.params));
     next();
   };
@@ -162,8 +164,9 @@ async function sendReply(context: RequestContext, { success }: Operation, reply:
     return;
   }
   const { value, status = success.status, headers } = reply;
+  const body = media !== json && typeof value === 'string' ? value : JSON.stringify(value);
   if (value === undefined) send(context, status, { ...headers }, null);
-  else send(context, status, { 'Content-Type': media, ...headers }, media !== json && typeof value === 'string' ? value : JSON.stringify(value));
+  else send(context, status, { 'Content-Type': media, ...headers }, body);
 }
 
 /** Sends the whole answer, unless the client is gone. Node leaves the body of an answer to HEAD out. */
@@ -199,7 +202,8 @@ const answerError: HttpErrorHandler = (error: unknown, _request, response, _next
 function unforeseen({ request, response, requestId, skep }: RequestContext, error: unknown): AnyProblem {
   const incident = skep.random.id('inc');
   // What breaks because the client is gone is no incident.
-  if (!response.destroyed && request.errored === null) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
+  const clientIsGone = response.destroyed || request.errored !== null;
+  if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
   const failure = new Failure('internal', { incident }, { cause: error });
   return problemOf(failure) ?? failure;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { isIPv6, type Socket } from 'node:net';
+import { isIPv6, type AddressInfo, type Socket } from 'node:net';
 import express from 'express';
 import type { Skep } from '../../application/skep.ts';
 import { settingsOf, type HttpServerOptions } from './options.ts';
@@ -24,7 +24,8 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   server.timeout = options.writeTimeoutMs ?? 30_000;
   server.listen(options.port ?? 3000, host);
   await once(server, 'listening');
-  const port = portOf(server);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
+  const { port } = server.address() as AddressInfo;
   const url = `http://${shownHost(host)}:${port}`;
 
   // Node takes no connection before this turn of the event loop ends.
@@ -102,12 +103,6 @@ function limitsOf(options: HttpServerOptions) {
     keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
     maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
   };
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
-  return address.port;
 }
 
 /** An address by which this machine reaches what listens on the host. */

@@ -5,7 +5,7 @@ import { conversationSortOrders, conversationStartStatuses, executionStatuses } 
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { locationHeader, resourceId, specId, text, timeQuery, timestamp, toTimestamp } from '../common-schemas.ts';
 import { claimOf, idempotencyHeaders } from '../idempotency.ts';
-import { noBody, noInput, operation } from '../operation.ts';
+import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { repositoryName } from './microagents.ts';
 import { refuseUnknownSpec, sandboxStatus } from './sandboxes.ts';
@@ -29,7 +29,7 @@ export const conversationResource = z
   })
   .meta({ id: 'AppConversation', description: 'A conversation with an agent, powered by a sandbox.' });
 
-export const conversationPage = pageSchema(conversationResource, 'AppConversationPage');
+const conversationPage = pageSchema(conversationResource, 'AppConversationPage');
 
 const maxText = 100_000;
 
@@ -45,13 +45,19 @@ const maxTitle = 500;
 // oxlint-disable-next-line no-control-regex -- git refuses them too
 const branchName = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
 
-/** No field is needed; which of them go together is told by {@link conversationStartBody}'s refinements. */
-export const conversationStartBody = z
+/** No field is needed; the refinements say which of them go together. */
+const conversationStartBody = z
   .strictObject({
     title: text(maxTitle).nullable().default(null),
     sandbox_id: resourceId.nullable().default(null).meta({ description: 'Use this sandbox; otherwise one is started.' }),
-    sandbox_spec_id: specId.nullable().default(null).meta({ description: 'Start the sandbox from this spec; otherwise from the default one.' }),
-    selected_repository: repositoryName.nullable().default(null).meta({ description: 'The repository to work on, which must exist; named as in the path of its microagents.' }),
+    sandbox_spec_id: specId
+      .nullable()
+      .default(null)
+      .meta({ description: 'Start the sandbox from this spec; otherwise from the default one.' }),
+    selected_repository: repositoryName
+      .nullable()
+      .default(null)
+      .meta({ description: 'The repository to work on, which must exist; named as in the path of its microagents.' }),
     selected_branch: z
       .string()
       .max(255)
@@ -64,7 +70,9 @@ export const conversationStartBody = z
       .enum(permissionPolicies)
       .nullable()
       .default(null)
-      .meta({ description: "What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy." }),
+      .meta({
+        description: "What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy.",
+      }),
   })
   .superRefine((body, context) => {
     if (body.sandbox_id !== null && body.sandbox_spec_id !== null) {
@@ -79,12 +87,17 @@ export const conversationStartBody = z
     example: { title: 'Mend the build', initial_message: { content: [{ type: 'text', text: 'Find out why the build is red.' }] } },
   });
 
-export const conversationListQuery = z.object({
+const conversationListQuery = z.object({
   ...pageQuery,
   ids: z.array(resourceId).max(100).optional().meta({ description: 'Only these; repeat the parameter for each.' }),
-  sort_order: z.enum(conversationSortOrders).default('CREATED_AT_DESC').meta({ description: 'By what the listing is sorted; ids break ties.' }),
+  sort_order: z
+    .enum(conversationSortOrders)
+    .default('CREATED_AT_DESC')
+    .meta({ description: 'By what the listing is sorted; ids break ties.' }),
   title__contains: text(maxTitle).optional().meta({ description: 'Only those whose title contains it, in any case.' }),
-  created_at__gte: timeQuery.optional().meta({ description: 'Only those created then or later. RFC 3339; the + of an offset is written %2B.' }),
+  created_at__gte: timeQuery
+    .optional()
+    .meta({ description: 'Only those created then or later. RFC 3339; the + of an offset is written %2B.' }),
   created_at__lt: timeQuery.optional().meta({ description: 'Only those created before.' }),
   updated_at__gte: timeQuery.optional().meta({ description: 'Only those updated then or later.' }),
   updated_at__lt: timeQuery.optional().meta({ description: 'Only those updated before.' }),
@@ -128,15 +141,8 @@ export const conversationOperations = [
     body: conversationStartBody,
     success: { status: 201, description: 'The conversation.', schema: conversationResource, headers: locationHeader },
     failures: [
-      'repository_not_found',
-      'sandbox_not_found',
-      'conversation_not_found',
-      'sandbox_limit_reached',
-      'idempotency_conflict',
-      'provider_unauthorized',
-      'provider_failed',
-      'provider_rate_limited',
-      'provider_timeout',
+      'repository_not_found', 'sandbox_not_found', 'conversation_not_found', 'sandbox_limit_reached', 'idempotency_conflict',
+      ...gitProviderFailures,
     ],
     handle: async (context, { headers, body }) => {
       const { skep, principal } = context;
@@ -167,8 +173,7 @@ export const conversationOperations = [
     failures: [],
     handle: async ({ skep, principal }, { query }) => {
       const listing = `app-conversations/${query.sort_order}`;
-      const after = pageKeyOf(listing, query);
-      const wanted = { after, limit: query.limit };
+      const wanted = { after: pageKeyOf(listing, query), limit: query.limit };
       const page = await skep.conversations.search(principal.userId, filterOf(query), query.sort_order, wanted);
       return { value: presentPage(page, listing, presentConversation) };
     },

@@ -2,17 +2,19 @@ import { z } from 'zod';
 import type { Microagent } from '../../../domain/microagent.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { timestamp, toTimestamp } from '../common-schemas.ts';
-import { noInput, operation } from '../operation.ts';
+import { gitProviderFailures, noInput, operation } from '../operation.ts';
 
-export const microagentResource = z
+const microagentResource = z
   .object({
     name: z.string().meta({ description: 'The path below the directory, without its ending.', example: 'deploy/aws' }),
     path: z.string().meta({ description: "Relative to the repository's root.", example: '.skep/microagents/deploy/aws.md' }),
-    created_at: timestamp.meta({ description: 'When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC.' }),
+    created_at: timestamp.meta({
+      description: 'When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC.',
+    }),
   })
   .meta({ id: 'MicroagentResponse', description: 'A Markdown file in a repository that guides agents.' });
 
-export const microagentList = z.array(microagentResource);
+const microagentList = z.array(microagentResource);
 
 /** A decoded repository name. */
 export const repositoryName = z
@@ -28,9 +30,9 @@ export const repositoryName = z
     example: 'acme/shop',
   });
 
-export const repositoryPath = z.object({ repository_name: repositoryName });
+const repositoryPath = z.object({ repository_name: repositoryName });
 
-export function presentMicroagent({ name, path, createdAt }: Microagent): z.output<typeof microagentResource> {
+function presentMicroagent({ name, path, createdAt }: Microagent): z.output<typeof microagentResource> {
   return { name, path, created_at: toTimestamp(createdAt) };
 }
 
@@ -49,10 +51,11 @@ export const microagentOperations = [
     needsKey: true,
     params: repositoryPath,
     success: { status: 200, description: 'The microagents.', schema: microagentList },
-    failures: ['repository_not_found', 'provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout'],
-    handle: async (call, { params }) => {
-      const { microagents, confirmedAt } = await call.skep.microagents.listing(params.repository_name, call.signal());
-      const age = confirmedAt === null ? null : Math.max(0, Math.round((call.skep.clock.now() - confirmedAt) / 1000));
+    failures: ['repository_not_found', ...gitProviderFailures],
+    handle: async (context, { params }) => {
+      const { skep } = context;
+      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, context.signal());
+      const age = confirmedAt === null ? null : Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000));
       return { value: microagents.map(presentMicroagent), headers: age === null ? {} : { Age: String(age) } };
     },
   }),

@@ -15,7 +15,7 @@ const sandboxResources = z
   })
   .meta({ id: 'SandboxResources', description: 'What a sandbox may use; null is no limit.' });
 
-export const sandboxSpecResource = z
+const sandboxSpecResource = z
   .object({
     id: z.string(),
     description: z.string().nullable(),
@@ -29,11 +29,11 @@ export const sandboxSpecResource = z
   })
   .meta({ id: 'SandboxSpec', description: 'A template from which sandboxes are started.' });
 
-export const sandboxSpecPage = pageSchema(sandboxSpecResource, 'SandboxSpecPage');
+const sandboxSpecPage = pageSchema(sandboxSpecResource, 'SandboxSpecPage');
 
-export const sandboxSpecSearchQuery = z.object(pageQuery);
+const sandboxSpecSearchQuery = z.object(pageQuery);
 
-export function presentSandboxSpec({ spec, createdAt }: DatedSpec): z.output<typeof sandboxSpecResource> {
+function presentSandboxSpec({ spec, createdAt }: DatedSpec): z.output<typeof sandboxSpecResource> {
   const { cpus, memoryBytes, pids } = spec.resources;
   return {
     id: spec.id,

@@ -22,7 +22,7 @@ const exposedUrl = z
   })
   .meta({ id: 'ExposedUrl' });
 
-export const sandboxResource = z
+const sandboxResource = z
   .object({
     id: z.string(),
     created_by_user_id: z.string(),
@@ -31,7 +31,9 @@ export const sandboxResource = z
     status_detail: z.string().nullable().meta({ description: 'Why, in words.' }),
     pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
     session_api_key: z.string().nullable().meta({
-      description: "The sandbox's own key, for whoever talks to its exposed ports; only while it is RUNNING, and not for an API key that may only read.",
+      description:
+        "The sandbox's own key, for whoever talks to its exposed ports; only while it is RUNNING, and not for an API key that may " +
+        'only read.',
     }),
     exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'Where its ports are reached; only while it is RUNNING.' }),
     created_at: timestamp,
@@ -40,30 +42,26 @@ export const sandboxResource = z
   })
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
-export const sandboxPage = pageSchema(sandboxResource, 'SandboxPage');
+const sandboxPage = pageSchema(sandboxResource, 'SandboxPage');
 
-export const sandboxSearchQuery = z.object({
+const sandboxSearchQuery = z.object({
   ...pageQuery,
   status__eq: z.enum(sandboxStatuses).optional().meta({ description: 'Only those with this status.' }),
   sandbox_spec_id__eq: specId.optional().meta({ description: 'Only those of this spec.' }),
 });
 
-export const sandboxStartBody = z
-  .strictObject({ sandbox_spec_id: specId.nullable().default(null) })
-  .meta({ id: 'SandboxStartRequest' });
+const sandboxStartBody = z.strictObject({ sandbox_spec_id: specId.nullable().default(null) }).meta({ id: 'SandboxStartRequest' });
 
-export const sandboxStartQuery = z.object({
+const sandboxStartQuery = z.object({
   sandbox_spec_id: specId.optional().meta({ description: 'Instead of the one in the body.' }),
 });
 
-export const sandboxPauseBody = z
-  .strictObject({ pause_kind: pauseKind.default('freeze') })
-  .meta({ id: 'SandboxPauseRequest' });
+const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.default('freeze') }).meta({ id: 'SandboxPauseRequest' });
 
-export const sandboxPath = z.object({ id: resourceId });
+const sandboxPath = z.object({ id: resourceId });
 
-/** A key that may only read is not told the sandbox's own key, with which more than reading could be done. */
-export function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
+/** A key that may only read does not get the sandbox's own key, with which it could do more. */
+function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
   const running = sandbox.status === 'RUNNING';
   return {
     id: sandbox.id,
@@ -83,7 +81,7 @@ export function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<ty
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 
-/** Names the listing in its page ids. */
+/** Names the listing in its page tokens. */
 const listing = 'sandboxes';
 
 export const sandboxOperations = [
@@ -102,8 +100,7 @@ export const sandboxOperations = [
         ...(query.status__eq !== undefined && { status: query.status__eq }),
         ...(query.sandbox_spec_id__eq !== undefined && { specId: query.sandbox_spec_id__eq }),
       };
-      const after = pageKeyOf(listing, query);
-      const page = await skep.sandboxes.search(principal.userId, filter, { after, limit: query.limit });
+      const page = await skep.sandboxes.search(principal.userId, filter, { after: pageKeyOf(listing, query), limit: query.limit });
       return { value: presentPage(page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
     },
   }),
@@ -184,12 +181,7 @@ export const sandboxOperations = [
     params: sandboxPath,
     success: { status: 200, description: 'The sandbox.', schema: sandboxResource },
     failures: [
-      'sandbox_not_found',
-      'sandbox_not_paused',
-      'sandbox_busy',
-      'sandbox_limit_reached',
-      'runtime_unavailable',
-      'runtime_timeout',
+      'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_limit_reached', 'runtime_unavailable', 'runtime_timeout',
     ],
     handle: async ({ skep, principal }, { params }) => ({
       value: presentSandbox(await skep.sandboxes.resume(principal.userId, params.id), principal.access),

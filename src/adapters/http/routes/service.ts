@@ -2,9 +2,10 @@ import { z } from 'zod';
 import type { PartCheck, Skep } from '../../../application/skep.ts';
 import { apiReferencePage } from '../api-reference.ts';
 import { retryAfterHeader } from '../common-schemas.ts';
+import { serversOf } from '../openapi.ts';
 import { noInput, operation } from '../operation.ts';
 
-export const health = z.object({ status: z.literal('ok') }).meta({ id: 'Health' });
+const health = z.object({ status: z.literal('ok') }).meta({ id: 'Health' });
 
 const partReadiness = z
   .object({
@@ -15,58 +16,45 @@ const partReadiness = z
   })
   .meta({ id: 'PartReadiness' });
 
-export const readinessReport = z
+const readinessReport = z
   .object({ status: z.enum(['ready', 'not_ready']), parts: z.array(partReadiness) })
   .meta({ id: 'Readiness', description: 'Whether each part of the deployment answers.' });
 
-type Report = z.output<typeof readinessReport>;
+export type ReadinessReport = z.output<typeof readinessReport>;
 
 const keepMs = 1000;
 
 /**
- * Whether the parts answer, for anyone who asks: no key is needed. So an answer is used again for a while, however many
- * ask, and tells no more than whether: the detail, which may name places of the host, goes to the log.
+ * Returns what reports whether the parts answer, for anyone who asks, since no key is needed. So a report is used again for a while,
+ * however many ask. It does not say why: the detail, which may name places of the host, goes to the log.
  */
-export class Readiness {
-  readonly #skep: Skep;
-  readonly #broken = new Set<string>();
-  #report: Promise<Report> | null = null;
-  #pending = false;
-  #keptUntil = 0;
-
-  constructor(skep: Skep) {
-    this.#skep = skep;
-  }
-
-  report(): Promise<Report> {
-    if (this.#report === null || (!this.#pending && this.#skep.clock.now() >= this.#keptUntil)) {
-      this.#report = this.#look();
+export function readinessReporter(skep: Skep): () => Promise<ReadinessReport> {
+  const broken = new Set<string>();
+  let report: Promise<ReadinessReport> | null = null;
+  let keptUntil = 0;
+  const check = async (): Promise<ReadinessReport> => {
+    const parts = await skep.check();
+    for (const part of parts) logChange(skep.logger, broken, part);
+    return {
+      status: parts.every(({ ok }) => ok) ? 'ready' : 'not_ready',
+      parts: parts.map(({ part, adapter, ok }) => ({ part, adapter, ok, detail: ok ? 'answers' : 'does not answer; the log says why' })),
+    };
+  };
+  return () => {
+    if (report === null || skep.clock.now() >= keptUntil) {
+      keptUntil = Infinity;
+      report = check().finally(() => (keptUntil = skep.clock.now() + keepMs));
     }
-    return this.#report;
-  }
+    return report;
+  };
+}
 
-  async #look(): Promise<Report> {
-    this.#pending = true;
-    try {
-      const parts = await this.#skep.check();
-      for (const part of parts) this.#note(part);
-      return {
-        status: parts.every(({ ok }) => ok) ? 'ready' : 'not_ready',
-        parts: parts.map(({ part, adapter, ok }) => ({ part, adapter, ok, detail: ok ? 'answers' : 'does not answer; the log says why' })),
-      };
-    } finally {
-      this.#pending = false;
-      this.#keptUntil = this.#skep.clock.now() + keepMs;
-    }
-  }
-
-  #note({ part, adapter, ok, detail }: PartCheck): void {
-    const name = `${part}/${adapter}`;
-    if (!ok && !this.#broken.has(name)) this.#skep.logger.warn({ part, adapter, detail }, 'a part does not answer');
-    if (ok && this.#broken.has(name)) this.#skep.logger.info({ part, adapter, detail }, 'a part answers again');
-    if (ok) this.#broken.delete(name);
-    else this.#broken.add(name);
-  }
+function logChange(logger: Skep['logger'], broken: Set<string>, { part, adapter, ok, detail }: PartCheck): void {
+  const name = `${part}/${adapter}`;
+  if (!ok && !broken.has(name)) logger.warn({ part, adapter, detail }, 'a part does not answer');
+  if (ok && broken.has(name)) logger.info({ part, adapter, detail }, 'a part answers again');
+  if (ok) broken.delete(name);
+  else broken.add(name);
 }
 
 const open = { ...noInput, method: 'get', tag: 'Service', needsKey: false, failures: [] } as const;
@@ -88,7 +76,7 @@ export const serviceOperations = [
     success: { status: 200, description: 'Every part answers.', schema: readinessReport },
     otherwise: { status: 503, description: 'A part does not answer.', schema: readinessReport, headers: retryAfterHeader },
     handle: async ({ http }) => {
-      const value = await http.readiness.report();
+      const value = await http.readiness();
       return value.status === 'ready' ? { value } : { value, status: 503, headers: { 'Retry-After': '1' } };
     },
   }),
@@ -98,7 +86,7 @@ export const serviceOperations = [
     operationId: 'openapi',
     summary: 'Get this description',
     success: { status: 200, description: 'An OpenAPI 3.1 document.', schema: z.looseObject({ openapi: z.string() }) },
-    handle: ({ http, mount }) => ({ value: http.openApi(mount) }),
+    handle: ({ http, mount }) => ({ value: { ...http.openApi(), servers: serversOf(http.settings.publicUrl, mount) } }),
   }),
   operation({
     ...open,
