@@ -51,13 +51,16 @@ const own = {
 `;
 
 describe('types', () => {
-  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true, preserveSymlinks: true };
+  const strict = {
+    strict: true, module: 'nodenext', target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true, preserveSymlinks: true,
+  };
 
   /** Compiles the program against the packed package and those packages of the project that are chosen; returns what is wrong. */
   async function compiled(name: string, program: string, chosen: (dev: boolean) => boolean, options: object): Promise<string> {
     const folder = join(app, name);
     const modules = join(folder, 'node_modules');
-    const { packages } = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8')) as { packages: Record<string, { dev?: boolean }> };
+    const lock = await readFile(join(project, 'package-lock.json'), 'utf8');
+    const { packages } = JSON.parse(lock) as { packages: Record<string, { dev?: boolean }> };
     const paths = Object.keys(packages).filter((path) => path.lastIndexOf('node_modules/') === 0 && chosen(packages[path]?.dev === true));
     await mkdir(modules, { recursive: true });
     await cp(join(app, 'node_modules/skep'), join(modules, 'skep'), { recursive: true });
@@ -67,9 +70,11 @@ describe('types', () => {
     }
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
     await writeFile(join(folder, 'embed.ts'), program);
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, files: ['embed.ts'] }));
+    const compilerOptions = { ...strict, ...options };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['embed.ts'] }));
     const tsc = join(project, 'node_modules/typescript/bin/tsc');
-    return await run(process.execPath, [tsc, '-p', folder], { cwd: folder }).then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout);
+    const compiling = run(process.execPath, [tsc, '-p', folder], { cwd: folder });
+    return await compiling.then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout);
   }
 
   test('of skep/express come with the package alone', async () => {

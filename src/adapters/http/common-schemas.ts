@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A point in time as it is answered: RFC 3339, UTC. */
+/** A point in time in an answer: RFC 3339, UTC. */
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });
 
 const maxShown = 4096;
@@ -22,7 +22,7 @@ export function toTimestamp(ms: number): string {
 
 const rfc3339 = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; the + of an offset is written %2B';
 
-/** A point in time as it is asked for; becomes milliseconds since the epoch, rounded up where it is finer than that. */
+/** A point in time in a query; becomes milliseconds since the epoch, rounded up. */
 export const timeQuery = z.iso
   .datetime({ offset: true, error: rfc3339 })
   .max(40)

@@ -7,7 +7,7 @@ export const idempotencyHeaders = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
     .optional()
-    .meta({ description: 'Two requests with one key are one request: the second answers with what the first one made.' }),
+    .meta({ description: 'Two requests with one key are one request: the second gets the answer of the first.' }),
 });
 
 /** The claim of a request that carries an idempotency key; `asked` is everything that it asks for. */

@@ -49,7 +49,7 @@ export function openApiDocument(operations: readonly Operation[], product: strin
 }
 
 const tagDescriptions: Record<(typeof tags)[number], string> = {
-  Microagents: 'What repositories tell agents.',
+  Microagents: 'Files in repositories that guide agents.',
   Conversations: 'Conversations with agents; each is powered by a sandbox.',
   Events: 'What was said and done, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',
@@ -96,7 +96,7 @@ function responseObject({ description, schema, media = 'application/json', heade
   };
 }
 
-/** A status may stand for an answer and for failures; their media types tell them apart. */
+/** One status may stand for an answer and for failures; they differ in their media type. */
 function merged(form: ZodOpenApiResponseObject, failures: ZodOpenApiResponseObject | undefined): ZodOpenApiResponseObject {
   if (failures === undefined) return form;
   return {
@@ -132,7 +132,7 @@ function failureResponses(codes: readonly ProblemCode[]): Record<string, ZodOpen
 }
 
 const validationResponse = () => ({
-  description: 'Something in the request is not of the form.',
+  description: 'The request is not valid.',
   content: { 'application/json': { schema: httpValidationErrorSchema, example: exampleBody('invalid_request') } },
 });
 

@@ -11,7 +11,7 @@ export interface RouterOptions {
   readonly requestsPerMinute?: number | null;
   /** Wrong keys that one client address may try in a minute; 20 unless given. */
   readonly failedLoginsPerMinute?: number;
-  /** How often a stream of events that has nothing to tell shows that it lives, in milliseconds; 15,000 unless given. */
+  /** How often an idle stream of events sends a heartbeat, in milliseconds; 15,000 unless given. */
   readonly heartbeatMs?: number;
   /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
   readonly product?: string;

@@ -180,7 +180,7 @@ export const problemSchema = z
     type: z.string().meta({ format: 'uri-reference', example: 'about:blank' }),
     title: z.string().meta({ description: 'The phrase of the HTTP status.' }),
     status: z.int().meta({ description: 'The HTTP status.' }),
-    detail: z.string().meta({ description: 'What went wrong and what to do, in words.' }),
+    detail: z.string().meta({ description: 'What went wrong and what to do, as a sentence.' }),
     code: z.enum(problemCodes.filter((code) => code !== 'invalid_request')).meta({ description: 'The name of the failure, for programs.' }),
     retry_after_seconds: z.int().optional().meta({ description: 'As in the header Retry-After.' }),
     repository: z.string().optional(),
@@ -211,4 +211,4 @@ const validationError = z
 
 export const httpValidationErrorSchema = z
   .object({ detail: z.array(validationError) })
-  .meta({ id: 'HTTPValidationError', description: 'Everything about the request that is not of the form.' });
+  .meta({ id: 'HTTPValidationError', description: 'Everything in the request that is not valid.' });

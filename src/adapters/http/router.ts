@@ -111,7 +111,7 @@ function mount(router: Router, path: string, atPath: readonly Operation[], json:
   route.all(refuse(new HttpProblem('method_not_allowed', { allow }), atPath.some(({ needsKey }) => needsKey)));
 }
 
-/** Whoever lacks a needed key learns no more than that. */
+/** Refuses the request; without a needed key, with `unauthorized` and nothing else. */
 function refuse(problem: HttpProblem, needsKey: boolean): HttpHandler {
   return async (_request, response) => {
     if (needsKey) await authenticate(response.locals.context);

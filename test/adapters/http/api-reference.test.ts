@@ -17,7 +17,8 @@ describe('the page and its files', () => {
   test('the page names only its own files, with relative addresses', async () => {
     const page = await fetch(`${world.url}/docs`);
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self' 'sha256-[\w+/]+='; .*connect-src 'self';/);
+    const policy = page.headers.get('content-security-policy');
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self' 'sha256-[\w+/]+='; .*connect-src 'self';/);
     const html = await page.text();
     const addresses = [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, address]) => address);
     expect(addresses).toEqual(['data:,', 'docs/swagger-ui.css', 'openapi.json', 'docs/swagger-ui-bundle.js']);
@@ -28,15 +29,19 @@ describe('the page and its files', () => {
     ['/docs/swagger-ui-bundle.js', 'text/javascript'],
   ])('%s is served without a key, is revalidated, and is logged', async (path, media) => {
     const file = await fetch(`${world.url}${path}`);
-    expect([file.status, file.headers.get('content-type')?.split(';')[0], file.headers.get('cache-control')]).toEqual([200, media, 'no-cache']);
+    expect(file.status).toBe(200);
+    expect(file.headers.get('content-type')).toMatch(media);
+    expect(file.headers.get('cache-control')).toBe('no-cache');
     expect(file.headers.get('x-content-type-options')).toBe('nosniff');
     expect((await file.text()).length).toBeGreaterThan(100_000);
-    const again = await fetch(`${world.url}${path}`, { headers: { 'If-None-Match': file.headers.get('etag') ?? '', 'Cache-Control': 'max-age=0' } });
+    const known = { 'If-None-Match': file.headers.get('etag') ?? '', 'Cache-Control': 'max-age=0' };
+    const again = await fetch(`${world.url}${path}`, { headers: known });
     expect(again.status).toBe(304);
     expect(world.lines.findLast(({ message }) => message === 'request')).toMatchObject({ path, status: 304 });
   });
 
-  test.each(['package.json', 'index.html', 'swagger-ui-bundle.js.map', '', 'x', '%2e%2e/package.json'])('/docs/%s of the package is not served', async (name) => {
+  const others = ['package.json', 'index.html', 'swagger-ui-bundle.js.map', '', 'x', '%2e%2e/package.json'];
+  test.each(others)('/docs/%s of the package is not served', async (name) => {
     expect((await fetch(`${world.url}/docs/${name}`, { headers: { 'X-Session-API-Key': world.keys.ann } })).status).toBe(404);
   });
 
@@ -58,7 +63,9 @@ async function shown(page: Page, count: number): Promise<void> {
 
 const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
-if (!runnable) console.warn(`SKIPPED: the API reference in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
+if (!runnable) {
+  console.warn(`SKIPPED: the API reference in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
+}
 
 describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
   let browser: Browser;
@@ -91,7 +98,7 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
       const count = Object.values(paths).reduce((sum, methods) => sum + Object.keys(methods).length, 0);
       await shown(page, count);
 
-      await page.locator('.operation-filter-input').fill('Tell that the server');
+      await page.locator('.operation-filter-input').fill('Check that the server');
       await shown(page, 1);
       expect(await page.locator('.opblock-summary-path').textContent()).toMatch(/health/);
 

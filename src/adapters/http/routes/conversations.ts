@@ -23,7 +23,7 @@ export const conversationResource = z
     git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
     start_status: z.enum(conversationStartStatuses).meta({ description: 'How far its start has come.' }),
     execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null while there is none.' }),
-    status_detail: z.string().nullable().meta({ description: 'Why, in words.' }),
+    status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -135,7 +135,7 @@ export const conversationOperations = [
     summary: 'Start a conversation',
     description:
       'Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` and `sandbox_spec_id` exclude each ' +
-      'other; `selected_branch` needs `selected_repository`. `start_status` tells how far the start has come.',
+      'other; `selected_branch` needs `selected_repository`. `start_status` says how far the start has come.',
     changes: 'start conversations',
     headers: idempotencyHeaders,
     body: conversationStartBody,

@@ -32,7 +32,7 @@ const permissionOption = z.object({
 
 const form = <S extends z.core.$ZodLooseShape>(id: string, shape: S) => z.object(shape).meta({ id });
 
-/** What each kind of event tells, as it is answered. */
+/** The data of each kind of event. */
 const data = {
   message: form('MessageEventData', { message_id: z.string(), role: z.enum(['user', 'agent']), channel, text: z.string() }),
   message_chunk: form('MessageChunkEventData', { message_id: z.string(), channel, text: z.string() }),
@@ -85,8 +85,8 @@ const eventResource = z
     actor: z.enum(['user', 'agent', 'skep', 'runtime']).meta({
       description: 'Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found.',
     }),
-    reason: z.string().nullable().meta({ description: 'Why, in words.' }),
-    data: z.union(Object.values(data)).meta({ description: 'What it tells; which form it has follows from the kind.' }),
+    reason: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
+    data: z.union(Object.values(data)).meta({ description: 'The data of the event; the kind decides which form it has.' }),
   })
   .meta({ id: 'Event', description: 'Something that was said or done.' });
 
@@ -123,7 +123,7 @@ const eventStreamHeaders = z.object({
 
 /** What the head of a stream says of it. */
 const eventStreamHead = z.object({
-  'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from where no event was seen.' }),
+  'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from there if no event was seen.' }),
 });
 
 function presentEvent(event: Event): z.output<typeof eventResource> {
@@ -148,7 +148,7 @@ const streamForm = {
   headers: eventStreamHead,
 };
 
-/** What the whole deployment tells unless other kinds are asked for: changes, rather than what is said. */
+/** The kinds in the events of the whole deployment, unless a request asks for others: changes, and no messages. */
 const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_deleted'];
 
 type PageQuery = z.output<typeof eventPageQuery>;
@@ -218,7 +218,7 @@ async function page({ skep, principal }: RequestContext, wanted: EventsWanted, l
   return { items: items.map(presentEvent), next_page_id: next === null ? null : encodePageToken(listing, { value: next, id: 'event' }) };
 }
 
-/** Refuses before the answer begins, or answers with the parts of the stream. */
+/** Returns the parts of the stream. Throws, before the answer begins, what the use case throws. */
 async function follow(
   context: RequestContext,
   wanted: EventsWanted,

@@ -46,8 +46,8 @@ export const microagentOperations = [
     summary: 'List the microagents of a repository',
     description:
       'Sorted by path, from the default branch. A repository without the directory, and an empty one, has none. ' +
-      'No content of a file is read. Where the deployment serves what a host that is down confirmed a while ago, the ' +
-      'header `Age` says how many seconds ago.',
+      'No content of a file is read. If the git host is down, the deployment may serve what the ' +
+      'host confirmed before; the header `Age` says how many seconds ago.',
     needsKey: true,
     params: repositoryPath,
     success: { status: 200, description: 'The microagents.', schema: microagentList },

@@ -28,12 +28,10 @@ const sandboxResource = z
     created_by_user_id: z.string(),
     sandbox_spec_id: z.string(),
     status: sandboxStatus,
-    status_detail: z.string().nullable().meta({ description: 'Why, in words.' }),
+    status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
     pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
     session_api_key: z.string().nullable().meta({
-      description:
-        "The sandbox's own key, for whoever talks to its exposed ports; only while it is RUNNING, and not for an API key that may " +
-        'only read.',
+      description: "The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only read.",
     }),
     exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'Where its ports are reached; only while it is RUNNING.' }),
     created_at: timestamp,
@@ -80,6 +78,7 @@ function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sa
 
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
+const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
 
 /** Names the listing in its page tokens. */
 const listing = 'sandboxes';
@@ -115,7 +114,7 @@ export const sandboxOperations = [
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
-    success: { status: 201, description: 'The sandbox.', schema: sandboxResource, headers: locationHeader },
+    success: { ...theSandbox, status: 201, headers: locationHeader },
     failures: ['sandbox_limit_reached', 'idempotency_conflict', 'sandbox_not_found'],
     handle: async (context, { query, headers, body }) => {
       const { skep, principal } = context;
@@ -132,7 +131,7 @@ export const sandboxOperations = [
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
     params: sandboxPath,
-    success: { status: 200, description: 'The sandbox.', schema: sandboxResource },
+    success: theSandbox,
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => ({
       value: presentSandbox(await skep.sandboxes.get(principal.userId, params.id), principal.access),
@@ -164,7 +163,7 @@ export const sandboxOperations = [
     changes: 'pause sandboxes',
     params: sandboxPath,
     body: sandboxPauseBody,
-    success: { status: 200, description: 'The sandbox.', schema: sandboxResource },
+    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params, body }) => ({
       value: presentSandbox(await skep.sandboxes.pause(principal.userId, params.id, body.pause_kind), principal.access),
@@ -179,7 +178,7 @@ export const sandboxOperations = [
     description: 'Resuming a running one only notes the activity.',
     changes: 'resume sandboxes',
     params: sandboxPath,
-    success: { status: 200, description: 'The sandbox.', schema: sandboxResource },
+    success: theSandbox,
     failures: [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_limit_reached', 'runtime_unavailable', 'runtime_timeout',
     ],
@@ -199,7 +198,7 @@ function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null)
   return specId;
 }
 
-/** Names the place where the unknown spec was asked for. */
+/** Throws `invalid_request` if there is no such spec; its `loc` is the part of the request that named the spec. */
 export function refuseUnknownSpec(skep: Skep, specId: string, place: 'query' | 'body'): void {
   if (skep.specs.find(specId) !== undefined) return;
   throw invalidRequest([place, 'sandbox_spec_id'], `There is no sandbox spec ${JSON.stringify(specId)}`, 'unknown_sandbox_spec');

@@ -64,7 +64,7 @@ export const serviceOperations = [
     ...open,
     path: '/health',
     operationId: 'health',
-    summary: 'Tell that the server listens',
+    summary: 'Check that the server listens',
     success: { status: 200, description: 'It listens.', schema: health },
     handle: () => ({ value: { status: 'ok' as const } }),
   }),
@@ -72,7 +72,7 @@ export const serviceOperations = [
     ...open,
     path: '/ready',
     operationId: 'ready',
-    summary: 'Tell whether every part answers',
+    summary: 'Check that every part answers',
     success: { status: 200, description: 'Every part answers.', schema: readinessReport },
     otherwise: { status: 503, description: 'A part does not answer.', schema: readinessReport, headers: retryAfterHeader },
     handle: async ({ http }) => {
