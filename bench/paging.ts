@@ -9,7 +9,7 @@ import { type Conversation, conversationSortOrders } from '../src/domain/convers
 import type { PageKey } from '../src/domain/page.ts';
 import type { ConversationFilter } from '../src/ports/conversation-store.ts';
 import type { Store } from '../src/ports/store.ts';
-import { boundedFigure, type Figure, formatFigures, inMs, median, timed } from './figure.ts';
+import { boundedFigure, type Figure, inMs, median, timed } from './figure.ts';
 
 const few = 1_000;
 const many = 100_000;
@@ -20,17 +20,16 @@ const start = Date.UTC(2026, 0, 1);
 type Page = (store: Store, rows: number) => Promise<unknown>;
 
 /** A page of 100 out of many conversations beside the same page out of few. */
-export async function benchPaging(): Promise<Figure[]> {
+export async function* benchPaging(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const [small, large] = [await filled(join(folder, 'few'), few), await filled(join(folder, 'many'), many)];
   try {
-    const figures: Figure[] = [];
     for (const [name, page] of Object.entries(pages)) {
       const { smallMs, largeMs } = await compare(page, small, large);
       const texts = { name: `page of 100, ${name}`, measured: inMs(largeMs), reference: inMs(smallMs), note: `out of ${many}, and of ${few}` };
-      figures.push(boundedFigure(texts, largeMs / smallMs, { atMost: 2 }));
+      yield boundedFigure(texts, largeMs / smallMs, { atMost: 2 });
     }
-    return [...figures, await rareTitle(large)];
+    yield await rareTitle(large);
   } finally {
     await Promise.all([small.close(), large.close()]);
     await rm(folder, { recursive: true, force: true });
@@ -133,5 +132,3 @@ function timeOf(n: number): number {
 function middleOf(rows: number): PageKey {
   return { value: timeOf(rows / 2), id: '' };
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchPaging()));

@@ -8,7 +8,7 @@ import { createSkep } from '../../src/composition/index.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { boundedFigure, formatFigures, median, timed, type Figure } from '../figure.ts';
+import { boundedFigure, type Figure, median, timed } from '../figure.ts';
 
 const few = 100;
 const many = 10_000;
@@ -16,7 +16,7 @@ const rounds = 200;
 const owner = 'bench';
 
 /** A page of 20 where many sandboxes are known, beside few, read anew and as it was read before; and what it asks of the engine. */
-export async function benchSearch(): Promise<Figure[]> {
+export async function* benchSearch(): AsyncGenerator<Figure> {
   const [small, large] = [await measure(few), await measure(many)];
   const figure = (which: 'anew' | 'again', note: string): Figure =>
     boundedFigure(
@@ -24,11 +24,9 @@ export async function benchSearch(): Promise<Figure[]> {
       large[which] / small[which],
       { atMost: 2 },
     );
-  return [
-    figure('anew', 'after a write'),
-    figure('again', 'with none between'),
-    { name: 'engine calls of a search', measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0, note: `${2 * rounds} searches` },
-  ];
+  yield figure('anew', 'after a write');
+  yield figure('again', 'with none between');
+  yield { name: 'engine calls of a search', measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0, note: `${2 * rounds} searches` };
 }
 
 interface Measured {
@@ -82,5 +80,3 @@ function counted(runtime: SandboxRuntime, count: () => void): SandboxRuntime {
     },
   });
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchSearch()));

@@ -72,13 +72,13 @@ export function createWorld(options: WorldOptions = {}) {
     const specs = new SandboxSpecs(specList, store.specs, own.clock);
     const queue = new StartQueue(options.atOnce ?? 2);
     const driver = new SandboxReconciler({ ...deps, probe, queue });
-    const pool = new SandboxPool({ ...deps, specs, driver, startsAtOnce: 2 });
+    const pool = new SandboxPool({ ...deps, specs, reconciler: driver, startsAtOnce: 2 });
     const sandboxes = new Sandboxes({
-      ...deps, specs, driver, pool, limits: { ...unlimited, ...options.limits }, whenFull: options.whenFull ?? 'refuse', answerWithinMs: 5000,
+      ...deps, specs, reconciler: driver, pool, limits: { ...unlimited, ...options.limits }, whenFull: options.whenFull ?? 'refuse', answerWithinMs: 5000,
     });
     const reconciler = new Sweeper({
       store: { ...store, sandboxes: own.sandboxes, conversations: own.conversations },
-      runtime: own.runtime, sandboxDriver: driver, conversationDriver: { nudge() {} }, pool, clock: own.clock, logger,
+      runtime: own.runtime, sandboxReconciler: driver, conversationReconciler: { enqueue() {} }, pool, clock: own.clock, logger,
       sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs,
     });
     const shutdown = async (): Promise<void> => {

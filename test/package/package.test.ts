@@ -50,7 +50,36 @@ const own = {
 };
 `;
 
-describe('types', () => {
+test('every subpath of the export map resolves, and exports something', async () => {
+  const found = await script('subpaths.js', `
+    const { exports } = (await import('skep/package.json', { with: { type: 'json' } })).default;
+    const found = {};
+    for (const subpath of Object.keys(exports).filter((name) => !name.endsWith('.json'))) {
+      found[subpath] = Object.keys(await import('skep' + subpath.slice(1)));
+    }
+    console.log(JSON.stringify(found));
+  `);
+  const names = found as Record<string, string[]>;
+  expect(Object.keys(names).length).toBeGreaterThan(6);
+  for (const [subpath, exported] of Object.entries(names)) expect(exported, subpath).not.toEqual([]);
+  expect(names['.']).toContain('createSkep');
+  expect(names['./express']).toContain('createRouter');
+  expect(names['./testing']).toContain('gitProviderContract');
+});
+
+/** For Node as ES modules, and for a bundler; declaration files are checked too, so an import in one of them that leads nowhere is seen. */
+test.each([['nodenext', 'nodenext'], ['esnext', 'bundler']])('every subpath has its types: module %s, resolution %s', async (module, moduleResolution) => {
+  const { exports } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as { readonly exports: object };
+  const subpaths = Object.keys(exports).filter((name) => !name.endsWith('.json'));
+  const imports = subpaths.map((subpath, index) => `import * as m${index} from '${join('skep', subpath)}';`);
+  await writeFile(join(app, 'types.ts'), `${imports.join('\n')}\nexport const all = [${subpaths.map((_, index) => `m${index}`).join(', ')}];\n`);
+  const compilerOptions = { module, moduleResolution, target: 'es2024', lib: ['es2024'], types: ['node'], strict: true, noEmit: true };
+  await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['types.ts'] }));
+  const { stdout } = await run(join(project, 'node_modules/.bin/tsc'), ['-p', '.'], { cwd: app }).catch((error: unknown) => error as { readonly stdout: string });
+  expect(stdout).toBe('');
+});
+
+describe('types of skep/express', () => {
   const strict = {
     strict: true, module: 'nodenext', target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true, preserveSymlinks: true,
   };
@@ -77,7 +106,7 @@ describe('types', () => {
     return await compiling.then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout);
   }
 
-  test('of skep/express come with the package alone', async () => {
+  test('come with the package alone', async () => {
     const program = `
       import { createServer } from 'node:http';
       import type { Skep } from 'skep';
@@ -91,7 +120,7 @@ describe('types', () => {
     expect(await compiled('alone', program, (dev) => !dev, {})).toBe('');
   });
 
-  test('of skep/express go with those of Express', async () => {
+  test('go with those of Express', async () => {
     const program = `
       import express from 'express';
       import type { Skep } from 'skep';
@@ -103,23 +132,6 @@ describe('types', () => {
     `;
     expect(await compiled('with-express', program, () => true, { skipLibCheck: true })).toBe('');
   });
-});
-
-test('every subpath of the export map resolves, and exports something', async () => {
-  const found = await script('subpaths.js', `
-    const { exports } = (await import('skep/package.json', { with: { type: 'json' } })).default;
-    const found = {};
-    for (const subpath of Object.keys(exports).filter((name) => !name.endsWith('.json'))) {
-      found[subpath] = Object.keys(await import('skep' + subpath.slice(1)));
-    }
-    console.log(JSON.stringify(found));
-  `);
-  const names = found as Record<string, string[]>;
-  expect(Object.keys(names).length).toBeGreaterThan(6);
-  for (const [subpath, exported] of Object.entries(names)) expect(exported, subpath).not.toEqual([]);
-  expect(names['.']).toContain('createSkep');
-  expect(names['./express']).toContain('createRouter');
-  expect(names['./testing']).toContain('gitProviderContract');
 });
 
 test('embedded under a prefix, with one adapter swapped for the caller’s own', async () => {

@@ -27,7 +27,7 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     [store, sandboxes, sandboxDriver, runtime, repositories, tokens.microagents, tokens.checkouts, tokens.agents, clock, random, logger, closers],
     (store, sandboxes, sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger, closers) => {
       const stores = { store: store.conversations, events: store.events, sandboxStore: store.sandboxes };
-      const driver = new ConversationReconciler({ ...stores, sandboxes, sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger });
+      const driver = new ConversationReconciler({ ...stores, sandboxes, sandboxReconciler: sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger });
       closers.defer(() => driver.close());
       return driver;
     },
@@ -38,7 +38,7 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     [options, store, sandboxes, tokens.specs, repositories, conversationDriver, clock, random],
     (options, store, sandboxes, specs, repositories, driver, clock, random) => {
       const stores = { store: store.conversations, sandboxStore: store.sandboxes };
-      return new Conversations({ ...stores, sandboxes, specs, repositories, driver, clock, random, answerWithinMs: options.answerWithinMs ?? 20_000 });
+      return new Conversations({ ...stores, sandboxes, specs, repositories, reconciler: driver, clock, random, answerWithinMs: options.answerWithinMs ?? 20_000 });
     },
   );
 });

@@ -25,16 +25,16 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     closers.defer(() => driver.close());
     return driver;
   });
-  provide(bind, pool, [options, store, runtime, specs, sandboxDriver, clock, random, logger, closers], (options, store, runtime, specs, driver, clock, random, logger, closers) => {
-    const deps = { store: store.sandboxes, runtime, specs, driver, clock, random, logger };
+  provide(bind, pool, [options, store, runtime, specs, sandboxDriver, clock, random, logger, closers], (options, store, runtime, specs, reconciler, clock, random, logger, closers) => {
+    const deps = { store: store.sandboxes, runtime, specs, reconciler, clock, random, logger };
     // The rest of the turns is left to those who wait for a sandbox.
     const pool = new SandboxPool({ ...deps, startsAtOnce: Math.max(1, Math.floor(startsAtOnce(options) / 2)) });
     closers.defer(() => pool.close());
     return pool;
   });
-  provide(bind, tokens.sandboxes, [options, store, specs, sandboxDriver, pool, clock, random, logger], (options, store, specs, driver, pool, clock, random, logger) => {
+  provide(bind, tokens.sandboxes, [options, store, specs, sandboxDriver, pool, clock, random, logger], (options, store, specs, reconciler, pool, clock, random, logger) => {
     const { whenFull = 'refuse', answerWithinMs = 20_000 } = options;
     const limits = { ...unlimited, ...options.limits };
-    return new Sandboxes({ store: store.sandboxes, specs, driver, pool, limits, whenFull, clock, random, logger, answerWithinMs });
+    return new Sandboxes({ store: store.sandboxes, specs, reconciler, pool, limits, whenFull, clock, random, logger, answerWithinMs });
   });
 });

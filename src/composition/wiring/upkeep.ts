@@ -15,7 +15,7 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
     [options, store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, closers],
     (options, store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, closers) => {
       const rules = { sweepEveryMs: options.sweepEveryMs ?? 10_000, orphanGraceMs: 10_000, rememberDeletedMs: 24 * hour };
-      const reconciler = new Sweeper({ store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, ...rules });
+      const reconciler = new Sweeper({ store, runtime, sandboxReconciler: sandboxDriver, conversationReconciler: conversationDriver, pool, clock, logger, ...rules });
       closers.defer(() => reconciler.close());
       return reconciler;
     },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../doubles/memory/index.ts';
-import { pausedByOwner } from '../../../src/application/conversations/owner-pause.ts';
-import { newConversation } from '../../../src/application/conversations/new-conversation.ts';
+import { pausedByOwner } from '../../../src/application/conversations/paused-by-owner.ts';
+import { newConversation } from '../../../src/domain/conversation.ts';
 import type { EventActor, EventDraft } from '../../../src/domain/event.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';

@@ -107,16 +107,16 @@ export function createWorld(options: WorldOptions = {}) {
     const specs = new SandboxSpecs([spec], store.specs, own);
     const deps = { clock: own, random, logger, runtime, repositories, specs, answerWithinMs: 5000 };
     const driver = new SandboxReconciler({ ...deps, store: stores.sandboxes, probe, queue: new StartQueue(4) });
-    const pool = new SandboxPool({ ...deps, store: stores.sandboxes, driver, startsAtOnce: 1 });
-    const sandboxes = new Sandboxes({ ...deps, store: stores.sandboxes, driver, pool, limits: { ...unlimited, ...options.limits } });
+    const pool = new SandboxPool({ ...deps, store: stores.sandboxes, reconciler: driver, startsAtOnce: 1 });
+    const sandboxes = new Sandboxes({ ...deps, store: stores.sandboxes, reconciler: driver, pool, limits: { ...unlimited, ...options.limits } });
     const agents = new Agents({ ...deps, protocols: [mortal.port('protocol', protocol)], secrets: { get: (name) => options.secrets?.[name] ?? null } });
     const conversationDriver = new ConversationReconciler({
-      ...deps, store: stores.conversations, events: stores.events, sandboxStore: stores.sandboxes, sandboxes, sandboxDriver: driver, microagents: new Microagents(repositories, 'skep'), checkouts: mortal.port('checkouts', checkouts), agents,
+      ...deps, store: stores.conversations, events: stores.events, sandboxStore: stores.sandboxes, sandboxes, sandboxReconciler: driver, microagents: new Microagents(repositories, 'skep'), checkouts: mortal.port('checkouts', checkouts), agents,
     });
-    const conversations = new Conversations({ ...deps, store: stores.conversations, sandboxStore: stores.sandboxes, sandboxes, driver: conversationDriver });
+    const conversations = new Conversations({ ...deps, store: stores.conversations, sandboxStore: stores.sandboxes, sandboxes, reconciler: conversationDriver });
     const events = new Events({ store: stores.events, conversations: stores.conversations, clock: own, keepForMs: options.keepForMs ?? null });
     const reconciler = new Sweeper({
-      ...deps, store: stores, sandboxDriver: driver, conversationDriver, pool, sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
+      ...deps, store: stores, sandboxReconciler: driver, conversationReconciler: conversationDriver, pool, sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
     });
     const close = async (): Promise<void> => {
       events.close();

@@ -1,7 +1,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../doubles/memory/index.ts';
-import { Readers, type ReaderOf } from '../../../src/application/events/readers.ts';
+import { Readers, type ReaderOf } from '../../../src/application/events/event-readers.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
 
 function plan(fields: Partial<EventDraft> = {}): EventDraft {
