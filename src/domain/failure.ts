@@ -7,7 +7,6 @@
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };
-  not_found: Readonly<Record<string, never>>;
   repository_not_found: { readonly repository: string };
   /** The credential is good, but may not read this repository. */
   repository_forbidden: { readonly provider: string; readonly repository: string };
@@ -19,14 +18,12 @@ export interface FailureContexts {
   permission_not_found: { readonly id: string };
   /** A path inside a sandbox. */
   file_not_found: { readonly path: string };
-  method_not_allowed: { readonly allow: readonly string[] };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: string };
   idempotency_conflict: { readonly key: string };
-  payload_too_large: { readonly limitBytes: number };
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
@@ -43,11 +40,13 @@ export interface FailureContexts {
 
 export type FailureCode = keyof FailureContexts;
 
-/** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
+/** One thing wrong with what was asked for. */
 export interface RequestProblem {
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-  readonly type: string;
+  /** The argument's name in the use case or port, such as `sandboxSpecId`. */
+  readonly argument: string;
+  /** What is wrong, for programs, such as `unknown_sandbox_spec`. */
+  readonly code: string;
+  readonly message: string;
 }
 
 const marker = Symbol.for('skep.failure');
@@ -84,7 +83,6 @@ type Descriptions = { readonly [C in FailureCode]: (context: FailureContexts[C])
 const descriptions: Descriptions = {
   unauthorized: () => 'The API key is missing, unknown, expired or revoked. Send a valid one.',
   forbidden: ({ action }) => `This API key may not ${action}. Use a key with full access.`,
-  not_found: () => 'There is no such route. The OpenAPI document lists those that exist.',
   repository_not_found: ({ repository }) =>
     `The repository ${JSON.stringify(repository)} does not exist, or the deployment's credential can't see it.`,
   repository_forbidden: ({ provider, repository }) =>
@@ -97,15 +95,13 @@ const descriptions: Descriptions = {
   conversation_not_found: ({ id }) => `There is no conversation ${JSON.stringify(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${JSON.stringify(id)}; its events tell which.`,
   file_not_found: ({ path }) => `There is no ${JSON.stringify(path)} in the sandbox.`,
-  method_not_allowed: ({ allow }) => `The route does not take this method; it takes ${allow.join(', ')}.`,
   sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}, and this needs a RUNNING one.`,
   sandbox_not_paused: ({ id, status }) => `The sandbox ${id} is ${status}; only a PAUSED one can be resumed.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}; wait until that is over, then try again.`,
   conversation_not_ready: ({ id, reason }) => `The conversation ${id} takes no message: ${reason}.`,
   idempotency_conflict: ({ key }) =>
     `The idempotency key ${JSON.stringify(key)} was used with another request; use a new key for a new request.`,
-  payload_too_large: ({ limitBytes }) => `The request's body is larger than ${limitBytes} bytes.`,
-  invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
+  invalid_request: ({ problems }) => problems.map(({ argument, message }) => `${argument}: ${message}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) =>
     `The limit ${limit} (${max}) is reached; pause or delete a sandbox, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests: the limit is ${limit}. Try again later.`,

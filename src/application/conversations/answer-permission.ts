@@ -37,6 +37,6 @@ export async function answerPermission(
 
 function checkOffered(offered: readonly string[], optionId: string): void {
   if (offered.includes(optionId)) return;
-  const msg = `must be one of the options that the agent offers: ${offered.join(', ')}`;
-  throw new Failure('invalid_request', { problems: [{ loc: ['body', 'option_id'], msg, type: 'unknown_option' }] });
+  const message = `must be one of the options that the agent offers: ${offered.join(', ')}`;
+  throw new Failure('invalid_request', { problems: [{ argument: 'optionId', code: 'unknown_option', message }] });
 }

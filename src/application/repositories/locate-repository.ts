@@ -18,14 +18,14 @@ export class Repositories {
   }
 
   /**
-   * Chooses the provider. Failure: `invalid_request` for what is no repository name (`loc` is `path`,
-   * `repository_name`), `repository_not_found` where nothing serves it.
+   * Chooses the provider. Failure: `invalid_request` (argument `repositoryName`) for what is no repository name,
+   * `repository_not_found` if nothing serves it.
    */
   locate(name: string): LocatedRepository {
     const parsed = parseRepositoryName(name);
     if (!parsed.ok) {
-      const msg = `The repository name ${parsed.problem}`;
-      throw new Failure('invalid_request', { problems: [{ loc: ['path', 'repository_name'], msg, type: 'repository_name' }] });
+      const message = `The repository name ${parsed.problem}`;
+      throw new Failure('invalid_request', { problems: [{ argument: 'repositoryName', code: 'repository_name', message }] });
     }
     const [first, ...rest] = parsed.segments;
     const host = first.toLowerCase();

@@ -55,8 +55,8 @@ export async function startSandboxAs(deps: StartSandboxDeps, id: string, ownerId
 }
 
 export function unknownSpec(specId: string | null): Failure {
-  const msg = specId === null ? 'The deployment has no sandbox spec' : `There is no sandbox spec ${JSON.stringify(specId)}`;
-  return new Failure('invalid_request', { problems: [{ loc: ['body', 'sandbox_spec_id'], msg, type: 'unknown_sandbox_spec' }] });
+  const message = specId === null ? 'The deployment has no sandbox spec' : `There is no sandbox spec ${JSON.stringify(specId)}`;
+  return new Failure('invalid_request', { problems: [{ argument: 'sandboxSpecId', code: 'unknown_sandbox_spec', message }] });
 }
 
 type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;
