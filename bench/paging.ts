@@ -116,7 +116,7 @@ function conversationOf(n: number, rows: number): Conversation {
     microagents: null,
     startStatus: 'READY',
     executionStatus: null,
-    statusDetail: null,
+    statusReason: null,
     version: 3,
     createdAt: timeOf(n),
     updatedAt: timeOf((n * 7919) % rows),

@@ -101,7 +101,7 @@ async function startOne(skep: Skep): Promise<ReadonlyMap<string, number>> {
   for await (const batch of follow) {
     for (const event of batch) if (event.kind === 'start_step') entered.push([event.data.to, event.at]);
     const [last] = entered.at(-1) ?? [];
-    if (last === 'ERROR') throw new Error((await skep.conversations.get(owner, conversation.id)).conversation.statusDetail ?? 'it failed');
+    if (last === 'ERROR') throw new Error(JSON.stringify((await skep.conversations.get(owner, conversation.id)).conversation.statusReason));
     if (last === 'READY') break;
   }
   await skep.conversations.delete(owner, conversation.id);

@@ -37,7 +37,7 @@ export async function openDeployment(poolSize = 0, options: SkepOptions = {}): P
   const untilRunning = async (id: string): Promise<Sandbox> => {
     await arrivals.seen(id);
     const sandbox = await skep.sandboxes.get(owner, id);
-    if (sandbox.status !== 'RUNNING') throw new Error(`${id} is ${sandbox.status}: ${sandbox.statusDetail}`);
+    if (sandbox.status !== 'RUNNING') throw new Error(`${id} is ${sandbox.status}: ${JSON.stringify(sandbox.statusReason)}`);
     return sandbox;
   };
   const running = async (): Promise<Sandbox> => {

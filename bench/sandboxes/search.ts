@@ -20,9 +20,9 @@ export async function* benchSearch(): AsyncGenerator<Figure> {
   const [small, large] = [await measure(few), await measure(many)];
   const reference = `${inUs(small.ms)}: with ${few}`;
   const texts = { name: `search with ${many} sandboxes`, measured: inUs(large.ms), reference, note: `a page of 20; ${rounds} rounds` };
-  const calls = { measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0, note: `${rounds} searches` };
+  const calls = { measured: String(large.calls), reference: '0', ratio: null, bound: '0', ok: large.calls === 0 };
   yield boundedFigure(texts, large.ms / small.ms, { atMost: 2 });
-  yield { name: 'engine calls of a search', ...calls };
+  yield { name: 'engine calls of a search', ...calls, note: `${rounds} searches` };
 }
 
 interface Measured {
@@ -40,7 +40,8 @@ async function measure(rows: number): Promise<Measured> {
     await store.sandboxes.insert({ ...made, status: 'PAUSED', pauseKind: 'stop' }, unlimited);
   }
   let calls = 0;
-  const skep = await createSkep({ store, runtime: counted(createMemoryRuntime(new MemoryEngine()), () => (calls += 1)), specs: [spec], sweepEveryMs: 3_600_000 });
+  const runtime = counted(createMemoryRuntime(new MemoryEngine()), () => (calls += 1));
+  const skep = await createSkep({ store, runtime, specs: [spec], sweepEveryMs: 3_600_000 });
   const search = () => skep.sandboxes.search(owner, {}, { after: null, limit: 20 });
   try {
     calls = 0;

@@ -9,7 +9,6 @@ import type { Reason } from './reason.ts';
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };
-  not_found: Readonly<Record<string, never>>;
   repository_not_found: { readonly repository: string };
   /** The credential is good, but may not read this repository. */
   repository_forbidden: { readonly provider: string; readonly repository: string };
@@ -21,14 +20,12 @@ export interface FailureContexts {
   permission_not_found: { readonly id: string };
   /** A path inside a sandbox. */
   file_not_found: { readonly path: string };
-  method_not_allowed: { readonly allow: readonly string[] };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
   idempotency_conflict: { readonly key: string };
-  payload_too_large: { readonly limitBytes: number };
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
@@ -48,11 +45,12 @@ export type FailureCode = keyof FailureContexts;
 /** A failure as plain data. */
 export type FailureData = { [C in FailureCode]: { readonly failure: C; readonly context: FailureContexts[C] } }[FailureCode];
 
-/** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
+/** One thing wrong with a request. */
 export interface RequestProblem {
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-  readonly type: string;
+  /** The argument's name in the use case or port, such as `sandboxSpecId`. */
+  readonly argument: string;
+  /** What is wrong with it. */
+  readonly reason: Reason;
 }
 
 const marker = Symbol.for('skep.failure');

@@ -2,6 +2,7 @@ import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
 import type { FailureData } from './failure.ts';
 import type { ProbeMiss } from './readiness.ts';
+import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';
 import type { SandboxStatus } from './sandbox.ts';
 
@@ -59,6 +60,15 @@ export interface ReasonData {
   locked: None;
   /** Its content is damaged. */
   damaged: None;
+
+  // What is wrong with an argument of a request
+  unknown_sandbox_spec: { readonly specId: string | null };
+  unknown_option: { readonly options: readonly string[] };
+  repository_name: { readonly problem: RepositoryNameProblem };
+  sandbox_path: Said;
+  sandbox_directory: Said;
+  sandbox_working_dir: Said;
+  sandbox_archive: Said;
 
   // What an owner, a rule or somebody else did to a sandbox
   paused_by_owner: None;

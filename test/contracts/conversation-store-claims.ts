@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import type { ContractCase } from './contract.ts';
-import { nextGeneration, someConversation, someMessage } from './records.ts';
+import { nextVersion, someConversation, someMessage } from './records.ts';
 import { race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -18,21 +18,21 @@ export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'replaces once for a claim, however often the request is made', async ([{ conversations }]) => {
       const conversation = someConversation('one');
       await conversations.insert(conversation);
-      const queued = nextGeneration(conversation, { queue: [someMessage('m')] });
+      const queued = nextVersion(conversation, { queue: [someMessage('m')] });
       deepEqual(await conversations.replace(queued, [], claim), { kind: 'replaced' });
-      const again = nextGeneration(queued, { queue: [someMessage('m'), someMessage('n')] });
+      const again = nextVersion(queued, { queue: [someMessage('m'), someMessage('n')] });
       deepEqual(await conversations.replace(again, [], claim), { kind: 'repeated', id: 'one' });
       deepEqual(await conversations.replace(queued, [], claim), { kind: 'repeated', id: 'one' });
       deepEqual(await conversations.replace(again, [], { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
       deepEqual(await conversations.find('one'), queued);
       deepEqual(await conversations.replace(again, [], { ...claim, key: 'key-2' }), { kind: 'replaced' });
-      deepEqual(await conversations.replace(nextGeneration(again), [], undefined), { kind: 'replaced' });
+      deepEqual(await conversations.replace(nextVersion(again), [], undefined), { kind: 'replaced' });
     }),
     storeCase(harness, 'keeps no claim of a replacement that is stale', async ([{ conversations }]) => {
       const conversation = someConversation('one');
       await conversations.insert(conversation);
       deepEqual(await conversations.replace(conversation, [], claim), { kind: 'stale' });
-      deepEqual(await conversations.replace(nextGeneration(conversation), [], { ...claim, fingerprint: 'other' }), { kind: 'replaced' });
+      deepEqual(await conversations.replace(nextVersion(conversation), [], { ...claim, fingerprint: 'other' }), { kind: 'replaced' });
     }),
     storeCase(harness, 'replaces once for many requests with one claim at once', async (connections) => {
       const conversation = someConversation('one');
@@ -42,7 +42,7 @@ export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
         for (;;) {
           const stored = (await conversations.find('one')) ?? conversation;
           const queue = [...stored.queue, someMessage(`m${turn}`)];
-          const { kind } = await conversations.replace(nextGeneration(stored, { queue }), [], claim);
+          const { kind } = await conversations.replace(nextVersion(stored, { queue }), [], claim);
           if (kind !== 'stale') return kind;
         }
       });

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { type Conversation, conversationSortOrders } from '../../src/domain/conversation.ts';
 import type { ConversationFilter, ConversationStore } from '../../src/ports/conversation-store.ts';
 import type { ContractCase } from './contract.ts';
-import { nextGeneration, someConversation, someTime } from './records.ts';
+import { nextVersion, someConversation, someTime } from './records.ts';
 import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.ts';
 
 /** What is found: orders, filters and pages. */
@@ -142,7 +142,7 @@ function pagingCases(harness: StoreHarness): ContractCase[] {
           for (let n = below(4); n > 0; n -= 1) await fill(conversations, [row(`come-${(come += 1)}`)]);
           const [deleted] = leave.splice(below(leave.length), 1);
           const [withdrawn] = leave.splice(below(leave.length), 1);
-          if (deleted !== undefined) await conversations.replace(nextGeneration(deleted, { deletedAt: someTime }));
+          if (deleted !== undefined) await conversations.replace(nextVersion(deleted, { deletedAt: someTime }));
           if (withdrawn !== undefined) await conversations.withdraw(withdrawn.id);
         },
       );

@@ -5,7 +5,7 @@ import { permissionPolicies } from '../../src/domain/agent.ts';
 import type { ContractCase } from './contract.ts';
 import { conversationClaimCases } from './conversation-store-claims.ts';
 import { conversationSearchCases } from './conversation-store-search.ts';
-import { hostileTexts, nextGeneration, someConversation, someMessage, someTime } from './records.ts';
+import { hostileTexts, nextVersion, someConversation, someMessage, someTime } from './records.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -141,7 +141,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       }
       deepEqual(await conversations.replace(someConversation('nobody', { version: 2 })), { kind: 'stale' });
       deepEqual(await conversations.find('one'), conversation);
-      const renamed = nextGeneration(conversation, { title: 'Other', startStatus: 'READY', updatedAt: someTime + 1 });
+      const renamed = nextVersion(conversation, { title: 'Other', startStatus: 'READY', updatedAt: someTime + 1 });
       deepEqual(await conversations.replace(renamed), { kind: 'replaced' });
       deepEqual(await conversations.find('one'), renamed);
       const { items } = await conversations.search('ann', { titleContains: 'other' }, 'CREATED_AT', { after: null, limit: 9 });
@@ -151,7 +151,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       const conversation = someConversation('one');
       await connections[0].conversations.insert(conversation);
       const outcomes = await race(connections, 30, (store, turn) =>
-        store.conversations.replace(nextGeneration(conversation, { title: `title ${turn}` })),
+        store.conversations.replace(nextVersion(conversation, { title: `title ${turn}` })),
       );
       const winners = outcomes.flatMap(({ kind }, turn) => (kind === 'replaced' ? [turn] : []));
       equal(winners.length, 1);
@@ -173,7 +173,7 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
       const ending = [...starting, 'error', 'ready'].map((id) => `x-${id}`).toSorted();
       deepEqual(idsOf(await conversations.scanUnsettled(null, 100)), [...starting, ...ending]);
       deepEqual(idsOf(await conversations.scanUnsettled('working', 2)), ['x-error', 'x-listing-microagents']);
-      await conversations.replace(nextGeneration(someConversation('listing-microagents', { startStatus: 'READY' })));
+      await conversations.replace(nextVersion(someConversation('listing-microagents', { startStatus: 'READY' })));
       deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['preparing-repository', 'starting-agent']);
     }),
     storeCase(harness, 'sweeps over those that have work, until they have none', async ([{ conversations }]) => {
@@ -182,9 +182,9 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
       await conversations.insert(someConversation('b', { ...ready, queue: [someMessage('m')] }));
       await conversations.insert(someConversation('c', { ...ready, turn: someMessage('m') }));
       deepEqual(idsOf(await conversations.scanUnsettled(null, 9)), ['b', 'c']);
-      await conversations.replace(nextGeneration(someConversation('a', ready), { queue: [someMessage('m')] }));
-      await conversations.replace(nextGeneration(someConversation('b', ready), { turn: someMessage('m') }));
-      await conversations.replace(nextGeneration(someConversation('c', ready)));
+      await conversations.replace(nextVersion(someConversation('a', ready), { queue: [someMessage('m')] }));
+      await conversations.replace(nextVersion(someConversation('b', ready), { turn: someMessage('m') }));
+      await conversations.replace(nextVersion(someConversation('c', ready)));
       deepEqual(idsOf(await conversations.scanUnsettled(null, 9)), ['a', 'b']);
     }),
     storeCase(harness, 'forgets the records that were removed before the time with their claims, and no other', async ([store]) => {

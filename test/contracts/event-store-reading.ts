@@ -87,5 +87,6 @@ async function numbered(
 function belongs(event: EventDraft, { ownerId, conversationId, sandboxId, kinds }: EventFilter): boolean {
   if (event.ownerId !== ownerId || (kinds !== undefined && !kinds.includes(event.kind))) return false;
   if (conversationId === undefined && sandboxId === undefined) return true;
-  return event.conversationId === null ? event.sandboxId !== null && event.sandboxId === sandboxId : event.conversationId === conversationId;
+  if (event.conversationId !== null) return event.conversationId === conversationId;
+  return event.sandboxId !== null && event.sandboxId === sandboxId;
 }

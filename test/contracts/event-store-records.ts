@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { ContractCase } from './contract.ts';
-import { nextGeneration, someConversation, someEvent, somePooled, someSandbox } from './records.ts';
+import { nextVersion, someConversation, someEvent, somePooled, someSandbox } from './records.ts';
 import { race, storeCase, type StoreHarness, textsOf } from './store.ts';
 
 const noRoom = { ...unlimited, running: 0 };
@@ -20,15 +20,15 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       await sandboxes.insertPooled(somePooled('p'), 'f', 1);
       const outcomes = [
         await sandboxes.insert(paused, unlimited, undefined, note('insert')),
-        await sandboxes.admit(nextGeneration(paused, { status: 'RESUMING' }), unlimited, note('admit')),
+        await sandboxes.admit(nextVersion(paused, { status: 'RESUMING' }), unlimited, note('admit')),
         await sandboxes.replace({ ...paused, status: 'RUNNING', version: 3 }, note('replace')),
-        await sandboxes.claimFromPool(someSandbox('h', { instanceId: 'p' }), somePooled('p'), unlimited, undefined, note('handOut')),
+        await sandboxes.claimFromPool(someSandbox('h', { instanceId: 'p' }), somePooled('p'), unlimited, undefined, note('claimFromPool')),
         await conversations.insert(made, undefined, note('insert 2')),
-        await conversations.replace(nextGeneration(made), note('replace 2')),
+        await conversations.replace(nextVersion(made), note('replace 2')),
         await conversations.replace({ ...made, version: 3 }, note('replace 3'), claim),
       ].map(({ kind }) => kind);
       deepEqual(outcomes, ['inserted', 'replaced', 'replaced', 'inserted', 'inserted', 'replaced', 'replaced']);
-      const written = ['insert', 'admit', 'replace', 'handOut', 'insert 2', 'replace 2', 'replace 3'];
+      const written = ['insert', 'admit', 'replace', 'claimFromPool', 'insert 2', 'replace 2', 'replace 3'];
       deepEqual(await texts(store), written);
       deepEqual(woken, written);
     }),
@@ -53,12 +53,12 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
         await sandboxes.claimFromPool(someSandbox('t'), somePooled('p'), unlimited, claim, note('repeated')),
         await sandboxes.replace(sandbox, note('stale')),
         await sandboxes.admit(sandbox, unlimited, note('stale')),
-        await sandboxes.admit(nextGeneration(sandbox, { status: 'RESUMING' }), noRoom, note('no room')),
+        await sandboxes.admit(nextVersion(sandbox, { status: 'RESUMING' }), noRoom, note('no room')),
         await conversations.insert(conversation, undefined, note('again')),
         await conversations.insert(someConversation('d'), claim, note('repeated')),
         await conversations.replace(conversation, note('stale')),
-        await conversations.replace(nextGeneration(conversation), note('repeated'), claim),
-        await conversations.replace(nextGeneration(conversation), note('conflict'), other),
+        await conversations.replace(nextVersion(conversation), note('repeated'), claim),
+        await conversations.replace(nextVersion(conversation), note('conflict'), other),
       ].map(({ kind }) => kind);
       const ofSandboxes = ['inserted', 'limit', 'repeated', 'conflict', 'stale', 'limit', 'repeated', 'stale', 'stale', 'limit'];
       deepEqual(outcomes, [...ofSandboxes, 'inserted', 'repeated', 'stale', 'repeated', 'conflict']);
@@ -70,8 +70,8 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       await connections[0].conversations.insert(conversation);
       await connections[0].sandboxes.insert(sandbox, unlimited);
       const winners = await race(connections, 20, async (store, turn) => [
-        (await store.conversations.replace(nextGeneration(conversation), note(`c${turn}`))).kind === 'replaced' ? [`c${turn}`] : [],
-        (await store.sandboxes.replace(nextGeneration(sandbox), note(`s${turn}`))).kind === 'replaced' ? [`s${turn}`] : [],
+        (await store.conversations.replace(nextVersion(conversation), note(`c${turn}`))).kind === 'replaced' ? [`c${turn}`] : [],
+        (await store.sandboxes.replace(nextVersion(sandbox), note(`s${turn}`))).kind === 'replaced' ? [`s${turn}`] : [],
       ]);
       const expected = winners.flat(2);
       equal(expected.length, 2);

@@ -70,7 +70,8 @@ function appendCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'takes every text for data', async ([{ events }]) => {
       for (const text of hostileTexts) {
         const place = { ownerId: `owner ${text}`, conversationId: `c ${text}`, sandboxId: `s ${text}`, reason: { code: 'noted', text } as const };
-        const tool = { toolCallId: text, title: text, toolKind: text, status: 'failed', paths: [text], content: [{ type: 'text', text }] } as const;
+        const content = [{ type: 'text', text }] as const;
+        const tool = { toolCallId: text, title: text, toolKind: text, status: 'failed', paths: [text], content } as const;
         const drafts = [someEvent(text, place), eventOf('tool_call', tool, place)];
         await events.append(drafts);
         for (const filter of [{}, { conversationId: `c ${text}` }, { conversationId: `c ${text}`, sandboxId: `s ${text}` }]) {
@@ -95,7 +96,8 @@ async function readWhileOthersWrite(connections: Connections): Promise<void> {
   let writing = true;
   const writers = race(connections, 8, async ({ events }, writer) => {
     for (let n = 0; n < 40; n += 1) {
-      await events.append(Array.from({ length: 1 + (n % 3) }, (_, part) => someEvent(`${writer} ${n} ${part}`, { conversationId: `c${writer % 2}` })));
+      const place = { conversationId: `c${writer % 2}` };
+      await events.append(Array.from({ length: 1 + (n % 3) }, (_, part) => someEvent(`${writer} ${n} ${part}`, place)));
       await new Promise(setImmediate);
     }
   }).finally(() => {

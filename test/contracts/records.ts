@@ -119,7 +119,7 @@ export function someApiKey(id: string, changes: Partial<ApiKeyRecord> = {}): Api
 }
 
 /** The record after a write: changed, and with a version one higher. */
-export function nextGeneration<T extends { readonly version: number }>(record: T, changes: Partial<T> = {}): T {
+export function nextVersion<T extends { readonly version: number }>(record: T, changes: Partial<T> = {}): T {
   return { ...record, ...changes, version: record.version + 1 };
 }
 

@@ -3,7 +3,7 @@ import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { runningStatuses } from '../../src/domain/sandbox-lifecycle.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
-import { nextGeneration, someConversation, someSandbox, someTime } from './records.ts';
+import { nextVersion, someConversation, someSandbox, someTime } from './records.ts';
 import { race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -47,7 +47,7 @@ function limitCases(harness: StoreHarness): ContractCase[] {
         kind: 'limit',
         reached: { limit: 'existing', max: sandboxStatuses.length + 1 },
       });
-      await sandboxes.replace(nextGeneration(someSandbox('ERROR', { status: 'ERROR' }), { deletedAt: someTime }));
+      await sandboxes.replace(nextVersion(someSandbox('ERROR', { status: 'ERROR' }), { deletedAt: someTime }));
       deepEqual(await sandboxes.insert(someSandbox('a'), limits), { kind: 'inserted' });
     }),
     ...sandboxStatuses.map((status) => {
@@ -66,10 +66,10 @@ function limitCases(harness: StoreHarness): ContractCase[] {
       const limits = { ...unlimited, runningPerOwner: 1 };
       const sandbox = someSandbox('one', { status: 'PAUSING' });
       await sandboxes.insert(sandbox, unlimited);
-      const paused = nextGeneration(sandbox, { status: 'PAUSED' });
+      const paused = nextVersion(sandbox, { status: 'PAUSED' });
       await sandboxes.replace(paused);
       equal((await sandboxes.insert(someSandbox('two', { status: 'PAUSED' }), limits)).kind, 'inserted');
-      await sandboxes.replace(nextGeneration(paused, { status: 'RESUMING' }));
+      await sandboxes.replace(nextVersion(paused, { status: 'RESUMING' }));
       equal((await sandboxes.insert(someSandbox('three'), limits)).kind, 'limit');
     }),
     storeCase(harness, 'never exceeds a limit under many inserts at once', async (connections) => {
@@ -91,10 +91,10 @@ function admitCases(harness: StoreHarness): ContractCase[] {
       const limits = { ...unlimited, runningPerOwner: 1 };
       await sandboxes.insert(paused('one'), unlimited);
       await sandboxes.insert(paused('two'), unlimited);
-      const resuming = nextGeneration(paused('one'), { status: 'RESUMING' });
+      const resuming = nextVersion(paused('one'), { status: 'RESUMING' });
       deepEqual(await sandboxes.admit(resuming, limits), { kind: 'replaced' });
       deepEqual(await sandboxes.find('one'), resuming);
-      deepEqual(await sandboxes.admit(nextGeneration(paused('two'), { status: 'RESUMING' }), limits), {
+      deepEqual(await sandboxes.admit(nextVersion(paused('two'), { status: 'RESUMING' }), limits), {
         kind: 'limit',
         reached: { limit: 'running_per_owner', max: 1 },
       });
@@ -103,7 +103,7 @@ function admitCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'admits one that exists, since it adds none', async ([{ sandboxes }]) => {
       await sandboxes.insert(paused('one'), unlimited);
       const limits = { ...unlimited, existingPerOwner: 1, existing: 1 };
-      deepEqual(await sandboxes.admit(nextGeneration(paused('one'), { status: 'RESUMING' }), limits), { kind: 'replaced' });
+      deepEqual(await sandboxes.admit(nextVersion(paused('one'), { status: 'RESUMING' }), limits), { kind: 'replaced' });
     }),
     storeCase(harness, 'finds an admission of another version stale, limit or not', async ([{ sandboxes }]) => {
       await sandboxes.insert(paused('one'), unlimited);
@@ -116,14 +116,14 @@ function admitCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'admits one that runs already, since it takes no more room', async ([{ sandboxes }]) => {
       const running = someSandbox('one', { status: 'RUNNING' });
       await sandboxes.insert(running, unlimited);
-      deepEqual(await sandboxes.admit(nextGeneration(running), { ...unlimited, runningPerOwner: 1, running: 1 }), { kind: 'replaced' });
+      deepEqual(await sandboxes.admit(nextVersion(running), { ...unlimited, runningPerOwner: 1, running: 1 }), { kind: 'replaced' });
     }),
     storeCase(harness, 'never exceeds a limit under many admissions and inserts at once', async (connections) => {
       const limits = { ...unlimited, runningPerOwner: 5 };
       for (let turn = 0; turn < 30; turn += 1) await connections[0].sandboxes.insert(paused(`p${turn}`), unlimited);
       const outcomes = await race(connections, 60, async ({ sandboxes }, turn): Promise<{ readonly kind: string }> =>
         turn % 2 === 0
-          ? sandboxes.admit(nextGeneration(paused(`p${turn / 2}`), { status: 'RESUMING' }), limits)
+          ? sandboxes.admit(nextVersion(paused(`p${turn / 2}`), { status: 'RESUMING' }), limits)
           : sandboxes.insert(someSandbox(`n${turn}`), limits),
       );
       equal(outcomes.filter(({ kind }) => kind === 'replaced' || kind === 'inserted').length, 5);

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
-import { nextGeneration, somePooled, someSandbox, someTime } from './records.ts';
+import { nextVersion, somePooled, someSandbox, someTime } from './records.ts';
 import { idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -10,7 +10,7 @@ const handed = someSandbox('one', { instanceId: 'p', status: 'RUNNING' });
 
 /** Pools: how they are filled, and how their members become somebody's. */
 export function sandboxPoolCases(harness: StoreHarness): ContractCase[] {
-  return [...fillCases(harness), ...handOutCases(harness), ...apartCases(harness)];
+  return [...fillCases(harness), ...claimFromPoolCases(harness), ...apartCases(harness)];
 }
 
 function fillCases(harness: StoreHarness): ContractCase[] {
@@ -32,10 +32,10 @@ function fillCases(harness: StoreHarness): ContractCase[] {
     }),
     storeCase(harness, 'keeps what a member was added under, and makes room when it is deleted', async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p', { status: 'STARTING' }), 'f', 1);
-      const running = nextGeneration(somePooled('p', { status: 'RUNNING' }));
+      const running = nextVersion(somePooled('p', { status: 'RUNNING' }));
       await sandboxes.replace(running);
       deepEqual(await sandboxes.pooled(), [{ sandbox: running, fingerprint: 'f' }]);
-      await sandboxes.replace(nextGeneration(running, { deletedAt: someTime }));
+      await sandboxes.replace(nextVersion(running, { deletedAt: someTime }));
       deepEqual(await sandboxes.pooled(), []);
       deepEqual(await sandboxes.insertPooled(somePooled('q'), 'f', 1), { kind: 'inserted' });
     }),
@@ -47,7 +47,7 @@ function fillCases(harness: StoreHarness): ContractCase[] {
   ];
 }
 
-function handOutCases(harness: StoreHarness): ContractCase[] {
+function claimFromPoolCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'makes a member the owner\'s: one record goes, the other comes', async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p'), 'f', 1);
@@ -123,7 +123,7 @@ function apartCases(harness: StoreHarness): ContractCase[] {
       const sandbox = someSandbox('one', { instanceId: 'i', deletedAt: someTime });
       await sandboxes.insert(sandbox, unlimited);
       deepEqual(await sandboxes.findByInstance('i'), sandbox);
-      await sandboxes.replace(nextGeneration(sandbox, { removedAt: someTime }));
+      await sandboxes.replace(nextVersion(sandbox, { removedAt: someTime }));
       equal((await sandboxes.findByInstance('i'))?.removedAt, someTime);
       await sandboxes.purge(someTime + 1);
       equal(await sandboxes.findByInstance('i'), null);

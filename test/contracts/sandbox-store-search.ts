@@ -3,7 +3,7 @@ import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
 import type { ContractCase } from './contract.ts';
-import { nextGeneration, somePooled, someSandbox, someSpec, someTime } from './records.ts';
+import { nextVersion, somePooled, someSandbox, someSpec, someTime } from './records.ts';
 import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.ts';
 
 
@@ -52,12 +52,12 @@ function searchCases(harness: StoreHarness): ContractCase[] {
       const sandbox = someSandbox('one');
       await fill(sandboxes, [sandbox]);
       deepEqual(await search(), [sandbox]);
-      const running = nextGeneration(sandbox, { status: 'RUNNING', updatedAt: someTime + 1 });
+      const running = nextVersion(sandbox, { status: 'RUNNING', updatedAt: someTime + 1 });
       await other.replace(running);
       deepEqual(await search(), [running]);
       await other.touch('one', someTime + 9);
       deepEqual(await search(), [{ ...running, lastActiveAt: someTime + 9 }]);
-      await other.replace(nextGeneration(running, { deletedAt: someTime + 10 }));
+      await other.replace(nextVersion(running, { deletedAt: someTime + 10 }));
       deepEqual(await search(), []);
     }),
   ];
@@ -116,7 +116,7 @@ function pagingCases(harness: StoreHarness): ContractCase[] {
           async () => {
             for (let n = below(4); n > 0; n -= 1) await fill(sandboxes, [row(`come-${(come += 1)}`)]);
             const [left] = leave.splice(below(leave.length), 1);
-            if (left !== undefined) await sandboxes.replace(nextGeneration(left, { deletedAt: someTime }));
+            if (left !== undefined) await sandboxes.replace(nextVersion(left, { deletedAt: someTime }));
           },
         );
         equal(new Set(idsOf(seen)).size, seen.length, 'a row is shown twice');

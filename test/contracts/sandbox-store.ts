@@ -4,7 +4,7 @@ import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
-import { hostileTexts, nextGeneration, somePooled, someSandbox, someSpec, someTime } from './records.ts';
+import { hostileTexts, nextVersion, somePooled, someSandbox, someSpec, someTime } from './records.ts';
 import { sandboxAdmissionCases } from './sandbox-store-admission.ts';
 import { sandboxPoolCases } from './sandbox-store-pool.ts';
 import { sandboxSearchCases } from './sandbox-store-search.ts';
@@ -22,7 +22,7 @@ export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
     ...sandboxSearchCases(harness),
     ...closedCases(harness, {
       insert: ({ sandboxes }) => sandboxes.insert(someSandbox('one'), unlimited),
-      handOut: ({ sandboxes }) => sandboxes.claimFromPool(someSandbox('one'), somePooled('p'), unlimited),
+      claimFromPool: ({ sandboxes }) => sandboxes.claimFromPool(someSandbox('one'), somePooled('p'), unlimited),
       insertPooled: ({ sandboxes }) => sandboxes.insertPooled(somePooled('p'), 'f', 1),
       pooled: ({ sandboxes }) => sandboxes.pooled(),
       replace: ({ sandboxes }) => sandboxes.replace(someSandbox('one', { version: 2 })),
@@ -99,7 +99,8 @@ function recordCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'leaves a record that exists as it is when it is inserted again', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
-      deepEqual(await sandboxes.insert({ ...sandbox, ownerId: 'bob' }, { ...unlimited, runningPerOwner: 0, running: 0 }), { kind: 'inserted' });
+      const full = { ...unlimited, runningPerOwner: 0, running: 0 };
+      deepEqual(await sandboxes.insert({ ...sandbox, ownerId: 'bob' }, full), { kind: 'inserted' });
       deepEqual(await sandboxes.find('one'), sandbox);
     }),
   ];
@@ -111,10 +112,10 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       const exposedUrls = [{ name: 'AGENT_SERVER', url: 'http://127.0.0.1:40001', port: 8000 }];
-      const running = nextGeneration(sandbox, { status: 'RUNNING', exposedUrls, updatedAt: someTime + 1, lastActiveAt: someTime + 1 });
+      const running = nextVersion(sandbox, { status: 'RUNNING', exposedUrls, updatedAt: someTime + 1, lastActiveAt: someTime + 1 });
       deepEqual(await sandboxes.replace(running), { kind: 'replaced' });
       deepEqual(await sandboxes.find('one'), running);
-      const deleted = nextGeneration(running, { deletedAt: someTime + 2 });
+      const deleted = nextVersion(running, { deletedAt: someTime + 2 });
       deepEqual(await sandboxes.replace(deleted), { kind: 'replaced' });
       deepEqual(await sandboxes.find('one'), deleted);
     }),
@@ -133,7 +134,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       let current = someSandbox('one');
       await sandboxes.insert(current, unlimited);
       for (let round = 0; round < 10; round += 1) {
-        const rivals = Array.from({ length: 20 }, (_, turn) => nextGeneration(current, { statusReason: explained(`${round}/${turn}`) }));
+        const rivals = Array.from({ length: 20 }, (_, turn) => nextVersion(current, { statusReason: explained(`${round}/${turn}`) }));
         const outcomes = await race(connections, rivals.length, async (store, turn) => {
           const rival = rivals[turn];
           return rival !== undefined && (await store.sandboxes.replace(rival)).kind === 'replaced';
@@ -161,7 +162,7 @@ function touchCases(harness: StoreHarness): ContractCase[] {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       await sandboxes.touch('one', someTime + 100);
-      await sandboxes.replace(nextGeneration(sandbox, { statusReason: explained('written with the older time') }));
+      await sandboxes.replace(nextVersion(sandbox, { statusReason: explained('written with the older time') }));
       equal((await sandboxes.find('one'))?.lastActiveAt, someTime + 100);
     }),
     storeCase(harness, 'ends at the latest of many touches at once', async (connections) => {

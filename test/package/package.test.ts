@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cleanEnv, removeFolder, temporaryFolder } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -76,6 +77,61 @@ test.each([['nodenext', 'nodenext'], ['esnext', 'bundler']])('every subpath has 
   await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['types.ts'] }));
   const { stdout } = await run(join(project, 'node_modules/.bin/tsc'), ['-p', '.'], { cwd: app }).catch((error: unknown) => error as { readonly stdout: string });
   expect(stdout).toBe('');
+});
+
+describe('types of skep/express', () => {
+  const strict = {
+    strict: true, module: 'nodenext', target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true, preserveSymlinks: true,
+  };
+
+  /** Compiles the program against the packed package and those packages of the project that are chosen; returns what is wrong. */
+  async function compiled(name: string, program: string, chosen: (dev: boolean) => boolean, options: object): Promise<string> {
+    const folder = join(app, name);
+    const modules = join(folder, 'node_modules');
+    const lock = await readFile(join(project, 'package-lock.json'), 'utf8');
+    const { packages } = JSON.parse(lock) as { packages: Record<string, { dev?: boolean }> };
+    const paths = Object.keys(packages).filter((path) => path.lastIndexOf('node_modules/') === 0 && chosen(packages[path]?.dev === true));
+    await mkdir(modules, { recursive: true });
+    await cp(join(app, 'node_modules/skep'), join(modules, 'skep'), { recursive: true });
+    for (const path of paths.filter((path) => existsSync(join(project, path)))) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await symlink(join(project, path), join(folder, path));
+    }
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    await writeFile(join(folder, 'embed.ts'), program);
+    const compilerOptions = { ...strict, ...options };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['embed.ts'] }));
+    const tsc = join(project, 'node_modules/typescript/bin/tsc');
+    const compiling = run(process.execPath, [tsc, '-p', folder], { cwd: folder });
+    return await compiling.then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout);
+  }
+
+  test('come with the package alone', async () => {
+    const program = `
+      import { createServer } from 'node:http';
+      import type { Skep } from 'skep';
+      import { createRouter } from 'skep/express';
+      declare const skep: Skep;
+      const router = createRouter(skep, { publicUrl: 'https://example.org' });
+      createServer((request, response) => router(request, response, () => response.end()));
+      // @ts-expect-error -- were its type unknown, anything would do
+      const not: string = router;
+    `;
+    expect(await compiled('alone', program, (dev) => !dev, {})).toBe('');
+  });
+
+  test('go with those of Express', async () => {
+    const program = `
+      import express from 'express';
+      import type { Skep } from 'skep';
+      import { createRouter } from 'skep/express';
+      declare const skep: Skep;
+      express().use('/agents', createRouter(skep));
+      express().use('/parsed', express.json(), createRouter(skep));
+      express.Router().use(createRouter(skep));
+    `;
+    expect(await compiled('with-express', program, () => true, { skipLibCheck: true })).toBe('');
+  });
 });
 
 test('embedded under a prefix, with one adapter swapped for the caller’s own', async () => {

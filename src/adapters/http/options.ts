@@ -11,9 +11,9 @@ export interface RouterOptions {
   readonly requestsPerMinute?: number | null;
   /** Wrong keys that one client address may try in a minute; 20 unless given. */
   readonly failedLoginsPerMinute?: number;
-  /** How often a stream of events that has nothing to tell shows that it lives, in milliseconds; 15,000 unless given. */
+  /** How often an idle stream of events sends a heartbeat, in milliseconds; 15,000 unless given. */
   readonly heartbeatMs?: number;
-  /** The word that the deployment is known by, for the titles of its papers; `skep` unless given. */
+  /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
   readonly product?: string;
 }
 
@@ -38,13 +38,8 @@ export interface HttpServerOptions extends RouterOptions {
 }
 
 /** The options of a router with nothing left open. */
-export interface RouterSettings {
+export interface RouterSettings extends Readonly<Required<Omit<RouterOptions, 'publicUrl'>>> {
   readonly publicUrl: string | null;
-  readonly bodyLimitBytes: number;
-  readonly requestsPerMinute: number | null;
-  readonly failedLoginsPerMinute: number;
-  readonly heartbeatMs: number;
-  readonly product: string;
 }
 
 export function settingsOf(options: RouterOptions): RouterSettings {

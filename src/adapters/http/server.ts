@@ -1,58 +1,96 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { isIPv6 } from 'node:net';
+import { isIPv6, type AddressInfo, type Socket } from 'node:net';
+import express from 'express';
 import type { Skep } from '../../application/skep.ts';
-import { Failure } from '../../domain/failure.ts';
-import { refusing } from './answering.ts';
-import { Connections } from './connections.ts';
-import { deploymentOf } from './deployment.ts';
-import { Dispatcher } from './dispatcher.ts';
 import { settingsOf, type HttpServerOptions } from './options.ts';
-import { operations } from './routes/index.ts';
+import { routerOf } from './router.ts';
 
 export interface HttpServer {
   /** Where it listens: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly port: number;
   /**
-   * Takes no new connection and no new request, and answers when the requests under way are, or when it has waited long
-   * enough for them and cut them off. Idempotent.
+   * Takes no new connection and no new request. Resolves when the requests under way are answered, or when it has waited long enough
+   * and cut them off. Idempotent.
    */
   close(): Promise<void>;
 }
 
-/** Whoever is refused because the server ends may find another one, or this one again, after so long. */
-const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
-
-/** Serves the HTTP interface on an address of its own. Rejects with the system's error where it can't listen there. */
+/** Serves the HTTP interface on an address of its own. Rejects with the system's error if it can't listen there. */
 export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', drainMs = 10_000 } = options;
   const server = createServer(limitsOf(options));
   server.timeout = options.writeTimeoutMs ?? 30_000;
-  const connections = new Connections(server);
-
   server.listen(options.port ?? 3000, host);
   await once(server, 'listening');
-  const port = portOf(server);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
+  const { port } = server.address() as AddressInfo;
   const url = `http://${shownHost(host)}:${port}`;
 
-  // No connection is looked at before this turn of the event loop ends.
+  // Node takes no connection before this turn of the event loop ends.
   const ending = new AbortController();
-  const deployment = deploymentOf(skep, settingsOf({ publicUrl: url, ...options }), ending.signal);
-  const { dispatch } = new Dispatcher(deployment, operations);
-  const refuse = refusing(deployment, shuttingDown, false);
+  const app = express().disable('x-powered-by').use(routerOf(skep, settingsOf({ publicUrl: url, ...options }), ending.signal));
   server.on('request', (request, response) => {
-    connections.follow(request, response);
-    if (connections.draining) refuse(request, response, '');
-    else dispatch(request, response, '');
+    request.url = originForm(request.url ?? '/');
+    // A client may wait for its answer in silence; one that leaves its answer unread is cut off.
+    response.on('timeout', (socket) => {
+      if (socket.writableLength > 0) socket.destroy();
+    });
+    app(request, response);
   });
 
+  const drain = drainer(server);
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     ending.abort();
-    await connections.drain(drainMs);
+    await drain(drainMs);
   };
   return { url, port, close: () => (closing ??= close()) };
+}
+
+/**
+ * Returns what closes the server: it stops listening, waits for the requests under way, closes all other connections, and cuts off what
+ * is left after the limit. Node alone would wait for connections on which no request was ever sent.
+ */
+function drainer(server: Server): (limitMs: number) => Promise<void> {
+  const unanswered = new Map<Socket, number>();
+  let draining = false;
+  const closeIfIdle = (): void => {
+    if (draining && unanswered.size === 0) server.closeAllConnections();
+  };
+  server.on('connection', (socket: Socket) => {
+    socket.once('close', () => {
+      unanswered.delete(socket);
+      closeIfIdle();
+    });
+  });
+  server.on('request', ({ socket }, response) => {
+    unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1);
+    response.once('close', () => {
+      const left = (unanswered.get(socket) ?? 1) - 1;
+      if (left > 0) unanswered.set(socket, left);
+      else unanswered.delete(socket);
+      closeIfIdle();
+    });
+  });
+  return async (limitMs) => {
+    draining = true;
+    const closed = once(server, 'close');
+    server.close();
+    const late = setTimeout(() => server.closeAllConnections(), limitMs);
+    closeIfIdle();
+    await closed;
+    clearTimeout(late);
+  };
+}
+
+/** The target of a request as path and query: without the scheme and authority that a proxy's client sends, and without a fragment. */
+function originForm(target: string): string {
+  return target
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+    .replace(/#.*$/s, '')
+    .replace(/^(?=\?|$)/, '/');
 }
 
 function limitsOf(options: HttpServerOptions) {
@@ -65,12 +103,6 @@ function limitsOf(options: HttpServerOptions) {
     keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
     maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
   };
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
-  return address.port;
 }
 
 /** An address by which this machine reaches what listens on the host. */

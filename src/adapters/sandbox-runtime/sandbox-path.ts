@@ -2,14 +2,16 @@ import { posix } from 'node:path';
 import { Failure } from '../../domain/failure.ts';
 
 /** The failure of a path inside a sandbox, or of an archive for it, that is refused. */
-export function refusedFiles(member: 'path' | 'directory' | 'archive' | 'working_dir', msg: string): Failure<'invalid_request'> {
-  return new Failure('invalid_request', { problems: [{ loc: ['body', member], msg, type: `sandbox_${member}` }] });
+export function refusedFiles(argument: keyof typeof codes, message: string): Failure<'invalid_request'> {
+  return new Failure('invalid_request', { problems: [{ argument, reason: { code: codes[argument], message } }] });
 }
+
+const codes = { path: 'sandbox_path', directory: 'sandbox_directory', archive: 'sandbox_archive', workingDir: 'sandbox_working_dir' } as const;
 
 const maxLength = 4_096;
 
 /** The path without superfluous parts, and without a slash at its end. Throws `invalid_request` where it is not absolute. */
-export function sandboxPath(path: string, member: 'path' | 'directory' | 'working_dir'): string {
+export function sandboxPath(path: string, member: 'path' | 'directory' | 'workingDir'): string {
   if (!path.startsWith('/')) throw refusedFiles(member, `${quoted(path)} is not an absolute path; begin it with a slash`);
   if (path.includes('\0')) throw refusedFiles(member, `${quoted(path)} holds a NUL character; leave it out`);
   if (path.length > maxLength) throw refusedFiles(member, `a path may have ${maxLength} characters at most`);

@@ -1,5 +1,18 @@
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonOf } from '../../domain/reason.ts';
+import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
+
+/** What a repository name must not be or contain. */
+export const nameProblems: Readonly<Record<RepositoryNameProblem, string>> = {
+  empty: 'be empty',
+  too_long: `be longer than ${maxRepositoryNameLength} characters`,
+  malformed_unicode: 'contain malformed Unicode',
+  control_character: 'contain a control character',
+  backslash: 'contain a backslash',
+  leading_slash: 'begin with a slash',
+  empty_segment: 'contain an empty segment',
+  dot_segment: 'contain the segment "." or ".."',
+};
 
 /** Returns a text from outside as a sentence. */
 export function asSentence(text: string): string {

@@ -1,6 +1,6 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
-import { asSentence, authenticationAdvice, duration, exited, idleActions, missed, ofBytes, quoted } from './sentence-parts.ts';
+import { asSentence, authenticationAdvice, duration, exited, idleActions, missed, nameProblems, ofBytes, quoted } from './sentence-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
 export function sentenceOf(reason: Reason): string {
@@ -33,6 +33,15 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   disk_full: () => 'The disk is full.',
   locked: () => 'Another program has locked it.',
   damaged: () => 'Its data is damaged. Restore it from a backup.',
+
+  unknown_sandbox_spec: ({ specId }) =>
+    specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
+  unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
+  repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
+  sandbox_path: ({ message }) => message,
+  sandbox_directory: ({ message }) => message,
+  sandbox_working_dir: ({ message }) => message,
+  sandbox_archive: ({ message }) => message,
 
   paused_by_owner: () => 'Paused by its owner.',
   resumed_by_owner: () => 'Resumed by its owner.',
@@ -151,7 +160,6 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
   unauthorized: () => 'The API key is missing, unknown, expired or revoked. Send a valid one.',
   forbidden: ({ action }) => `This API key may not ${action}. Use a key with full access.`,
-  not_found: () => 'There is no such route. The OpenAPI document lists all routes.',
   repository_not_found: ({ repository }) =>
     `The repository ${quoted(repository)} does not exist, or the deployment's credential can't see it.`,
   repository_forbidden: ({ provider, repository }) =>
@@ -164,14 +172,12 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
-  method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
   sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
   sandbox_not_paused: ({ id, status }) => `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
   conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
-  payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
-  invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
+  invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
   internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,

@@ -30,14 +30,19 @@ export function jsonOrNull(value: unknown): string | null {
  */
 export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: string) => T {
   const values = new Map<string, T>();
-  let last: { readonly text: string; readonly value: T } | null = null;
+  let lastText = '';
+  let lastValue: T | undefined;
   return (text) => {
-    // Most rows of a page have the text of the row before, and comparing is cheaper than hashing for the lookup.
-    if (last?.text === text) return last.value;
-    const value = values.get(text) ?? parseColumn(schema, text);
-    if (values.size >= capacity) values.clear();
-    values.set(text, value);
-    last = { text, value };
+    // Most rows of a page have the text of the row before, and comparing it is cheaper than hashing it for the lookup.
+    if (lastValue !== undefined && text === lastText) return lastValue;
+    const known = values.get(text);
+    const value = known ?? parseColumn(schema, text);
+    if (known === undefined) {
+      if (values.size >= capacity) values.clear();
+      values.set(text, value);
+    }
+    lastText = text;
+    lastValue = value;
     return value;
   };
 }

@@ -35,8 +35,7 @@ export async function answerPermission(
   return await getConversation(deps, ownerId, id);
 }
 
-function checkOffered(offered: readonly string[], optionId: string): void {
-  if (offered.includes(optionId)) return;
-  const msg = `must be one of the options that the agent offers: ${offered.join(', ')}`;
-  throw new Failure('invalid_request', { problems: [{ loc: ['body', 'option_id'], msg, type: 'unknown_option' }] });
+function checkOffered(options: readonly string[], optionId: string): void {
+  if (options.includes(optionId)) return;
+  throw new Failure('invalid_request', { problems: [{ argument: 'optionId', reason: { code: 'unknown_option', options } }] });
 }

@@ -23,8 +23,8 @@ export class Repositories {
   locate(name: string): LocatedRepository {
     const parsed = parseRepositoryName(name);
     if (!parsed.ok) {
-      const msg = `The repository name ${parsed.problem}`;
-      throw new Failure('invalid_request', { problems: [{ loc: ['path', 'repository_name'], msg, type: 'repository_name' }] });
+      const reason = { code: 'repository_name', problem: parsed.problem } as const;
+      throw new Failure('invalid_request', { problems: [{ argument: 'repositoryName', reason }] });
     }
     const [first, ...rest] = parsed.segments;
     const host = first.toLowerCase();

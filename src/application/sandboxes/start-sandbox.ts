@@ -54,8 +54,7 @@ export async function startSandboxAs(deps: StartSandboxDeps, id: string, ownerId
 }
 
 export function unknownSpec(specId: string | null): Failure {
-  const msg = specId === null ? 'The deployment has no sandbox spec' : `There is no sandbox spec ${JSON.stringify(specId)}`;
-  return new Failure('invalid_request', { problems: [{ loc: ['body', 'sandbox_spec_id'], msg, type: 'unknown_sandbox_spec' }] });
+  return new Failure('invalid_request', { problems: [{ argument: 'sandboxSpecId', reason: { code: 'unknown_sandbox_spec', specId } }] });
 }
 
 type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;

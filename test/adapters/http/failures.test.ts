@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { failureStatus } from '../../../src/adapters/http/response/failure-table.ts';
-import { Failure, type FailureCode } from '../../../src/domain/failure.ts';
+import { problemCodes, statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
+import { Failure } from '../../../src/domain/failure.ts';
 import { object, type Answer } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { coderSpec, createWorld, plainSpec, type World } from './world.ts';
@@ -21,21 +21,21 @@ beforeEach(() => {
 const sandboxes = '/api/v1/sandboxes';
 const microagents = '/api/user/repository/acme/shop/microagents';
 const hello = { content: [{ type: 'text', text: 'hello' }] };
-const proven = new Set<FailureCode>();
+const proven = new Set<ProblemCode>();
 
 /** Problem details as of RFC 9457, with these members besides. */
-function expectProblem(answer: Answer, code: FailureCode, members: Readonly<Record<string, unknown>> = {}): void {
+function expectProblem(answer: Answer, code: ProblemCode, members: Readonly<Record<string, unknown>> = {}): void {
   proven.add(code);
   expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
   expect(answer.body).toEqual({
     type: 'about:blank',
     title: expect.any(String),
-    status: failureStatus[code],
+    status: statusOf(code),
     detail: expect.any(String),
     code,
     ...members,
   });
-  expect(answer.status).toBe(failureStatus[code]);
+  expect(answer.status).toBe(statusOf(code));
   expect(answer.headers.get('retry-after')).toBe('retry_after_seconds' in members ? String(members['retry_after_seconds']) : null);
 }
 
@@ -210,11 +210,11 @@ describe('each row of the failure table', () => {
   });
 
   test('all of them, but those that have a test of their own', () => {
-    const elsewhere: FailureCode[] = ['rate_limited', 'shutting_down'];
+    const elsewhere: ProblemCode[] = ['rate_limited', 'shutting_down'];
     // No route reaches into a sandbox's files.
-    const unreachable: FailureCode[] = ['file_not_found'];
+    const unreachable: ProblemCode[] = ['file_not_found'];
     // What a checkout meets is told in the conversation's status_detail.
-    const told: FailureCode[] = ['repository_forbidden', 'repository_empty', 'branch_not_found'];
-    expect([...proven, ...elsewhere, ...unreachable, ...told].toSorted()).toEqual(Object.keys(failureStatus).toSorted());
+    const told: ProblemCode[] = ['repository_forbidden', 'repository_empty', 'branch_not_found'];
+    expect([...proven, ...elsewhere, ...unreachable, ...told].toSorted()).toEqual(problemCodes.toSorted());
   });
 });

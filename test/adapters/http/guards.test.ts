@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Incoming } from '../../../src/adapters/http/exchange.ts';
-import { clientOf } from '../../../src/adapters/http/guards/address.ts';
+import { clientAddress } from '../../../src/adapters/http/authentication.ts';
 import { createRouter, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { until } from '../../support/until.ts';
 import { createWorld, type World } from './world.ts';
@@ -59,7 +58,7 @@ describe('limits', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
   ])('the client at %s is counted as %s', (ip, client) => {
-    expect(clientOf({ ip } as Incoming)).toBe(client);
+    expect(clientAddress({ ip })).toBe(client);
   });
 });
 

@@ -44,13 +44,11 @@ test('the public address, with a path of its own, stands in front', async () => 
   expect(started.headers.get('location')).toBe(`/site/agents/api/v1/app-conversations/${String(object(started)['id'])}`);
   const { body } = await client('GET', '/agents/openapi.json');
   expect(body).toMatchObject({ servers: [{ url: 'https://example.org/site/agents' }, { url: 'http://127.0.0.1:3000/agents' }] });
-  expect((await client('GET', '/agents/docs')).body).toContain('href="/site/agents/openapi.json"');
 });
 
 test('without a public address, the server is named relatively', async () => {
   const { body } = await client('GET', '/plain/openapi.json');
   expect(body).toMatchObject({ servers: [{ url: '/plain' }, { url: 'http://127.0.0.1:3000/plain' }] });
-  expect((await client('GET', '/plain/docs')).body).toContain('href="/plain/openapi.json"');
 });
 
 test('a body that the host has read already', async () => {

@@ -96,7 +96,7 @@ describe('clients that are slow are cut off', () => {
     socket.on('error', () => {});
     socket.pause();
     // More than the buffers on the way can hold.
-    socket.write('GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));
+    socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));
     await until(() => serverEnd(world, socket), (end) => end === undefined);
     socket.resume();
     await closed;

@@ -43,7 +43,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       // A caller that leaves right after the call is told so, as it is by a runtime that takes its time.
       await Promise.resolve();
       signal.throwIfAborted();
-      const workingDir = request.workingDir === undefined ? {} : { workingDir: sandboxPath(request.workingDir, 'working_dir') };
+      const workingDir = request.workingDir === undefined ? {} : { workingDir: sandboxPath(request.workingDir, 'workingDir') };
       const execution = engine.execute(id, { ...request, ...workingDir });
       executions.add(execution);
       void execution.exited.then(() => executions.delete(execution));

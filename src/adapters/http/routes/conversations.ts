@@ -1,23 +1,132 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import type { ConversationView } from '../../../application/conversations/conversations.ts';
+import { permissionPolicies } from '../../../domain/agent.ts';
+import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
-import { noBody, operation, plain } from '../operation.ts';
-import { claimOf, idempotencyHeaders } from '../request/idempotency.ts';
-import { decodePageId } from '../request/page-id.ts';
-import { pagePresenter } from '../response/page.ts';
-import {
-  conversationListQuery,
-  conversationPage,
-  conversationPath,
-  conversationResource,
-  conversationStartBody,
-  presentConversation,
-} from '../schema/conversation.ts';
-import { locationHeader } from '../schema/headers.ts';
-import { refuseUnknownSpec } from './sandboxes.ts';
+import { locationHeader, presentReason, resourceId, sentenceOrNull, specId, statusReason, text, timeQuery, timestamp, toTimestamp } from '../common-schemas.ts';
+import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
+import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { repositoryName } from './microagents.ts';
+import { refuseUnknownSpec, sandboxStatus } from './sandboxes.ts';
+
+export const conversationResource = z
+  .object({
+    id: z.string(),
+    created_by_user_id: z.string(),
+    title: z.string().nullable(),
+    sandbox_id: z.string().nullable(),
+    sandbox_status: sandboxStatus,
+    sandbox_spec_id: z.string(),
+    selected_repository: z.string().nullable(),
+    selected_branch: z.string().nullable(),
+    git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
+    start_status: z.enum(conversationStartStatuses).meta({ description: 'How far its start has come.' }),
+    execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null while there is none.' }),
+    status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
+    status_reason: statusReason.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'AppConversation', description: 'A conversation with an agent, powered by a sandbox.' });
+
+const conversationPage = pageSchema(conversationResource, 'AppConversationPage');
+
+const maxText = 100_000;
+
+const textContent = z.strictObject({ type: z.literal('text'), text: text(maxText).min(1) }).meta({ id: 'TextContent' });
+
+export const message = z.strictObject({ content: z.array(textContent).min(1).max(100) }).meta({ id: 'Message' });
+
+export const conversationPath = z.object({ id: resourceId });
+
+const maxTitle = 500;
+
+/** What git itself takes as the name of a branch. */
+// oxlint-disable-next-line no-control-regex -- git refuses them too
+const branchName = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
+
+/** No field is needed; the refinements say which of them go together. */
+const conversationStartBody = z
+  .strictObject({
+    title: text(maxTitle).nullable().default(null),
+    sandbox_id: resourceId.nullable().default(null).meta({ description: 'Use this sandbox; otherwise one is started.' }),
+    sandbox_spec_id: specId
+      .nullable()
+      .default(null)
+      .meta({ description: 'Start the sandbox from this spec; otherwise from the default one.' }),
+    selected_repository: repositoryName
+      .nullable()
+      .default(null)
+      .meta({ description: 'The repository to work on, which must exist; named as in the path of its microagents.' }),
+    selected_branch: z
+      .string()
+      .max(255)
+      .regex(branchName, 'must be a branch name that git takes')
+      .nullable()
+      .default(null)
+      .meta({ description: 'A branch of that repository.' }),
+    initial_message: message.nullable().default(null),
+    permission_policy: z
+      .enum(permissionPolicies)
+      .nullable()
+      .default(null)
+      .meta({
+        description: "What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy.",
+      }),
+  })
+  .superRefine((body, context) => {
+    if (body.sandbox_id !== null && body.sandbox_spec_id !== null) {
+      context.addIssue({ code: 'custom', path: ['sandbox_spec_id'], message: 'must be left out where sandbox_id names the sandbox' });
+    }
+    if (body.selected_branch !== null && body.selected_repository === null) {
+      context.addIssue({ code: 'custom', path: ['selected_branch'], message: 'needs selected_repository' });
+    }
+  })
+  .meta({
+    id: 'AppConversationStartRequest',
+    example: { title: 'Mend the build', initial_message: { content: [{ type: 'text', text: 'Find out why the build is red.' }] } },
+  });
+
+const conversationListQuery = z.object({
+  ...pageQuery,
+  ids: z.array(resourceId).max(100).optional().meta({ description: 'Only these; repeat the parameter for each.' }),
+  sort_order: z
+    .enum(conversationSortOrders)
+    .default('CREATED_AT_DESC')
+    .meta({ description: 'By what the listing is sorted; ids break ties.' }),
+  title__contains: text(maxTitle).optional().meta({ description: 'Only those whose title contains it, in any case.' }),
+  created_at__gte: timeQuery
+    .optional()
+    .meta({ description: 'Only those created then or later. RFC 3339; the + of an offset is written %2B.' }),
+  created_at__lt: timeQuery.optional().meta({ description: 'Only those created before.' }),
+  updated_at__gte: timeQuery.optional().meta({ description: 'Only those updated then or later.' }),
+  updated_at__lt: timeQuery.optional().meta({ description: 'Only those updated before.' }),
+  sandbox_id__eq: resourceId.optional().meta({ description: 'Only those that use this sandbox.' }),
+});
+
+export function presentConversation({ conversation, sandboxStatus }: ConversationView): z.output<typeof conversationResource> {
+  return {
+    id: conversation.id,
+    created_by_user_id: conversation.ownerId,
+    title: conversation.title,
+    sandbox_id: conversation.sandboxId,
+    sandbox_status: sandboxStatus,
+    sandbox_spec_id: conversation.sandboxSpecId,
+    selected_repository: conversation.selectedRepository,
+    selected_branch: conversation.selectedBranch,
+    git_provider: conversation.gitProvider,
+    start_status: conversation.startStatus,
+    execution_status: conversation.executionStatus,
+    status_detail: sentenceOrNull(conversation.statusReason),
+    status_reason: presentReason(conversation.statusReason),
+    created_at: toTimestamp(conversation.createdAt),
+    updated_at: toTimestamp(conversation.updatedAt),
+  };
+}
 
 const conversations = '/api/v1/app-conversations';
-const presentPage = pagePresenter(presentConversation);
-const common = { ...plain, tag: 'Conversations', needsKey: true } as const;
+const common = { ...noInput, tag: 'Conversations', needsKey: true } as const;
 
 export const conversationOperations = [
   operation({
@@ -28,23 +137,17 @@ export const conversationOperations = [
     summary: 'Start a conversation',
     description:
       'Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` and `sandbox_spec_id` exclude each ' +
-      'other; `selected_branch` needs `selected_repository`. `start_status` tells how far the start has come.',
+      'other; `selected_branch` needs `selected_repository`. `start_status` says how far the start has come.',
     changes: 'start conversations',
     headers: idempotencyHeaders,
     body: conversationStartBody,
     success: { status: 201, description: 'The conversation.', schema: conversationResource, headers: locationHeader },
     failures: [
-      'repository_not_found',
-      'sandbox_not_found',
-      'conversation_not_found',
-      'sandbox_limit_reached',
-      'idempotency_conflict',
-      'provider_unauthorized',
-      'provider_failed',
-      'provider_rate_limited',
-      'provider_timeout',
+      'repository_not_found', 'sandbox_not_found', 'conversation_not_found', 'sandbox_limit_reached', 'idempotency_conflict',
+      ...gitProviderFailures,
     ],
-    handle: async ({ skep, principal, link }, { headers, body }) => {
+    handle: async (context, { headers, body }) => {
+      const { skep, principal } = context;
       if (body.sandbox_spec_id !== null) refuseUnknownSpec(skep, body.sandbox_spec_id, 'body');
       const asked = {
         title: body.title,
@@ -57,7 +160,7 @@ export const conversationOperations = [
       };
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', asked);
       const view = await skep.conversations.start(principal.userId, { ...asked, ...claim });
-      const location = link(`${conversations}/${view.conversation.id}`);
+      const location = context.link(`${conversations}/${view.conversation.id}`);
       return { value: presentConversation(view), headers: { Location: location } };
     },
   }),
@@ -72,10 +175,9 @@ export const conversationOperations = [
     failures: [],
     handle: async ({ skep, principal }, { query }) => {
       const listing = `app-conversations/${query.sort_order}`;
-      const after = query.page_id === undefined ? null : decodePageId(listing, query.page_id);
-      const wanted = { after, limit: query.limit };
+      const wanted = { after: pageKeyOf(listing, query), limit: query.limit };
       const page = await skep.conversations.search(principal.userId, filterOf(query), query.sort_order, wanted);
-      return { value: presentPage(page, listing) };
+      return { value: presentPage(page, listing, presentConversation) };
     },
   }),
   operation({

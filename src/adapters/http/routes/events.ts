@@ -1,22 +1,156 @@
 import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
-import type { EventKind } from '../../../domain/event.ts';
-import { operation, plain, type Call, type StreamReply } from '../operation.ts';
-import { decodePageId, encodePageId } from '../request/page-id.ts';
-import { eventStream } from '../response/event-stream.ts';
-import { conversationPath } from '../schema/conversation.ts';
-import { eventPage, eventPageQuery, eventStreamHead, eventStreamHeaders, eventStreamQuery, presentEvent } from '../schema/event.ts';
+import { toolCallStatuses } from '../../../domain/agent.ts';
+import { conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
+import { eventKinds, type Event, type EventKind } from '../../../domain/event.ts';
+import { pauseKinds } from '../../../domain/sandbox.ts';
+import { inSnakeCase, presentReason, sentenceOrNull, statusReason, timestamp, toTimestamp } from '../common-schemas.ts';
+import { serverSentEvents } from '../event-stream.ts';
+import { noInput, operation, type StreamReply } from '../operation.ts';
+import { encodePageToken, pageKeyOf, pageQuery, pageSchema } from '../page-token.ts';
+import type { RequestContext } from '../request-context.ts';
+import { conversationPath } from './conversations.ts';
+import { sandboxStatus } from './sandboxes.ts';
 
-const common = { ...plain, tag: 'Events', needsKey: true, method: 'get' } as const;
+const channel = z.enum(['answer', 'thought']).meta({ description: '`thought` shows how the agent came to its answer.' });
+const startStatus = z.enum(conversationStartStatuses);
+const executionStatus = z.enum(executionStatuses).nullable();
+const toolCallContent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('diff'), path: z.string(), old_text: z.string().nullable(), new_text: z.string() }),
+]);
+const planEntry = z.object({
+  content: z.string(),
+  priority: z.enum(['high', 'medium', 'low']),
+  status: z.enum(['pending', 'in_progress', 'completed']),
+});
+const permissionOption = z.object({
+  option_id: z.string(),
+  name: z.string(),
+  kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
+});
+
+const form = <S extends z.core.$ZodLooseShape>(id: string, shape: S) => z.object(shape).meta({ id });
+
+/** The data of each kind of event. */
+const data = {
+  message: form('MessageEventData', { message_id: z.string(), role: z.enum(['user', 'agent']), channel, text: z.string() }),
+  message_chunk: form('MessageChunkEventData', { message_id: z.string(), channel, text: z.string() }),
+  tool_call: form('ToolCallEventData', {
+    tool_call_id: z.string(),
+    title: z.string(),
+    tool_kind: z.string(),
+    status: z.enum(toolCallStatuses),
+    paths: z.array(z.string()),
+    content: z.array(toolCallContent),
+  }),
+  plan: form('PlanEventData', {
+    entries: z.array(planEntry),
+  }),
+  usage: form('UsageEventData', {
+    used_tokens: z.number(),
+    context_tokens: z.number(),
+    cost: z.object({ amount: z.number(), currency: z.string() }).nullable(),
+  }),
+  permission_requested: form('PermissionRequestedEventData', {
+    permission_id: z.string(),
+    tool_call_id: z.string(),
+    title: z.string(),
+    options: z.array(permissionOption),
+  }),
+  permission_answered: form('PermissionAnsweredEventData', { permission_id: z.string(), option_id: z.string().nullable() }),
+  turn_started: form('TurnStartedEventData', { message_id: z.string() }),
+  turn_ended: form('TurnEndedEventData', {
+    message_id: z.string(),
+    stop_reason: z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted']),
+  }),
+  start_step: form('StartStepEventData', { from: startStatus.nullable(), to: startStatus }),
+  execution_changed: form('ExecutionChangedEventData', { from: executionStatus, to: executionStatus }),
+  agent_started: form('AgentStartedEventData', { session_id: z.string(), loaded: z.boolean() }),
+  sandbox_moved: form('SandboxMovedEventData', {
+    from: sandboxStatus.nullable(),
+    to: sandboxStatus.nullable(),
+    pause_kind: z.enum(pauseKinds).nullable(),
+  }),
+  conversation_deleted: form('ConversationDeletedEventData', {}),
+} satisfies Readonly<Record<EventKind, z.ZodObject>>;
+
+const eventResource = z
+  .object({
+    id: z.int().meta({ description: 'Its place in the log: later events have greater ones.' }),
+    kind: z.enum(eventKinds),
+    at: timestamp,
+    conversation_id: z.string().nullable(),
+    sandbox_id: z.string().nullable(),
+    actor: z.enum(['user', 'agent', 'skep', 'runtime']).meta({
+      description: 'Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found.',
+    }),
+    reason: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
+    status_reason: statusReason.nullable(),
+    data: z.union(Object.values(data)).meta({ description: 'The data of the event; the kind decides which form it has.' }),
+  })
+  .meta({ id: 'Event', description: 'Something that was said or done.' });
+
+const eventPage = pageSchema(eventResource, 'EventPage');
+
+const kinds = z.array(z.enum(eventKinds)).optional().meta({ description: 'Only these kinds; repeat the parameter for each.' });
+
+const eventId = z.string().regex(/^\d{1,15}$/, 'must be the id of an event').transform(Number);
+
+const eventPageQuery = z.object({
+  ...pageQuery,
+  kinds,
+  after: eventId
+    .optional()
+    .meta({ description: 'Begin after the event of this id; `page_id` goes before it.', override: { type: 'string' } }),
+});
+
+const eventStreamQuery = z.object({
+  kinds,
+  after: z
+    .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
+    .optional()
+    .meta({
+      description: 'Begin after the event of this id; `0` is the beginning of the log, `latest` its end. `Last-Event-ID` goes before it.',
+      override: { type: 'string' },
+    }),
+});
+
+const eventStreamHeaders = z.object({
+  'Last-Event-ID': eventId
+    .optional()
+    .meta({ description: 'The id of the last event seen; browsers send it when they connect again.', override: { type: 'string' } }),
+});
+
+/** What the head of a stream says of it. */
+const eventStreamHead = z.object({
+  'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from there if no event was seen.' }),
+});
+
+function presentEvent(event: Event): z.output<typeof eventResource> {
+  return {
+    id: event.sequence,
+    kind: event.kind,
+    at: toTimestamp(event.at),
+    conversation_id: event.conversationId,
+    sandbox_id: event.sandboxId,
+    actor: event.actor,
+    reason: sentenceOrNull(event.reason),
+    status_reason: presentReason(event.reason),
+    data: inSnakeCase(event.data),
+  };
+}
+
+const common = { ...noInput, tag: 'Events', needsKey: true, method: 'get' } as const;
 const streamForm = {
   status: 200,
-  description: 'Server-sent events: `id` is that of the event, `event` its kind, `data` an Event as JSON. It goes on until either side ends it.',
+  description: 'Server-sent events: `id` is the id of the event, `event` its kind, `data` an Event as JSON. Either side ends it.',
   schema: z.string(),
   media: 'text/event-stream; charset=utf-8',
   headers: eventStreamHead,
 };
 
-/** What the whole deployment tells unless other kinds are asked for: changes, rather than what is said. */
+/** The kinds in the events of the whole deployment, unless a request asks for others: changes, and no messages. */
 const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_deleted'];
 
 type PageQuery = z.output<typeof eventPageQuery>;
@@ -33,8 +167,8 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
-    handle: async (call, { params, query }) => ({
-      value: await page(call, { conversationId: params.id, ...kindsOf(query.kinds) }, `events/${params.id}`, query),
+    handle: async (context, { params, query }) => ({
+      value: await page(context, { conversationId: params.id, ...kindsOf(query.kinds) }, `events/${params.id}`, query),
     }),
   }),
   operation({
@@ -42,36 +176,37 @@ export const eventOperations = [
     path: '/api/v1/app-conversations/{id}/events/stream',
     operationId: 'stream_app_conversation_events',
     summary: 'Follow the events of a conversation',
-    description: 'From the beginning of its log unless `Last-Event-ID` or `after` say where to go on. It ends when the conversation is deleted.',
+    description: 'From the beginning of its log, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
     params: conversationPath,
     query: eventStreamQuery,
     headers: eventStreamHeaders,
     success: streamForm,
     failures: ['conversation_not_found'],
-    handle: async (call, { params, ...input }) => await follow(call, { conversationId: params.id, ...kindsOf(input.query.kinds) }, input, 0),
+    handle: async (context, { params, ...input }) =>
+      await follow(context, { conversationId: params.id, ...kindsOf(input.query.kinds) }, input, 0),
   }),
   operation({
     ...common,
     path: '/api/v1/events',
     operationId: 'list_events',
     summary: 'List what changed',
-    description: 'Changes of your sandboxes and conversations, with their reason and who caused them; oldest first. Other kinds by `kinds`.',
+    description: 'Changes of your sandboxes and conversations, why and by whom, oldest first. `kinds` asks for other kinds.',
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
-    handle: async (call, { query }) => ({ value: await page(call, { kinds: query.kinds ?? changes }, 'events', query) }),
+    handle: async (context, { query }) => ({ value: await page(context, { kinds: query.kinds ?? changes }, 'events', query) }),
   }),
   operation({
     ...common,
     path: '/api/v1/events/stream',
     operationId: 'stream_events',
     summary: 'Follow what changes',
-    description: 'From now on unless `Last-Event-ID` or `after` say where to go on. Other kinds by `kinds`.',
+    description: 'From now on, or after `Last-Event-ID` or `after`. `kinds` asks for other kinds.',
     query: eventStreamQuery,
     headers: eventStreamHeaders,
     success: streamForm,
     failures: [],
-    handle: async (call, input) => await follow(call, { kinds: input.query.kinds ?? changes }, input, 'latest'),
+    handle: async (context, input) => await follow(context, { kinds: input.query.kinds ?? changes }, input, 'latest'),
   }),
 ];
 
@@ -79,19 +214,24 @@ function kindsOf(kinds: readonly EventKind[] | undefined): Pick<EventsWanted, 'k
   return kinds === undefined ? {} : { kinds };
 }
 
-async function page({ skep, principal }: Call, wanted: EventsWanted, listing: string, { page_id, after = 0, limit }: PageQuery) {
-  const from = page_id === undefined ? after : decodePageId(listing, page_id).value;
-  const { items, next } = await skep.events.page(principal.userId, wanted, from, limit);
-  return { items: items.map(presentEvent), next_page_id: next === null ? null : encodePageId(listing, { value: next, id: 'event' }) };
+async function page({ skep, principal }: RequestContext, wanted: EventsWanted, listing: string, query: PageQuery) {
+  const from = pageKeyOf(listing, query)?.value ?? query.after ?? 0;
+  const { items, next } = await skep.events.page(principal.userId, wanted, from, query.limit);
+  return { items: items.map(presentEvent), next_page_id: next === null ? null : encodePageToken(listing, { value: next, id: 'event' }) };
 }
 
-/** Refuses before the answer begins, or answers with the parts of the stream. */
-async function follow(call: Call, wanted: EventsWanted, { query, headers }: StreamInput, otherwise: 0 | 'latest'): Promise<StreamReply> {
-  const { skep, principal, ending } = call;
+/** Returns the parts of the stream. Throws, before the answer begins, what the use case throws. */
+async function follow(
+  context: RequestContext,
+  wanted: EventsWanted,
+  { query, headers }: StreamInput,
+  otherwise: 0 | 'latest',
+): Promise<StreamReply> {
+  const { http, skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
-  const batches = skep.events.follow(principal.userId, wanted, after, AbortSignal.any([call.signal(), ending]));
+  const batches = skep.events.follow(principal.userId, wanted, after, AbortSignal.any([context.signal(), http.ending]));
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
-  return { parts: eventStream(after, batches), headers: { 'Last-Event-ID': String(after) } };
+  return { parts: serverSentEvents(after, batches, presentEvent), headers: { 'Last-Event-ID': String(after) } };
 }

@@ -1,12 +1,19 @@
 import { z } from 'zod';
-import { operation, plain } from '../operation.ts';
-import { claimOf, idempotencyHeaders } from '../request/idempotency.ts';
-import { conversationPath, conversationResource, presentConversation } from '../schema/conversation.ts';
-import { resourceId } from '../schema/common.ts';
-import { message, messageAccepted, permissionAnswerBody } from '../schema/message.ts';
+import { resourceId, text } from '../common-schemas.ts';
+import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import { noInput, operation } from '../operation.ts';
+import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
+
+const messageAccepted = z
+  .object({ message_id: z.string().meta({ description: 'The events of its turn name it.' }) })
+  .meta({ id: 'MessageAccepted', description: 'The message is kept, and handed to the agent in its turn.' });
+
+const permissionAnswerBody = z
+  .strictObject({ option_id: text(255).min(1).meta({ description: 'One of the options that the event `permission_requested` offers.' }) })
+  .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { ...plain, tag: 'Conversations', needsKey: true, method: 'post' } as const;
+const common = { ...noInput, tag: 'Conversations', needsKey: true, method: 'post' } as const;
 
 export const messageOperations = [
   operation({
@@ -15,8 +22,8 @@ export const messageOperations = [
     operationId: 'send_app_conversation_message',
     summary: 'Send a message',
     description:
-      'Messages are handed to the agent in order, each when the turn before it has ended. One that comes while the sandbox rests wakes it. ' +
-      'What follows is told by the events.',
+      'The agent gets messages in order, each when the turn before it has ended. One that comes while the sandbox is paused resumes it. ' +
+      'The events show what follows.',
     changes: 'send messages',
     params: conversationPath,
     headers: idempotencyHeaders,
@@ -34,10 +41,12 @@ export const messageOperations = [
     path: `${conversation}/cancel`,
     operationId: 'cancel_app_conversation_turn',
     summary: 'Stop the turn',
-    description: 'Asks the agent to leave off what it does; one that does not is ended. Messages that wait are not touched. Between turns nothing happens.',
+    description:
+      'Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not touched. ' +
+      'Between turns nothing happens.',
     changes: 'stop turns',
     params: conversationPath,
-    success: { status: 202, description: 'The conversation, whose turn ends by itself.', schema: conversationResource },
+    success: { status: 202, description: 'The conversation; its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => ({
       value: presentConversation(await skep.conversations.cancel(principal.userId, params.id)),

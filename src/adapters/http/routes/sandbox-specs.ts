@@ -1,14 +1,58 @@
-import { operation, plain } from '../operation.ts';
-import { decodePageId, unknownPage } from '../request/page-id.ts';
-import { pagePresenter } from '../response/page.ts';
-import { presentSandboxSpec, sandboxSpecPage, sandboxSpecSearchQuery } from '../schema/sandbox-spec.ts';
+import { z } from 'zod';
+import type { DatedSpec } from '../../../application/sandboxes/sandbox-specs.ts';
+import { shownEnv } from '../../../domain/sandbox-spec.ts';
+import { timestamp, toTimestamp } from '../common-schemas.ts';
+import { noInput, operation } from '../operation.ts';
+import { pageKeyOf, pageQuery, pageSchema, presentPage, unknownPage } from '../page-token.ts';
 
-const presentPage = pagePresenter(presentSandboxSpec);
+const sandboxPort = z.object({ name: z.string(), port: z.int() }).meta({ id: 'SandboxPort' });
+
+const sandboxResources = z
+  .object({
+    cpus: z.number().nullable(),
+    memory_bytes: z.int().nullable(),
+    pids: z.int().nullable().meta({ description: 'Processes and threads.' }),
+  })
+  .meta({ id: 'SandboxResources', description: 'What a sandbox may use; null is no limit.' });
+
+const sandboxSpecResource = z
+  .object({
+    id: z.string(),
+    description: z.string().nullable(),
+    image: z.string().nullable(),
+    command: z.array(z.string()).nullable().meta({ description: "The program and its arguments; null is the image's own." }),
+    working_dir: z.string(),
+    initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
+    ports: z.array(sandboxPort),
+    resources: sandboxResources,
+    created_at: timestamp,
+  })
+  .meta({ id: 'SandboxSpec', description: 'A template from which sandboxes are started.' });
+
+const sandboxSpecPage = pageSchema(sandboxSpecResource, 'SandboxSpecPage');
+
+const sandboxSpecSearchQuery = z.object(pageQuery);
+
+function presentSandboxSpec({ spec, createdAt }: DatedSpec): z.output<typeof sandboxSpecResource> {
+  const { cpus, memoryBytes, pids } = spec.resources;
+  return {
+    id: spec.id,
+    description: spec.description,
+    image: spec.image,
+    command: spec.command === null ? null : [...spec.command],
+    working_dir: spec.workingDir,
+    initial_env: shownEnv(spec.initialEnv),
+    ports: spec.ports.map(({ name, port }) => ({ name, port })),
+    resources: { cpus, memory_bytes: memoryBytes, pids },
+    created_at: toTimestamp(createdAt),
+  };
+}
+
 const listing = 'sandbox-specs';
 
 export const sandboxSpecOperations = [
   operation({
-    ...plain,
+    ...noInput,
     method: 'get',
     path: '/api/v1/sandbox-specs/search',
     operationId: 'search_sandbox_specs',
@@ -20,10 +64,10 @@ export const sandboxSpecOperations = [
     success: { status: 200, description: 'A page of sandbox specs.', schema: sandboxSpecPage },
     failures: [],
     handle: async ({ skep }, { query }) => {
-      const after = query.page_id === undefined ? null : decodePageId(listing, query.page_id);
+      const after = pageKeyOf(listing, query);
       if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
       const page = await skep.specs.search(after?.id ?? null, query.limit);
-      return { value: presentPage(page, listing) };
+      return { value: presentPage(page, listing, presentSandboxSpec) };
     },
   }),
 ];

@@ -11,9 +11,9 @@ const busyPollMs = 1;
 const maxStatements = 500;
 
 /**
- * kysely's dialect over `node:sqlite`. Kysely runs one query or transaction at a time on the connection. A statement that
- * another connection blocks is tried again for `busyTimeoutMs`, without blocking the process. Errors of SQLite are
- * `store_unavailable`.
+ * kysely's dialect over `node:sqlite`. One query or transaction runs on the connection at a time; the others wait in order.
+ * A statement that another connection blocks is tried again for `busyTimeoutMs`, without blocking the process. Errors of
+ * SQLite are `store_unavailable`.
  */
 export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: number): Dialect {
   // SQLite's own timeout would block the process, and with it a transaction of this process that holds the lock.
@@ -27,14 +27,23 @@ export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: numbe
 }
 
 function createDriver(connection: SqliteConnection): Driver {
+  let free = Promise.resolve();
+  let release = (): void => {};
   return {
     init: async () => {},
-    acquireConnection: async () => connection,
+    acquireConnection: async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const before = free;
+      free = promise;
+      await before;
+      release = resolve;
+      return connection;
+    },
     // IMMEDIATE takes the only write lock at once, so what the transaction reads stays true until its end.
     beginTransaction: async () => void (await connection.run('BEGIN IMMEDIATE', [])),
     commitTransaction: async () => void (await connection.run('COMMIT', [])),
     rollbackTransaction: async () => connection.rollback(),
-    releaseConnection: async () => {},
+    releaseConnection: async () => release(),
     destroy: async () => connection.close(),
   };
 }

@@ -3,7 +3,7 @@ import { explained } from '../../../../src/domain/reason.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import type { Store } from '../../../../src/ports/store.ts';
-import { nextGeneration, someConversation, someEvent, someMessage, somePooled, someSandbox } from '../../../contracts/records.ts';
+import { nextVersion, someConversation, someEvent, someMessage, somePooled, someSandbox } from '../../../contracts/records.ts';
 
 const [role = '', dataDir = '', tag = ''] = process.argv.slice(2);
 
@@ -36,7 +36,7 @@ const roles: Readonly<Record<string, Role>> = {
     for (let n = 0; ; n += 1) {
       const id = `${tag}-${n}`;
       await store.sandboxes.insert(someSandbox(id), unlimited, { ownerId: 'ann', key: id, fingerprint: id });
-      await store.sandboxes.replace(nextGeneration(someSandbox(id), { status: 'RUNNING' }));
+      await store.sandboxes.replace(nextVersion(someSandbox(id), { status: 'RUNNING' }));
       await store.conversations.insert(someConversation(id), undefined, [someEvent(id, { conversationId: id })]);
       say(id);
       // Pipes are written to between turns of the event loop.

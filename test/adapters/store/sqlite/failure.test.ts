@@ -7,7 +7,7 @@ import { createConversationStore } from '../../../../src/adapters/store/conversa
 import { createEventLog } from '../../../../src/adapters/store/event-log.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
-import { nextGeneration, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
+import { nextVersion, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
 import { newFolder, openDb } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
 
@@ -104,7 +104,7 @@ describe('at run time', () => {
     await store.close();
   });
 
-  test.each([0, 3, 20, 100, 400])('a transaction that the end of the store cuts off leaves nothing behind (after %i turns)', async (turns) => {
+  test.each([0, 3, 20, 100, 400])('a transaction that is cut off when the store closes leaves nothing behind (%i)', async (turns) => {
     const store = await createSqliteStore({ dataDir: folder.path });
     const write = async (n: number) => await store.conversations.insert(someConversation(`c${n}`), undefined, [someEvent('told')]);
     const writes = Promise.allSettled(Array.from({ length: 20 }, (_, n) => write(n)));
@@ -131,7 +131,7 @@ describe('at run time', () => {
     const both = [someEvent('good'), someEvent('bad', { reason: explained('bad') })];
     for (const write of [
       () => store.events.append(both),
-      () => store.conversations.replace(nextGeneration(conversation, { title: 'changed' }), both),
+      () => store.conversations.replace(nextVersion(conversation, { title: 'changed' }), both),
       () => store.conversations.insert(someConversation('two'), undefined, both),
       () => store.sandboxes.insert(someSandbox('one'), unlimited, undefined, both),
     ]) {

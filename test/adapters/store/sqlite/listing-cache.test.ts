@@ -41,7 +41,8 @@ test('the size that is kept is that of the entries, also when the bound becomes 
   const dataDir = newDataDir();
   const sizes = (): unknown => {
     const observer = new DatabaseSync(join(dataDir, 'skep.db'), { readOnly: true });
-    const sizes = observer.prepare('SELECT bytes, (SELECT coalesce(sum(bytes), 0) FROM listing_cache) AS sum FROM listing_cache_size').all();
+    const sum = '(SELECT coalesce(sum(bytes), 0) FROM listing_cache)';
+    const sizes = observer.prepare(`SELECT bytes, ${sum} AS sum FROM listing_cache_size`).all();
     observer.close();
     return sizes;
   };

@@ -61,7 +61,8 @@ describe('looking into a data folder', () => {
   test('of an older version tells whether it has sandboxes', async () => {
     writeVersion(
       1,
-      `INSERT INTO sandboxes (id, owner_id, spec_id, status, status_since, session_api_key, generation, created_at, updated_at, last_active_at, running, exposed_urls, spec)
+      `INSERT INTO sandboxes (id, owner_id, spec_id, status, status_since, session_api_key, generation, created_at, updated_at,
+         last_active_at, running, exposed_urls, spec)
        VALUES ('one', 'ann', 'node', 'RUNNING', 1, 'key', 1, 1, 1, 1, 1, '[]', '{}')`,
     );
     expect(await lookIntoSqlite(dataDir)).toMatchObject({ kind: 'older', hasSandboxes: true });

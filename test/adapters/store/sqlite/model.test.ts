@@ -97,9 +97,10 @@ const fillPool = fc
   .tuple(pooled, few('f'), fc.nat(3))
   .map(([one, fingerprint, size]): Call => (s) => s.sandboxes.insertPooled(one, fingerprint, size));
 
-const handOut = fc
+const claimFromPool = fc
   .tuple(sandbox, pooled, fc.oneof(fc.constant(unlimited), limits), fc.option(claim, { nil: undefined }), events)
-  .map(([one, member, room, made, told]): Call => (s) => s.sandboxes.claimFromPool({ ...one, instanceId: member.id }, member, room, made, told));
+  .map(([one, member, room, made, told]): Call => (s) =>
+    s.sandboxes.claimFromPool({ ...one, instanceId: member.id }, member, room, made, told));
 
 const readEvents = fc
   .tuple(eventFilter, fc.constantFrom(0, 0, 1, 4, 9), fc.integer({ min: 1, max: 5 }))
@@ -112,7 +113,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   fc.tuple(sandbox, events).map(([one, told]): Call => (s) => s.sandboxes.replace(one, told)),
   fc.tuple(sandbox, limits, events).map(([one, room, told]): Call => (s) => s.sandboxes.admit(one, room, told)),
   { weight: 3, arbitrary: fillPool },
-  { weight: 3, arbitrary: handOut },
+  { weight: 3, arbitrary: claimFromPool },
   pooled.map((one): Call => (s) => s.sandboxes.replace(one)),
   fc.constant((s: ReferenceStore) => s.sandboxes.pooled()),
   fc.oneof(few('i'), few('p')).map((id): Call => (s) => s.sandboxes.findByInstance(id)),

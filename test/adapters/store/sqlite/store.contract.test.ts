@@ -9,7 +9,8 @@ import { storeContract } from '../../../contracts/store.ts';
 import { inMemoryHarness, sqliteHarness } from './harness.ts';
 
 const suites = {
-  storeContract, sandboxStoreContract, conversationStoreContract, eventStoreContract, apiKeyStoreContract, specStoreContract, listingCacheContract,
+  storeContract, sandboxStoreContract, conversationStoreContract, eventStoreContract, apiKeyStoreContract, specStoreContract,
+  listingCacheContract,
 };
 
 for (const [place, harness] of Object.entries({ 'in a folder': sqliteHarness, 'in memory': inMemoryHarness })) {

@@ -6,7 +6,7 @@ import { migrate, migrations, versionOf } from '../../../../src/adapters/store/s
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { defaultIsolation, defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import type { Store } from '../../../../src/ports/store.ts';
-import { nextGeneration, someEvent } from '../../../contracts/records.ts';
+import { nextVersion, someEvent } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 
 let folder: ReturnType<typeof newFolder>;
@@ -53,7 +53,13 @@ function oldSandbox(database: DatabaseSync, id: string, status: string, running:
   insert.run(id, status, running, JSON.stringify(oldSpec));
 }
 
-function oldConversation(database: DatabaseSync, id: string, status: string, message: string | null, deletedAt: number | null = null): void {
+function oldConversation(
+  database: DatabaseSync,
+  id: string,
+  status: string,
+  message: string | null,
+  deletedAt: number | null = null,
+): void {
   const insert = database.prepare(`
     INSERT INTO conversations (id, owner_id, title, title_folded, sandbox_id, sandbox_spec_id, starts_sandbox, selected_repository,
       selected_branch, git_provider, start_status, execution_status, status_detail, generation, created_at, updated_at, deleted_at,
@@ -114,7 +120,7 @@ describe('a database of the version before agents and pools', () => {
     expect((await sandboxes.longestIdle('ann', 9)).map(({ id }) => id)).toEqual(['running']);
     const starting = await sandboxes.find('starting');
     if (starting === null) throw new Error('it is gone');
-    expect(await sandboxes.admit(nextGeneration(starting), { ...unlimited, running: 2, existing: 3 })).toEqual({ kind: 'replaced' });
+    expect(await sandboxes.admit(nextVersion(starting), { ...unlimited, running: 2, existing: 3 })).toEqual({ kind: 'replaced' });
     const full = { kind: 'limit', reached: { limit: 'existing', max: 3 } };
     expect(await sandboxes.insert({ ...starting, id: 'new' }, { ...unlimited, existing: 3 })).toEqual(full);
   });
@@ -173,7 +179,7 @@ describe('a database of the version before agents and pools', () => {
     store = await createSqliteStore({ dataDir: folder.path });
     const one = await store.conversations.find('one');
     if (one === null) throw new Error('it is gone');
-    const next = nextGeneration(one, { executionStatus: 'idle', permissionPolicy: 'allow' });
+    const next = nextVersion(one, { executionStatus: 'idle', permissionPolicy: 'allow' });
     expect(await store.conversations.replace(next, [someEvent('hello')])).toEqual({ kind: 'replaced' });
     expect(await store.conversations.find('one')).toEqual(next);
     expect(await store.events.latest()).toBe(1);
@@ -196,14 +202,15 @@ describe('a database of the version before columns were renamed', () => {
   test('keeps versions, start slots and what was learnt of hosts, under the new names', async () => {
     writeVersion(3, (database) => {
       database.exec(insertSandbox);
-      database.exec(`INSERT INTO knowledge (scope, key, bytes, used_at, value) VALUES ('s', 'k', 3, 1, 'v'); UPDATE knowledge_size SET bytes = 3`);
+      database.exec(`INSERT INTO knowledge (scope, key, bytes, used_at, value) VALUES ('s', 'k', 3, 1, 'v')`);
+      database.exec('UPDATE knowledge_size SET bytes = 3');
     });
     store = await createSqliteStore({ dataDir: folder.path, listingCacheBytes: 5 });
     const starting = await store.sandboxes.find('starting');
     expect(starting).toMatchObject({ version: 7, startingSince: 9 });
     if (starting === null) throw new Error('it is gone');
     expect(await store.sandboxes.replace(starting)).toEqual({ kind: 'stale' });
-    expect(await store.sandboxes.replace(nextGeneration(starting, { status: 'RUNNING' }))).toEqual({ kind: 'replaced' });
+    expect(await store.sandboxes.replace(nextVersion(starting, { status: 'RUNNING' }))).toEqual({ kind: 'replaced' });
     expect(await store.listingCache.get('s', 'k')).toBe('v');
     await store.listingCache.put('s', 'new', 'v');
     expect([await store.listingCache.get('s', 'k'), await store.listingCache.get('s', 'new')]).toEqual([null, 'v']);

@@ -33,7 +33,7 @@ export function createExecutions(connection: Connection): Executions {
 
   /** Goes on when the caller has left, so that what begins then is ended. */
   async function begin(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'working_dir');
+    const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     const found = await runningContainer(connection, id, signal);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);

@@ -49,7 +49,7 @@ export function createExecutions({ layout, table, reader, env, inTurn }: Executi
     const { live, environment } = await running(id);
     const { plan } = live.claim;
     const { workspace } = layout.sandbox(id);
-    const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'working_dir');
+    const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
     signal.throwIfAborted();

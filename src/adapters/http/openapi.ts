@@ -1,27 +1,20 @@
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi';
-import { noBody, noFields, tags, type Operation, type ResponseForm } from '../operation.ts';
-import { failureResponses, failuresOf } from './failures.ts';
+import { retryAfterHeader } from './common-schemas.ts';
+import { noBody, noFields, tags, type Operation, type ResponseForm } from './operation.ts';
+import { exampleBody, httpValidationErrorSchema, problemSchema, statusOf, type ProblemCode } from './problems.ts';
 
-export type OpenApiDocument = ReturnType<typeof createDocument>;
+export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
 
 /** The version of the legacy interface, which this one serves. */
 const interfaceVersion = '0.53.0';
 
 const localServer = 'http://127.0.0.1:3000';
 
-export interface DocumentOptions {
-  readonly product: string;
-  /** Without it, the server is named relatively. */
-  readonly publicUrl: string | null;
-  /** Where the router is mounted; empty at the root. */
-  readonly mount: string;
-}
-
-/** The OpenAPI document of the operations. */
-export function openApiDocument(operations: readonly Operation[], { product, publicUrl, mount }: DocumentOptions): OpenApiDocument {
+/** The OpenAPI document of the operations. Its servers depend on the mount path: {@link serversOf}. */
+export function openApiDocument(operations: readonly Operation[], product: string): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
-  return createDocument(
+  const document = createDocument(
     {
       openapi: '3.1.0',
       info: {
@@ -32,7 +25,6 @@ export function openApiDocument(operations: readonly Operation[], { product, pub
           'microagents of git repositories. Send an `X-Request-Id` to find a request again in the log.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      servers: serversOf(publicUrl, mount),
       tags: tags.map((name) => ({ name, description: tagDescriptions[name] })),
       paths,
       components: {
@@ -53,10 +45,11 @@ export function openApiDocument(operations: readonly Operation[], { product, pub
       },
     },
   );
+  return { ...document };
 }
 
 const tagDescriptions: Record<(typeof tags)[number], string> = {
-  Microagents: 'What repositories tell agents.',
+  Microagents: 'Files in repositories that guide agents.',
   Conversations: 'Conversations with agents; each is powered by a sandbox.',
   Events: 'What was said and done, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',
@@ -64,7 +57,8 @@ const tagDescriptions: Record<(typeof tags)[number], string> = {
   Service: 'About the server; open without a key.',
 };
 
-function serversOf(publicUrl: string | null, mount: string) {
+/** The servers of a router that is mounted at the path (empty at the root): the public address, and a local one. */
+export function serversOf(publicUrl: string | null, mount: string) {
   const own = publicUrl === null ? mount || '/' : `${publicUrl}${mount}`;
   const local = `${localServer}${mount}`;
   const servers = [{ url: own, description: 'This deployment.' }];
@@ -102,12 +96,51 @@ function responseObject({ description, schema, media = 'application/json', heade
   };
 }
 
-/** A status may stand for an answer and for failures; their media types tell them apart. */
+/** One status may stand for an answer and for failures; they differ in their media type. */
 function merged(form: ZodOpenApiResponseObject, failures: ZodOpenApiResponseObject | undefined): ZodOpenApiResponseObject {
   if (failures === undefined) return form;
   return {
     ...form,
     description: `${form.description} Or ${failures.description}`,
     content: { ...form.content, ...failures.content },
+  };
+}
+
+/** Every failure that the operation may answer, those of all operations of its kind included. */
+function failuresOf(operation: Operation): readonly ProblemCode[] {
+  const { params, query, headers, body, needsKey, changes, failures } = operation;
+  const takesInput = params !== noFields || query !== noFields || headers !== noFields || body !== noBody;
+  const codes: ProblemCode[] = [
+    ...(needsKey ? (['unauthorized', 'rate_limited', 'store_unavailable'] as const) : []),
+    ...(changes === undefined ? [] : (['forbidden'] as const)),
+    ...(body === noBody ? [] : (['payload_too_large'] as const)),
+    ...(takesInput ? (['invalid_request'] as const) : []),
+    ...failures,
+    'internal',
+    'shutting_down',
+  ];
+  return [...new Set(codes)].toSorted((a, b) => statusOf(a) - statusOf(b));
+}
+
+/** The failures as responses, those of one status together. */
+function failureResponses(codes: readonly ProblemCode[]): Record<string, ZodOpenApiResponseObject> {
+  const responses: Record<string, ZodOpenApiResponseObject> = {};
+  for (const [status, ofStatus] of Map.groupBy(codes, statusOf)) {
+    responses[`${status}`] = status === statusOf('invalid_request') ? validationResponse() : problemResponse(status, ofStatus);
+  }
+  return responses;
+}
+
+const validationResponse = () => ({
+  description: 'The request is not valid.',
+  content: { 'application/json': { schema: httpValidationErrorSchema, example: exampleBody('invalid_request') } },
+});
+
+function problemResponse(status: number, codes: readonly ProblemCode[]) {
+  const examples = Object.fromEntries(codes.map((code) => [code, { value: exampleBody(code) }]));
+  return {
+    description: `${codes.map((code) => `\`${code}\``).join(', ')}.`,
+    content: { 'application/problem+json': { schema: problemSchema, examples } },
+    ...((status === 429 || status === 503) && { headers: retryAfterHeader }),
   };
 }

@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { IdempotencyClaim } from '../../../ports/idempotency-claim.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 
 export const idempotencyHeaders = z.object({
   'Idempotency-Key': z
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
     .optional()
-    .meta({ description: 'Two requests with one key are one request: the second answers with what the first one made.' }),
+    .meta({ description: 'Two requests with one key are one request: the second gets the answer of the first.' }),
 });
 
-/** The claim of a request that carries an idempotency key; `asked` is what it asks for, in a form of its own. */
+/** The claim of a request that carries an idempotency key; `asked` is everything that it asks for. */
 export function claimOf(
   headers: z.output<typeof idempotencyHeaders>,
   ownerId: string,

@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import express from 'express';
+import type { HttpHandler } from './request-context.ts';
+
+const require = createRequire(import.meta.url);
+
+const script = '/swagger-ui-bundle.js';
+const styles = '/swagger-ui.css';
+
+/** Serves the files of Swagger UI that the page at `/docs` loads, from the installed package. To be mounted at `/docs`. */
+export function apiReferenceFiles(): HttpHandler {
+  const folder = dirname(require.resolve('swagger-ui-dist/package.json'));
+  const files = express.static(folder, { index: false, setHeaders: (response) => void response.setHeader('Cache-Control', 'no-cache') });
+  return (request, response, next) => {
+    if (request.path !== script && request.path !== styles) {
+      next();
+      return;
+    }
+    response.locals.context.logWhenClosed(null);
+    files(request, response, next);
+  };
+}
+
+/**
+ * Starts Swagger UI. "Try it out" sends its requests to where the page came from, whatever public address the document names. The filter
+ * searches operations; Swagger UI's own only searches tags.
+ */
+const start = `
+const textOf = (operation) => ['method', 'path', 'operation.summary', 'operation.operationId']
+  .map((key) => operation.getIn(key.split('.'), '')).join(' ').toLowerCase();
+const found = (phrase) => (operations) => operations.filter((operation) => textOf(operation).includes(phrase.toLowerCase()));
+const opsFilter = (tags, phrase) => tags
+  .map((tag) => tag.update('operations', found(phrase)))
+  .filter((tag) => tag.get('operations').size > 0);
+const response = await fetch('openapi.json');
+const spec = await response.json();
+spec.servers = [{ url: new URL('.', location.href).href.replace(/[/]$/, ''), description: 'Where this page comes from.' }];
+SwaggerUIBundle({ spec, dom_id: '#reference', filter: true, deepLinking: true, validatorUrl: null, plugins: [{ fn: { opsFilter } }] });
+`;
+
+/** Lets the page load its own files, use the start script above, and send requests to its own origin. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  `script-src 'self' 'sha256-${hash('sha256', start, 'base64')}'`,
+  // Swagger UI sets style attributes, and its icons are data URLs.
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The page at `/docs`, with the headers that it needs. Its links are relative, so that it works under any mount path. */
+export function apiReferencePage(product: string): { readonly html: string; readonly headers: Readonly<Record<string, string>> } {
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(product)}: API reference</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs${styles}">
+</head>
+<body>
+<div id="reference"></div>
+<noscript>This page needs JavaScript. The same is in <a href="openapi.json">the OpenAPI document</a>.</noscript>
+<script src="docs${script}"></script>
+<script type="module">${start}</script>
+</body>
+</html>
+`;
+  return { html, headers: { 'Content-Security-Policy': contentSecurityPolicy } };
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
+}

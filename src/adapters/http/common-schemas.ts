@@ -1,0 +1,108 @@
+import { sentenceOf } from '../shared/sentences.ts';
+import type { Reason } from '../../domain/reason.ts';
+import { z } from 'zod';
+
+/** A point in time in an answer: RFC 3339, UTC. */
+export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });
+
+const maxShown = 4096;
+const shown = new Map<number, string>();
+
+/**
+ * Milliseconds since the epoch as RFC 3339 in UTC. Clients ask for the same resources again and again, and a date takes
+ * longer to write than all the rest of a row, so what was written lately is remembered.
+ */
+export function toTimestamp(ms: number): string {
+  let text = shown.get(ms);
+  if (text === undefined) {
+    if (shown.size >= maxShown) shown.clear();
+    text = new Date(ms).toISOString();
+    shown.set(ms, text);
+  }
+  return text;
+}
+
+const rfc3339 = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; the + of an offset is written %2B';
+
+/** A point in time in a query; becomes milliseconds since the epoch, rounded up. */
+export const timeQuery = z.iso
+  .datetime({ offset: true, error: rfc3339 })
+  .max(40)
+  .transform((text, context) => {
+    if (!/T\d\d:\d\d:/.test(text)) context.addIssue(rfc3339);
+    return Date.parse(text) + (/\.\d{3}0*[1-9]/.test(text) ? 1 : 0);
+  });
+
+/** The id of a sandbox or a conversation. */
+export const resourceId = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
+  .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
+
+export const specId = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine(isStorable, 'must be text without NUL and lone surrogates')
+  .meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
+
+/** Text that every store keeps as it is: well-formed Unicode without NUL. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+/** Storable text of at most so many characters. */
+export const text = (max: number) => z.string().max(max).refine(isStorable, 'must be text without NUL and lone surrogates');
+
+/** The header of an answer that created something. */
+export const locationHeader = z.object({
+  Location: z.string().meta({ format: 'uri-reference', description: 'Where it is found.' }),
+});
+
+export const retryAfterHeader = z.object({
+  'Retry-After': z.int().min(1).meta({ description: 'In how many seconds to try again.' }),
+});
+
+type SnakeCase<S extends string> = S extends `${infer Head}${infer Rest}`
+  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${SnakeCase<Rest>}`
+  : S;
+
+type InSnakeCase<T> = T extends readonly (infer Item)[]
+  ? InSnakeCase<Item>[]
+  : T extends object
+    ? { [K in keyof T & string as SnakeCase<K>]: InSnakeCase<T[K]> }
+    : T;
+
+/** The value with the names of its fields in snake case; HTTP's data often differs from the domain's in nothing else. */
+export function inSnakeCase<T>(value: T): InSnakeCase<T> {
+  const converted: unknown = Array.isArray(value)
+    ? value.map(inSnakeCase)
+    : typeof value === 'object' && value !== null
+      ? Object.fromEntries(Object.entries(value).map(([name, member]) => [snakeCase(name), inSnakeCase(member)]))
+      : value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type says the same as the code above
+  return converted as InSnakeCase<T>;
+}
+
+export const statusReason = z
+  .looseObject({ code: z.string().meta({ examples: ['paused_by_owner', 'idle', 'not_ready_in_time', 'failure'] }) })
+  .meta({
+    id: 'StatusReason',
+    description: 'Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not know.',
+  });
+
+/** A reason as HTTP shows it: for programs beside its sentence. */
+export function presentReason(reason: Reason): z.output<typeof statusReason>;
+export function presentReason(reason: Reason | null): z.output<typeof statusReason> | null;
+export function presentReason(reason: Reason | null): z.output<typeof statusReason> | null {
+  return reason === null ? null : { ...inSnakeCase(reason), code: reason.code };
+}
+
+export function sentenceOrNull(reason: Reason | null): string | null {
+  return reason === null ? null : sentenceOf(reason);
+}
+
+/** A name of the domain as HTTP spells it: `sandboxSpecId` is `sandbox_spec_id`. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,217 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
+import { sandboxStatuses } from '../../domain/sandbox.ts';
+import { sentenceOf, sentenceOfFailure } from '../shared/sentences.ts';
+import { presentReason, snakeCase, statusReason } from './common-schemas.ts';
+
+/** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
+export interface ValidationProblem {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
+}
+
+/** The problems of HTTP itself, which no use case knows. */
+interface HttpContexts {
+  not_found: Readonly<Record<string, never>>;
+  method_not_allowed: { readonly allow: readonly string[] };
+  payload_too_large: { readonly limitBytes: number };
+  invalid_request: { readonly problems: readonly ValidationProblem[] };
+}
+
+type Contexts = Omit<FailureContexts, keyof HttpContexts> & HttpContexts;
+
+/** Every `code` that an answer may have. */
+export type ProblemCode = keyof Contexts;
+
+/** A problem that this adapter finds before or without a use case. */
+export class HttpProblem<C extends keyof HttpContexts = keyof HttpContexts> extends Error {
+  readonly code: C;
+  readonly context: HttpContexts[C];
+
+  constructor(code: C, context: HttpContexts[C]) {
+    super(details[code](context));
+    this.name = 'HttpProblem';
+    this.code = code;
+    this.context = context;
+  }
+}
+
+const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) => string } = {
+  not_found: () => 'There is no such route. The OpenAPI document lists all routes.',
+  method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
+  payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
+  invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
+};
+
+/** A problem or failure whose code the table below has. */
+export type AnyProblem =
+  | { [C in keyof HttpContexts]: HttpProblem<C> }[keyof HttpContexts]
+  | Exclude<AnyFailure, Failure<'invalid_request'>>;
+
+/** The status of each code, the further members of its problem details, and a context for the document's example. */
+type Rows = { readonly [C in ProblemCode]: readonly [status: number, members: MembersOf<Contexts[C]>, example: Contexts[C]] };
+type MembersOf<X> = (context: X) => Readonly<Record<string, unknown>>;
+
+const none = () => ({});
+// RFC 9457 keeps `status` for the HTTP status, so a sandbox's own status is `sandbox_status`.
+const sandboxMembers = ({ id, status }: FailureContexts['sandbox_busy']) => ({ sandbox_id: id, sandbox_status: status });
+const sandboxId = 'sb-3f9k2m7x';
+const repository = 'acme/shop';
+const provider = 'github';
+const runtime = 'docker';
+const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', type: 'invalid_type' };
+
+const rows: Rows = {
+  unauthorized: [401, none, {}],
+  forbidden: [403, none, { action: 'start sandboxes' }],
+  not_found: [404, none, {}],
+  repository_not_found: [404, ({ repository }) => ({ repository }), { repository }],
+  branch_not_found: [404, ({ repository, branch }) => ({ repository, branch }), { repository, branch: 'next' }],
+  sandbox_not_found: [404, ({ id }) => ({ sandbox_id: id }), { id: sandboxId }],
+  conversation_not_found: [404, ({ id }) => ({ conversation_id: id }), { id: 'conv-8d2n5q1c' }],
+  permission_not_found: [404, ({ id }) => ({ permission_id: id }), { id: 'perm-5h2j8v4s' }],
+  file_not_found: [404, ({ path }) => ({ path }), { path: '/workspace/notes.md' }],
+  method_not_allowed: [405, ({ allow }) => ({ allow }), { allow: ['GET', 'HEAD'] }],
+  repository_empty: [409, ({ repository, branch }) => ({ repository, branch }), { repository, branch: 'main' }],
+  sandbox_not_running: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
+  sandbox_not_paused: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
+  sandbox_busy: [409, sandboxMembers, { id: sandboxId, status: 'STARTING' }],
+  conversation_not_ready: [409, ({ id }) => ({ conversation_id: id }), { id: 'conv-8d2n5q1c', reason: { code: 'start_failed', cause: null } }],
+  idempotency_conflict: [409, ({ key }) => ({ key }), { key: 'order-4711' }],
+  payload_too_large: [413, ({ limitBytes }) => ({ limit_bytes: limitBytes }), { limitBytes: 262_144 }],
+  invalid_request: [422, none, { problems: [wrongLimit] }],
+  sandbox_limit_reached: [429, ({ limit, max }) => ({ limit, max }), { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
+  rate_limited: [429, ({ limit }) => ({ limit }), { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
+  internal: [500, ({ incident }) => ({ incident }), { incident: 'inc-7k3p9w2d' }],
+  repository_forbidden: [502, ({ provider, repository }) => ({ provider, repository }), { provider, repository }],
+  provider_unauthorized: [502, ({ provider }) => ({ provider }), { provider }],
+  provider_failed: [502, ({ provider }) => ({ provider }), { provider, reason: { code: 'server_error', status: 500 } }],
+  provider_rate_limited: [503, ({ provider }) => ({ provider }), { provider, retryAfterSeconds: 1800 }],
+  runtime_unavailable: [503, ({ runtime }) => ({ runtime }), { runtime, reason: { code: 'unreachable' }, retryAfterSeconds: 5 }],
+  store_unavailable: [503, none, { reason: { code: 'locked' }, retryAfterSeconds: 1 }],
+  shutting_down: [503, none, { retryAfterSeconds: 5 }],
+  provider_timeout: [504, ({ provider, limitMs }) => ({ provider, limit_ms: limitMs }), { provider, limitMs: 10_000 }],
+  runtime_timeout: [504, ({ runtime, limitMs }) => ({ runtime, limit_ms: limitMs }), { runtime, limitMs: 30_000 }],
+};
+
+/** All codes; those of one status stand together. */
+export const problemCodes: readonly string[] = Object.keys(rows);
+
+/** The HTTP status of a code. */
+export function statusOf(code: ProblemCode): number {
+  return rows[code][0];
+}
+
+/** Where an argument of a use case stands in the request. An argument that is not listed is the field of the body with its name. */
+const argumentLocations: Readonly<Record<string, readonly string[]>> = {
+  repositoryName: ['path', 'repository_name'],
+};
+
+/** The error as a problem that has a status; null for one that nobody foresaw, or that a newer copy of the package threw. */
+export function problemOf(error: unknown): AnyProblem | null {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the constructor ties the context to the code
+  if (error instanceof HttpProblem) return error as AnyProblem;
+  if (!isFailure(error) || !Object.hasOwn(rows, error.code)) return null;
+  if (error.code !== 'invalid_request') return error;
+  return new HttpProblem('invalid_request', { problems: error.context.problems.map(located) });
+}
+
+function located({ argument, reason }: RequestProblem): ValidationProblem {
+  return { loc: argumentLocations[argument] ?? ['body', snakeCase(argument)], msg: sentenceOf(reason), type: reason.code };
+}
+
+/** What is sent back for a problem. */
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Problem details as of RFC 9457, or the list of what is wrong with the request. */
+export function problemAnswer(problem: AnyProblem): ProblemAnswer {
+  const status = statusOf(problem.code);
+  if (problem.code === 'invalid_request') {
+    const detail = problem.context.problems.map(({ loc, msg, type }) => ({ loc, msg, type }));
+    return { status, body: JSON.stringify({ detail }), headers: { 'Content-Type': 'application/json; charset=utf-8' } };
+  }
+  const retryAfter = 'retryAfterSeconds' in problem.context ? Math.max(1, Math.ceil(problem.context.retryAfterSeconds)) : null;
+  const body = {
+    type: 'about:blank',
+    title: STATUS_CODES[status] ?? 'Failure',
+    status,
+    detail: problem instanceof HttpProblem ? problem.message : sentenceOfFailure(problem),
+    code: problem.code,
+    ...membersOf(problem),
+    ...('reason' in problem.context && { reason: presentReason(problem.context.reason) }),
+    ...(retryAfter !== null && { retry_after_seconds: retryAfter }),
+  };
+  return { status, body: JSON.stringify(body), headers: headersOf(problem, retryAfter) };
+}
+
+function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a problem's context is of its code
+  return (rows[code][1] as MembersOf<AnyProblem['context']>)(context);
+}
+
+/** The body of the answer to a problem with this code, as an example. */
+export function exampleBody(code: ProblemCode): unknown {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an example's context is of its code
+  const context = rows[code][2] as never;
+  const problem = problemOf(isHttpCode(code) ? new HttpProblem(code, context) : new Failure(code, context));
+  return problem === null ? null : JSON.parse(problemAnswer(problem).body);
+}
+
+function isHttpCode(code: ProblemCode): code is keyof HttpContexts {
+  return code in details;
+}
+
+function headersOf(problem: AnyProblem, retryAfter: number | null): Record<string, string> {
+  const headers: Record<string, string> = { 'Content-Type': 'application/problem+json; charset=utf-8' };
+  if (retryAfter !== null) headers['Retry-After'] = String(retryAfter);
+  if (problem.code === 'unauthorized') headers['WWW-Authenticate'] = 'ApiKey';
+  if (problem.code === 'method_not_allowed') headers['Allow'] = problem.context.allow.join(', ');
+  if (problem.code === 'payload_too_large' || problem.code === 'shutting_down') headers['Connection'] = 'close';
+  return headers;
+}
+
+/** RFC 9457 problem details; which of the members after `code` are there depends on the code. */
+export const problemSchema = z
+  .looseObject({
+    type: z.string().meta({ format: 'uri-reference', example: 'about:blank' }),
+    title: z.string().meta({ description: 'The phrase of the HTTP status.' }),
+    status: z.int().meta({ description: 'The HTTP status.' }),
+    detail: z.string().meta({ description: 'What went wrong and what to do, as a sentence.' }),
+    code: z.enum(problemCodes.filter((code) => code !== 'invalid_request')).meta({ description: 'The name of the failure, for programs.' }),
+    retry_after_seconds: z.int().optional().meta({ description: 'As in the header Retry-After.' }),
+    repository: z.string().optional(),
+    sandbox_id: z.string().optional(),
+    sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status of the sandbox that refused the move.' }),
+    conversation_id: z.string().optional(),
+    permission_id: z.string().optional(),
+    path: z.string().optional().meta({ description: 'A path inside a sandbox.' }),
+    allow: z.array(z.string()).optional(),
+    key: z.string().optional().meta({ description: 'The idempotency key.' }),
+    limit: z.string().optional().meta({ description: 'The limit that is reached.' }),
+    max: z.int().optional(),
+    limit_bytes: z.int().optional(),
+    limit_ms: z.int().optional(),
+    incident: z.string().optional().meta({ description: 'What the log knows it by.' }),
+    provider: z.string().optional(),
+    runtime: z.string().optional(),
+    reason: statusReason.optional(),
+  })
+  .meta({ id: 'Problem', description: 'Problem details as of RFC 9457.' });
+
+const validationError = z
+  .object({
+    loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),
+    msg: z.string(),
+    type: z.string(),
+  })
+  .meta({ id: 'ValidationError' });
+
+export const httpValidationErrorSchema = z
+  .object({ detail: z.array(validationError) })
+  .meta({ id: 'HTTPValidationError', description: 'Everything in the request that is not valid.' });

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+import type { Skep } from '../../application/skep.ts';
+import type { Principal } from '../../domain/principal.ts';
+import { clientAddress, type Authenticator } from './authentication.ts';
+import type { OpenApiDocument } from './openapi.ts';
+import type { AnyReply, Operation } from './operation.ts';
+import type { RouterSettings } from './options.ts';
+import type { AnyProblem } from './problems.ts';
+import { headerOf } from './request-input.ts';
+import type { ReadinessReport } from './routes/service.ts';
+
+/** What one router has for all its requests. */
+export interface HttpContext {
+  readonly skep: Skep;
+  readonly settings: RouterSettings;
+  /** The path of the public address, without a slash at its end. */
+  readonly publicPath: string;
+  readonly authenticator: Authenticator;
+  readonly readiness: () => Promise<ReadinessReport>;
+  /** Made when it is first asked for. */
+  readonly openApi: () => OpenApiDocument;
+  /** Fires when the server takes no new work; endless streams end then. */
+  readonly ending: AbortSignal;
+}
+
+/** What the handlers of a request hand on in `response.locals`. */
+interface Locals extends Record<string, unknown> {
+  context: RequestContext;
+  /** Validates the body and does the operation. */
+  perform: (body: unknown) => Promise<AnyReply>;
+}
+
+/** Path parameters; a wildcard's value is split at its slashes. */
+type Parameters = Record<string, string | string[]>;
+
+export type HttpHandler = RequestHandler<Parameters, unknown, unknown, unknown, Locals>;
+export type HttpErrorHandler = ErrorRequestHandler<Parameters, unknown, unknown, unknown, Locals>;
+
+const safeRequestId = /^[A-Za-z0-9._-]{1,64}$/;
+const maxLoggedPath = 200;
+
+/** A request, its response, and what is known of them so far. */
+export class RequestContext {
+  readonly http: HttpContext;
+  readonly request: Request<Parameters, unknown, unknown, unknown>;
+  readonly response: Response<unknown>;
+  readonly requestId: string;
+  /** As it was sent, without the mount path. */
+  readonly path: string;
+  /** As it was sent, without the question mark. */
+  readonly query: string;
+  /** Where the router is mounted: `/agents`; empty at the root. */
+  readonly mount: string;
+  /** The operation of the route; null if there is none. */
+  operation: Operation | null = null;
+  /** Who makes the request, once that is known. */
+  caller: Principal | null = null;
+  readonly #startedAt = performance.now();
+
+  constructor(http: HttpContext, request: Request<Parameters, unknown, unknown, unknown>, response: Response<unknown>) {
+    this.http = http;
+    this.request = request;
+    this.response = response;
+    this.mount = request.baseUrl;
+    const given = headerOf(request, 'x-request-id');
+    this.requestId = given !== null && safeRequestId.test(given) ? given : randomUUID();
+    const question = request.url.indexOf('?');
+    this.path = question === -1 ? request.url : request.url.slice(0, question);
+    this.query = question === -1 ? '' : request.url.slice(question + 1);
+  }
+
+  get skep(): Skep {
+    return this.http.skep;
+  }
+
+  get principal(): Principal {
+    if (this.caller === null) throw new Error('the operation needs no key, so nobody is known to make it');
+    return this.caller;
+  }
+
+  /** The path by which clients reach a path of this interface. */
+  link(path: string): string {
+    return `${this.http.publicPath}${this.mount}${path}`;
+  }
+
+  /** A signal that fires if the client goes away before it was answered. */
+  signal(): AbortSignal {
+    const controller = new AbortController();
+    this.response.once('close', () => {
+      if (!this.response.writableEnded) controller.abort();
+    });
+    return controller.signal;
+  }
+
+  /** Writes the request's line of the log, when the response is sent or its connection closed. */
+  logWhenClosed(problem: AnyProblem | null): void {
+    if (this.response.closed) this.#log(problem);
+    else this.response.once('close', () => this.#log(problem));
+  }
+
+  #log(problem: AnyProblem | null): void {
+    const { request, response, path, caller } = this;
+    const status = response.statusCode;
+    const fields = {
+      request_id: this.requestId,
+      method: request.method,
+      route: this.operation?.path ?? null,
+      path: path.length > maxLoggedPath ? `${path.slice(0, maxLoggedPath)}...` : path,
+      status,
+      ms: Math.round((performance.now() - this.#startedAt) * 100) / 100,
+      key_name: caller?.keyName ?? null,
+      user: caller?.userId ?? null,
+      ...(problem !== null && { code: problem.code }),
+      ...(problem?.code === 'internal' && { incident: problem.context.incident }),
+      ...((status === 401 || status === 429) && { client: clientAddress(request) }),
+      ...(!response.writableFinished && { aborted: true }),
+    };
+    this.skep.logger.info(fields, 'request');
+  }
+}
