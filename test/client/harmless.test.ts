@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { harmless, harmlessLine } from '../../src/client/harmless.ts';
-import { table } from '../../src/adapters/cli/table.ts';
+import { harmless, harmlessLine } from '../../src/client/client.ts';
+import { table } from '../../src/adapters/cli/console.ts';
 
 describe('text of others', () => {
   test.each([

@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileSchema } from '../../src/composition/config/file-schema.ts';
+import { fileSchema } from '../../src/composition/config/config.ts';
 import { allFields } from '../../src/composition/config/form.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { unsetSecrets } from '../../src/composition/config/variables.ts';
+import { unsetSecrets } from '../../src/composition/config/environment.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
 const { file, pathOf } = configFiles();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
 import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { parseDuration, parseSize } from '../../src/composition/config/quantities.ts';
+import { parseDuration, parseSize } from '../../src/composition/config/field-schemas.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
 const { file, pathOf } = configFiles();

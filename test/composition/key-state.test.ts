@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createApiKeyAuth, createApiKeys } from '../../src/adapters/auth/api-keys/index.ts';
-import { createManualClock, createMemoryStore } from '../doubles/memory/index.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { firstKey } from '../../src/composition/executable/first-key.ts';
+import { firstKey, keyState } from '../../src/composition/executable/api-key-state.ts';
 import { firstScreen, type FirstScreen } from '../../src/composition/executable/first-screen.ts';
-import { keyState } from '../../src/composition/executable/key-state.ts';
+import { createManualClock, createMemoryStore } from '../doubles/memory/index.ts';
 
 /** A store of keys, at a time that the test turns. */
 function world() {

@@ -1,8 +1,7 @@
-import type { Api } from '../../client/api.ts';
-import { followEvents } from '../../client/follow.ts';
-import { PendingMessages } from './pending.ts';
-import { readEvents } from '../../client/read-events.ts';
-import { conversation, messageAccepted, type PermissionAsked, type ShownEvent } from '../../client/schema.ts';
+import type { Api } from '../../client/client.ts';
+import {
+  conversation, followEvents, messageAccepted, type PermissionAsked, readEvents, type ShownEvent,
+} from '../../client/events.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
 import { Transcript } from './transcript.ts';
 
@@ -216,5 +215,29 @@ export class Chat {
     this.#code = code;
     if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: skep chat --conversation ${this.#id}`);
     this.#leaving.abort();
+  }
+}
+
+/** The messages whose turn has not ended. What ends a message may come before it is known that it was taken in. */
+class PendingMessages {
+  readonly #waiting = new Set<string>();
+  readonly #ended = new Set<string>();
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  taken(messageId: string): void {
+    if (!this.#ended.has(messageId)) this.#waiting.add(messageId);
+  }
+
+  ended(messageId: string): void {
+    this.#ended.add(messageId);
+    this.#waiting.delete(messageId);
+  }
+
+  /** None of them is waited for any more. */
+  forget(): void {
+    for (const messageId of this.#waiting) this.ended(messageId);
   }
 }

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import type { ChatOptions } from './chat-command.ts';
+import type { ChatOptions } from './conversation-commands.ts';
 
 interface Where {
   readonly url?: string;
@@ -25,7 +25,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--once', 'read no input: leave when the message is answered')
     .addOption(url())
     .action(async (repository: string | undefined, options: ChatOptions) => {
-      const { chat } = await import('./chat-command.ts');
+      const { chat } = await import('./conversation-commands.ts');
       finish(await chat(process.env, repository, options));
     });
   addConversations(program.command('conversations').description('list, follow and end conversations'), finish);

@@ -1,11 +1,6 @@
-import { followEvents } from '../../client/follow.ts';
-import { harmlessLine } from '../../client/harmless.ts';
-import { notice } from './notice.ts';
-import { pageOf, sandbox, type Sandbox } from '../../client/schema.ts';
-import { serverOf } from './server-of.ts';
-import { table } from './table.ts';
-import { signalled } from './until-signal.ts';
-import type { Environment } from './environment.ts';
+import { harmlessLine } from '../../client/client.ts';
+import { followEvents, pageOf, sandbox, type Sandbox } from '../../client/events.ts';
+import { type Environment, notice, serverOf, signalled, table } from './console.ts';
 
 const path = '/api/v1/sandboxes';
 const head = ['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL'];

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
-import { harmless, harmlessLine } from '../../client/harmless.ts';
-import type { ShownEvent } from '../../client/schema.ts';
+import { harmless, harmlessLine } from '../../client/client.ts';
+import type { ShownEvent } from '../../client/events.ts';
 
 /** Where a transcript is written. */
 export interface Screen {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml';
-import type { Mistake } from './mistake.ts';
-import type { ConfigProblem } from './problem.ts';
+import type { Mistake } from './mistakes.ts';
+import type { ConfigProblem } from './config-error.ts';
 
 type Path = readonly PropertyKey[];
 

@@ -1,8 +1,30 @@
+import { z } from 'zod';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { FileConfig } from './file-schema.ts';
+import { duration, positiveInteger } from './field-schemas.ts';
+import { takes } from './form.ts';
 import type { Settings } from './settings.ts';
+import { specSchema } from './spec-schema.ts';
 import { toSandboxSpec } from './spec.ts';
+
+const limits = z.strictObject({
+  running_per_owner: positiveInteger('5').optional(),
+  running: positiveInteger('50').optional(),
+  existing_per_owner: positiveInteger('50').optional(),
+  existing: positiveInteger('500').optional(),
+  when_full: takes(z.enum(['refuse', 'pause_idle']), 'refuse, or pause_idle to freeze the sandbox that was without activity the longest').optional(),
+  requests_per_minute: positiveInteger('600').optional(),
+});
+
+/** What only the file holds. */
+export const fileSchema = z.object({
+  specs: takes(z.array(specSchema).min(1), 'a list of sandbox specs, for example [{ id: node, image: "node:26" }]').optional(),
+  limits: takes(limits, 'a mapping of limits, for example { running_per_owner: 5, running: 50, existing: 500, when_full: refuse, requests_per_minute: 600 }').optional(),
+  starts: takes(z.strictObject({ at_once: positiveInteger('4').optional() }), 'a mapping that says how starts are done, for example { at_once: 4 }').optional(),
+  events: takes(z.strictObject({ keep_for: duration('30d').optional() }), 'a mapping that says how events are kept, for example { keep_for: 30d }').optional(),
+});
+
+type FileConfig = z.output<typeof fileSchema>;
 
 /** The configuration of a server. */
 export interface SkepConfig extends Settings {

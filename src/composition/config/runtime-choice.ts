@@ -1,18 +1,20 @@
-import type { SkepConfig } from './config.ts';
-import { ConfigError, problemWith, type ConfigProblem } from './problem.ts';
-import { settings } from './settings.ts';
-import { defaultImage } from '../wiring/default-specs.ts';
+import { isFailure } from '../../domain/failure.ts';
 import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
+import { defaultImage } from '../wiring/default-specs.ts';
+import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
+import type { SkepConfig } from './config.ts';
+import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
+import { settings } from './settings.ts';
 
 /** What a choice is made from. */
-export interface ChoiceFacts {
+interface ChoiceFacts {
   /** The runtime that the data folder's sandboxes were started with; null where it has none. */
   readonly inUse: string | null;
   /** Does Docker's engine answer? */
   readonly dockerAnswers: () => Promise<boolean>;
 }
 
-export interface RuntimeChoice {
+interface RuntimeChoice {
   readonly options: DockerRuntimeOptions | ProcessRuntimeOptions;
   /** What a person should know about it. */
   readonly warnings: readonly string[];
@@ -44,7 +46,7 @@ export async function chooseRuntime(config: SkepConfig, { inUse, dockerAnswers }
 const noIsolation = 'sandboxes are plain processes of this machine, without isolation: run only what you trust';
 
 /** Can only programs of this machine reach the address? */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
@@ -61,4 +63,31 @@ export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost 
 function missingImages({ specs }: SkepConfig): ConfigProblem[] {
   const problem = 'is missing, and Docker needs it (SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)';
   return (specs ?? []).flatMap(({ id, image }) => (image === null ? [{ name: `spec ${id}, image`, problem, form: `the name of an image, for example ${defaultImage}` }] : []));
+}
+
+/** What the data folder and the machine say about the choice of a runtime. */
+export function choiceFacts(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): ChoiceFacts {
+  return {
+    // A folder from before runtimes were noted has processes.
+    inUse: hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null,
+    dockerAnswers: () => dockerAnswers(config),
+  };
+}
+
+/** An engine that hangs does not answer either. */
+const patienceMs = 5_000;
+
+async function dockerAnswers(config: SkepConfig): Promise<boolean> {
+  const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
+  const { kind: _, ...options } = dockerOptions(config);
+  try {
+    const runtime = createDockerRuntime({ ...options, deployment: newDeploymentId(), callTimeoutMs: patienceMs });
+    await using closers = new AsyncDisposableStack();
+    closers.defer(() => runtime.close());
+    return (await runtime.check()).ok;
+  } catch (error) {
+    // What is configured in a way that can't work, a context of Docker's client that does not exist, does not answer.
+    if (isFailure(error)) return false;
+    throw error;
+  }
 }

@@ -1,8 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { keyAccesses, type KeyAccess } from '../../domain/principal.ts';
 import { addClientCommands } from '../../adapters/cli/client-commands.ts';
-import { parseDuration } from '../config/quantities.ts';
-import { explain } from './explain.ts';
+import { parseDuration } from '../config/field-schemas.ts';
+import { explain } from './explain-error.ts';
 import { packageVersion } from './package-info.ts';
 
 /** Runs the executable with the arguments of the process; answers with its exit code. A command loads what it needs. */
@@ -64,7 +64,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     .description("pull the images that the sandbox specs need and Docker's engine lacks")
     .argument('[specs...]', 'ids of specs; all of them where none is named')
     .action(async (specs: string[]) => {
-      const { pull } = await import('./pull.ts');
+      const { pull } = await import('./pull-images.ts');
       exitCode = await pull(process.env, specs);
     });
 

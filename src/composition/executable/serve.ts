@@ -1,19 +1,16 @@
 import { pino } from 'pino';
-import type { Skep } from '../../application/skep.ts';
+import { untilSignal } from '../../adapters/cli/console.ts';
 import { createPinoLogger } from '../../adapters/logger/pino/index.ts';
-import { createSkep } from '../create-skep.ts';
+import type { Skep } from '../../application/skep.ts';
 import type { SkepConfig } from '../config/config.ts';
-import { loadConfig } from '../config/load.ts';
-import { unsetSecrets } from '../config/variables.ts';
-import { toDeployment } from '../config/deployment.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
-import { firstKey } from './first-key.ts';
+import { type Environment, unsetSecrets } from '../config/environment.ts';
+import { loadConfig } from '../config/load.ts';
+import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
+import { toDeployment } from '../config/skep-options.ts';
+import { createSkep } from '../create-skep.ts';
+import { firstKey, keyState } from './api-key-state.ts';
 import { firstScreen } from './first-screen.ts';
-import { keyState } from './key-state.ts';
-import { choiceFacts } from '../config/choice-facts.ts';
-import { chooseRuntime } from '../config/runtime-choice.ts';
-import { untilSignal } from '../../adapters/cli/until-signal.ts';
-import type { Environment } from '../config/environment.ts';
 
 /** Runs the server until it is told to end. */
 export async function serve(env: Environment): Promise<number> {

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createHttpServer, type HttpServer } from '../../../src/adapters/http/index.ts';
-import type { Api } from '../../../src/client/api.ts';
-import { followEvents } from '../../../src/client/follow.ts';
-import type { ShownEvent } from '../../../src/client/schema.ts';
+import type { Api } from '../../../src/client/client.ts';
+import { followEvents, type ShownEvent } from '../../../src/client/events.ts';
+import { until } from '../../support/until.ts';
 import { chunk, conversations, readyConversation } from '../http/support.ts';
 import { coderSpec, createWorld } from '../http/world.ts';
-import { until } from '../../support/until.ts';
 import { apiOf, talk } from './support.ts';
 
 const open: { close(): Promise<void> }[] = [];

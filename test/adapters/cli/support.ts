@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { createApi, type Api } from '../../../src/client/api.ts';
+import { createApi, type Api } from '../../../src/client/client.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/index.ts';
 import { Chat } from '../../../src/adapters/cli/chat.ts';
 import { until } from '../../support/until.ts';

@@ -1,4 +1,4 @@
-import type { Mistake } from './mistake.ts';
+import type { Mistake } from './mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 

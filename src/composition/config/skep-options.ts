@@ -1,7 +1,32 @@
 import { readFileSync } from 'node:fs';
-import { problemWith, type ConfigProblem } from './problem.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { GitHubApp, GitHubOptions, GitOptions, SkepOptions } from '../options.ts';
+import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
+import type { SkepConfig } from './config.ts';
 import { settings, type Settings } from './settings.ts';
-import type { GitHubApp, GitHubOptions, GitOptions } from '../options.ts';
+
+/**
+ * Makes the options of {@link createSkep} from a configuration, without the runtime, which is chosen later. Throws a
+ * {@link ConfigError} for what can't be had.
+ */
+export function toDeployment(config: SkepConfig, logger: Logger): SkepOptions {
+  const problems: ConfigProblem[] = [];
+  const git = config.gitProviders.map((name) => toGitOptions(name, config, problems));
+  if (problems.length > 0) throw new ConfigError(problems);
+  const { whenFull, requestsPerMinute: _, ...limits } = config.limits;
+  return {
+    git,
+    auth: { kind: 'api-keys', ...(config.apiKey !== undefined && { staticKey: config.apiKey }) },
+    logger,
+    dataDir: config.dataDir,
+    product: config.product,
+    ...(config.specs !== null && { specs: config.specs }),
+    limits,
+    whenFull,
+    ...(config.starts.atOnce !== null && { startsAtOnce: config.starts.atOnce }),
+    keepEventsForMs: config.events.keepForMs,
+  };
+}
 
 /** The options of one git provider from the configuration; mistakes are added to the problems. */
 export function toGitOptions(name: Settings['gitProviders'][number], config: Settings, problems: ConfigProblem[]): GitOptions {

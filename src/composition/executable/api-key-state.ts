@@ -1,7 +1,10 @@
 import { isFailureOf } from '../../domain/failure.ts';
-import type { KeyAccess } from '../../domain/principal.ts';
+import { isKeyValid, type KeyAccess } from '../../domain/principal.ts';
+import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Auth } from '../../ports/auth.ts';
-import { note, notOk, ok, type Line } from './doctor/line.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
+import { type Line, note, notOk, ok } from './check-line.ts';
 
 /**
  * What the key in `SKEP_API_KEY` is, which the commands of the client and the examples of the first screen send.
@@ -38,4 +41,16 @@ export function keyLine(state: KeyState): Line {
         ? note(`the key in SKEP_API_KEY is the key ${state.name} of the store, which may only look: whatever changes something is refused`)
         : ok(`the key in SKEP_API_KEY is the key ${state.name} of the store`);
   }
+}
+
+/** What the store has for a person who has set no key: one that was made just now, one from before, or none that is valid. */
+export type FirstKey = { readonly kind: 'made'; readonly key: string } | { readonly kind: 'kept' | 'none valid' };
+
+/** Makes a key where no key was ever made. */
+export async function firstKey(keys: ApiKeyStore, deps: { readonly clock: Clock; readonly random: Random }): Promise<FirstKey> {
+  const records = await keys.list();
+  if (records.length > 0) return { kind: records.some((record) => isKeyValid(record, deps.clock.now())) ? 'kept' : 'none valid' };
+  const { createApiKeys } = await import('../../adapters/auth/api-keys/index.ts');
+  const { key } = await createApiKeys({ keys, ...deps }).create({ name: 'first' });
+  return { kind: 'made', key };
 }

@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import { createClient } from '../../adapters/sandbox-runtime/docker/connection/client.ts';
+import { findEndpoint } from '../../adapters/sandbox-runtime/docker/connection/endpoint.ts';
+import { statusOf } from '../../adapters/sandbox-runtime/docker/engine-errors.ts';
+import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { SkepConfig } from '../config/config.ts';
+import { readDeploymentFile } from '../config/deployment-file.ts';
+import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
+import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
+import { openRuntime } from '../wiring/adapters/runtime.ts';
+import { defaultSpecs } from '../wiring/default-specs.ts';
+import { type Line, note, notOk, ok } from './check-line.ts';
+
+/** Which runtime serves, why, whether it answers, and what the specs need of it. */
+export async function runtimeLines(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): Promise<Line[]> {
+  const { options, warnings } = await chooseRuntime(config, choiceFacts(config, { hasSandboxes }));
+  const chosen = config.sandboxRuntime === 'auto' ? [ok(`runtime ${options.kind}: chosen by SKEP_SANDBOX_RUNTIME=auto`)] : [];
+  const lines = [...chosen, ...warnings.map((text) => note(`warning: ${text}`))];
+  await using closers = new AsyncDisposableStack();
+  const runtime = await openRuntime(existing(config, options), closers);
+  const { ok: answers, detail } = await runtime.check();
+  lines.push((answers ? ok : notOk)(`runtime ${runtime.name}: ${detail}`));
+  if (answers && options.kind === 'docker') lines.push(...(await engineLines(options.host, (config.specs ?? defaultSpecs({ runtime: options })).map(sandboxSpec))));
+  return lines;
+}
+
+/** The options with what the data folder has already, since looking makes nothing. */
+function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): Parameters<typeof openRuntime>[0] {
+  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(dataDir)?.id ?? 'doctor' } };
+  const root = join(dataDir, 'sandboxes');
+  return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
+}
+
+const Info = z.object({
+  CgroupVersion: z.string().optional(),
+  CgroupDriver: z.string().optional(),
+  Runtimes: z.record(z.string(), z.unknown()).nullish(),
+  SwapLimit: z.boolean().optional(),
+});
+
+/** What an engine that answers has, and what of the specs' needs it lacks. */
+async function engineLines(host: string | undefined, specs: readonly SandboxSpec[]): Promise<Line[]> {
+  const client = createClient(findEndpoint(host, process.env));
+  const { docker } = client;
+  try {
+    const version = await docker.version();
+    const info = Info.parse(await docker.info());
+    const runtimes = Object.keys(info.Runtimes ?? {});
+    return [
+      ok(`engine ${version.Version}, API ${version.ApiVersion}, cgroup ${info.CgroupVersion ?? 'unknown'} by ${info.CgroupDriver ?? 'unknown'}, OCI runtimes ${runtimes.join(', ')}`),
+      ...(info.SwapLimit === false ? [note('engine: its kernel does not limit swap, so a sandbox may swap beyond its memory; boot it with swapaccount=1, or without swap')] : []),
+      ...specs.flatMap((spec) => runtimeLine(spec, runtimes)),
+      ...(await Promise.all(specs.map((spec) => imageLine(docker, spec)))),
+    ];
+  } finally {
+    client.close();
+  }
+}
+
+function runtimeLine({ id, isolation: { ociRuntime } }: SandboxSpec, there: readonly string[]): Line[] {
+  if (ociRuntime === null) return [];
+  if (there.includes(ociRuntime)) return [ok(`spec ${id}: the OCI runtime ${ociRuntime} is there`)];
+  return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; install it and name it in the engine's daemon.json, or take isolation.oci_runtime out of the spec`)];
+}
+
+async function imageLine(docker: Docker, { id, image }: SandboxSpec): Promise<Line> {
+  if (image === null) return notOk(`spec ${id}: it names no image, and Docker needs one`);
+  try {
+    const { Size, Architecture } = await docker.getImage(image).inspect();
+    return ok(`spec ${id}: image ${image} is there (${Architecture}, ${Math.round(Size / 1e6)} MB)`);
+  } catch (error) {
+    if (statusOf(error) !== 404) throw error;
+    return note(`spec ${id}: image ${image} is absent; the first start pulls it, or now: skep pull ${id}`);
+  }
+}
