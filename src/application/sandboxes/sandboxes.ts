@@ -15,6 +15,9 @@ import type { SandboxReconciler } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 import { writeMove } from './sandbox-writes.ts';
 
+/** How long a pause, a resumption or a deletion is waited for, if nothing else is configured. */
+export const defaultAnswerWithinMs = 20_000;
+
 export interface SandboxesDeps {
   readonly store: SandboxStore;
   readonly specs: SandboxSpecs;

@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
-import type { Logger } from '../../ports/logger.ts';
 import type { GitHubApp, GitHubOptions, GitOptions, SkepOptions } from '../options.ts';
 import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
 import type { SkepConfig } from './config.ts';
 import { settings, type Settings } from './settings.ts';
 
-/**
- * Makes the options of {@link createSkep} from a configuration, without the runtime, which is chosen later. Throws a
- * {@link ConfigError} for what can't be had.
- */
-export function toDeployment(config: SkepConfig, logger: Logger): SkepOptions {
+/** Returns the options of `createSkep`, without the runtime, which is chosen later. Throws a {@link ConfigError}. */
+export function toSkepOptions(config: SkepConfig): SkepOptions {
   const problems: ConfigProblem[] = [];
   const git = config.gitProviders.map((name) => toGitOptions(name, config, problems));
   if (problems.length > 0) throw new ConfigError(problems);
@@ -17,7 +13,6 @@ export function toDeployment(config: SkepConfig, logger: Logger): SkepOptions {
   return {
     git,
     auth: { kind: 'api-keys', ...(config.apiKey !== undefined && { staticKey: config.apiKey }) },
-    logger,
     dataDir: config.dataDir,
     product: config.product,
     ...(config.specs !== null && { specs: config.specs }),

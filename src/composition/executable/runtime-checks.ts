@@ -9,26 +9,28 @@ import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
 import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
-import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
-import { openRuntime } from '../wiring/adapters/runtime.ts';
+import type { DockerRuntimeOptions, ProcessRuntimeOptions, SkepOptions } from '../options.ts';
+import { createContainer, resolve } from '../wiring/container.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
+import { tokens } from '../wiring/tokens.ts';
 import { type Line, note, notOk, ok } from './check-line.ts';
 
-/** Which runtime serves, why, whether it answers, and what the specs need of it. */
+/** Returns which runtime serves and why, whether it answers, and what it lacks for the specs. */
 export async function runtimeLines(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): Promise<Line[]> {
   const { options, warnings } = await chooseRuntime(config, choiceFacts(config, { hasSandboxes }));
   const chosen = config.sandboxRuntime === 'auto' ? [ok(`runtime ${options.kind}: chosen by SKEP_SANDBOX_RUNTIME=auto`)] : [];
   const lines = [...chosen, ...warnings.map((text) => note(`warning: ${text}`))];
   await using closers = new AsyncDisposableStack();
-  const runtime = await openRuntime(existing(config, options), closers);
+  const runtime = await resolve(createContainer(existing(config, options), closers), tokens.runtime);
   const { ok: answers, detail } = await runtime.check();
   lines.push((answers ? ok : notOk)(`runtime ${runtime.name}: ${detail}`));
-  if (answers && options.kind === 'docker') lines.push(...(await engineLines(options.host, (config.specs ?? defaultSpecs({ runtime: options })).map(sandboxSpec))));
-  return lines;
+  if (!answers || options.kind !== 'docker') return lines;
+  const specs = config.specs ?? defaultSpecs({ runtime: options }).map(sandboxSpec);
+  return [...lines, ...(await engineLines(options.host, specs))];
 }
 
-/** The options with what the data folder has already, since looking makes nothing. */
-function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): Parameters<typeof openRuntime>[0] {
+/** Returns options that use what the data folder holds already. A check must not write to it. */
+function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): SkepOptions {
   if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(dataDir)?.id ?? 'doctor' } };
   const root = join(dataDir, 'sandboxes');
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
@@ -41,7 +43,7 @@ const Info = z.object({
   SwapLimit: z.boolean().optional(),
 });
 
-/** What an engine that answers has, and what of the specs' needs it lacks. */
+/** Returns what the engine offers, and what it lacks for the specs. */
 async function engineLines(host: string | undefined, specs: readonly SandboxSpec[]): Promise<Line[]> {
   const client = createClient(findEndpoint(host, process.env));
   const { docker } = client;

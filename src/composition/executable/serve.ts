@@ -7,7 +7,7 @@ import { noteRuntime } from '../config/deployment-file.ts';
 import { type Environment, unsetSecrets } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
 import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
-import { toDeployment } from '../config/skep-options.ts';
+import { toSkepOptions } from '../config/skep-options.ts';
 import { createSkep } from '../create-skep.ts';
 import { firstKey, keyState } from './api-key-state.ts';
 import { firstScreen } from './first-screen.ts';
@@ -19,7 +19,7 @@ export async function serve(env: Environment): Promise<number> {
   const destination = pino.destination({ fd: 2, sync: false });
   const logger = createPinoLogger({ level: config.logLevel, destination });
   try {
-    const options = toDeployment(config, logger);
+    const options = toSkepOptions(config);
 
     await using open = new AsyncDisposableStack();
     const { createSqliteStore } = await import('../../adapters/store/sqlite/index.ts');
@@ -27,7 +27,7 @@ export async function serve(env: Environment): Promise<number> {
     open.defer(() => store.close());
     const runtime = await chooseRuntime(config, choiceFacts(config, { hasSandboxes: (await store.sandboxes.scan(null, 1)).length > 0 }));
     for (const warning of [...config.warnings, ...runtime.warnings, ...unsetSecrets(config.specs, env)]) logger.warn({}, warning);
-    const skep = await createSkep({ ...options, runtime: runtime.options, store });
+    const skep = await createSkep({ ...options, runtime: runtime.options, store, logger });
     open.defer(() => skep.close());
     noteRuntime(config.dataDir, runtime.options.kind);
     const server = await listen(skep, config);

@@ -1,9 +1,14 @@
-import type { Store } from '../../../ports/store.ts';
-import type { SkepOptions, StoreOptions } from '../../options.ts';
-import { unknownChoice } from './unknown-choice.ts';
+import type { Store } from '../../ports/store.ts';
+import type { StoreOptions } from '../options.ts';
+import { unknownChoice } from './own-adapters.ts';
 
-/** Opens the store that the options choose; a ready-made one is its maker's to close. */
-export async function openStore({ store, dataDir }: SkepOptions, closers: AsyncDisposableStack): Promise<Store> {
+interface OpenStore {
+  readonly store: StoreOptions | Store | undefined;
+  readonly dataDir: string | undefined;
+}
+
+/** Opens the store that the options choose. A ready-made one is closed by whoever made it. */
+export async function openStore({ store, dataDir }: OpenStore, closers: AsyncDisposableStack): Promise<Store> {
   const chosen = store ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
   if (isReady(chosen)) return chosen;
   const opened = await open(chosen);
@@ -18,11 +23,11 @@ function isReady(store: StoreOptions | Store): store is Store {
 async function open(store: StoreOptions): Promise<Store> {
   switch (store.kind) {
     case 'sqlite': {
-      const { createSqliteStore } = await import('../../../adapters/store/sqlite/index.ts');
+      const { createSqliteStore } = await import('../../adapters/store/sqlite/index.ts');
       return await createSqliteStore({ dataDir: store.dataDir });
     }
     case 'memory': {
-      const { createMemoryStore } = await import('../../../adapters/store/memory/store.ts');
+      const { createMemoryStore } = await import('../../adapters/store/memory/store.ts');
       return createMemoryStore();
     }
     default:
