@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { fileSchema } from '../../src/composition/config/config.ts';
 import { allFields } from '../../src/composition/config/form.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { unsetSecrets } from '../../src/composition/config/environment.ts';
+import { unsetSecrets } from '../../src/composition/config/environment-warnings.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
 const { file, pathOf } = configFiles();

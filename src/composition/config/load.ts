@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { fileSchema, type SkepConfig, toFileConfig } from './config.ts';
-import { type Environment, unknownVariables } from './environment.ts';
+import { unknownVariables } from './environment-warnings.ts';
 import { formAt } from './form.ts';
 import { fieldName, issuesOf, type Mistake, mistakesIn, problemOf, unknownField } from './mistakes.ts';
 import { settings, type Settings } from './settings.ts';
@@ -13,7 +13,7 @@ import { conflictsIn } from './spec-conflicts.ts';
  * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
  * {@link ConfigError} with every mistake at once.
  */
-export function loadConfig(env: Environment): SkepConfig {
+export function loadConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   const { read, problems, mistakes } = readSettings(env, file);
   const inFile = [...file.mistakes, ...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' })];
@@ -70,7 +70,7 @@ interface ReadSettings {
 }
 
 /** The settings: each from the environment, else from the file, else its default. */
-function readSettings(env: Environment, { keys }: ConfigFile): ReadSettings {
+function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): ReadSettings {
   const read: Record<string, unknown> = {};
   const problems: ConfigProblem[] = [];
   const mistakes: Mistake[] = [];

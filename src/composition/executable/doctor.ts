@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config.ts';
-import { type Environment, unsetSecrets } from '../config/environment.ts';
+import { unsetSecrets } from '../config/environment-warnings.ts';
 import { loadConfig } from '../config/load.ts';
 import { settings } from '../config/settings.ts';
 import { toSkepOptions } from '../config/skep-options.ts';
@@ -15,7 +15,7 @@ import { packageVersion } from './package-info.ts';
 import { runtimeLines } from './runtime-checks.ts';
 
 /** Prints the configuration and whether each part answers. Returns 1 if one does not. Changes nothing. */
-export async function doctor(env: Environment): Promise<number> {
+export async function doctor(env: NodeJS.ProcessEnv): Promise<number> {
   process.stdout.write(`Skep ${packageVersion()} on Node ${process.versions.node}, ${process.platform}\n\n`);
   let config: SkepConfig;
   try {
@@ -31,7 +31,7 @@ export async function doctor(env: Environment): Promise<number> {
 }
 
 /** Checks every part. The store may be in use by a server, or of another version, so it is only read. */
-async function checkLines(config: SkepConfig, env: Environment): Promise<Line[]> {
+async function checkLines(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<Line[]> {
   await using open = new AsyncDisposableStack();
   let look: SqliteLook = { kind: 'none' };
   const lines = config.warnings.map((text) => note(`warning: ${text}`));
@@ -90,7 +90,7 @@ async function storeLines({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Pr
 }
 
 /** Returns whether each secret that an agent gets is set, never its value. */
-function secretLines({ specs }: SkepConfig, env: Environment): Line[] {
+function secretLines({ specs }: SkepConfig, env: NodeJS.ProcessEnv): Line[] {
   const isSet = (name: string): boolean => (env[name] ?? '') !== '';
   const set = (specs ?? []).flatMap(({ id, agent }) => (agent?.secrets ?? []).filter(isSet).map((name) => ok(`spec ${id}: the secret ${name} is set`)));
   return [...set, ...unsetSecrets(specs, env).map(notOk)];
@@ -109,7 +109,7 @@ async function addressLine({ host, port }: SkepConfig): Promise<Line> {
 }
 
 /** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */
-function configText(config: SkepConfig, env: Environment): string {
+function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
   const values: Readonly<Record<string, unknown>> = { ...config };
   const width = 2 + Math.max(...Object.values(settings).map(({ variable }) => variable.length));
   const line = (name: string, text: string): string => `  ${name.padEnd(width)}${text}\n`;

@@ -1,6 +1,5 @@
 import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess } from '../../domain/principal.ts';
-import type { Environment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
 
 export interface CreateKeyOptions {
@@ -11,7 +10,7 @@ export interface CreateKeyOptions {
 }
 
 /** Makes a key; prints it alone on standard output, and all else on standard error, so that a script can take it. */
-export async function createKey(env: Environment, { name, user, expires, access }: CreateKeyOptions): Promise<number> {
+export async function createKey(env: NodeJS.ProcessEnv, { name, user, expires, access }: CreateKeyOptions): Promise<number> {
   return await withKeys(env, async (keys) => {
     const made = await keys.create({ name, userId: user, access, ...(expires !== undefined && { expiresInMs: expires }) });
     process.stderr.write(`The key ${name} of the user ${user}; it is shown this once:\n`);
@@ -20,7 +19,7 @@ export async function createKey(env: Environment, { name, user, expires, access 
   });
 }
 
-export async function listKeys(env: Environment): Promise<number> {
+export async function listKeys(env: NodeJS.ProcessEnv): Promise<number> {
   return await withKeys(env, async (keys) => {
     const records = await keys.list();
     if (records.length === 0) process.stderr.write('There is no key yet; make one with: skep keys create <name>\n');
@@ -29,7 +28,7 @@ export async function listKeys(env: Environment): Promise<number> {
   });
 }
 
-export async function revokeKey(env: Environment, key: string): Promise<number> {
+export async function revokeKey(env: NodeJS.ProcessEnv, key: string): Promise<number> {
   return await withKeys(env, async (keys) => {
     const revoked = await keys.revoke(key);
     process.stderr.write(revoked ? `The key ${key} is revoked.\n` : `There is no valid key ${JSON.stringify(key)}; see: skep keys list\n`);
@@ -37,7 +36,7 @@ export async function revokeKey(env: Environment, key: string): Promise<number> 
   });
 }
 
-async function withKeys(env: Environment, use: (keys: ApiKeys) => Promise<number>): Promise<number> {
+async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<number>): Promise<number> {
   const config = loadConfig(env);
   const [{ createSqliteStore }, { createApiKeys }, { createSystemClock }, { createSystemRandom }] = await Promise.all([
     import('../../adapters/store/sqlite/index.ts'),

@@ -1,12 +1,11 @@
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { Environment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
 import { dockerOptions } from '../config/runtime-choice.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 
 /** Pulls the images that specs (none named: all) need and the engine lacks. Answers 0 when every one is there. */
-export async function pull(env: Environment, ids: readonly string[]): Promise<number> {
+export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Promise<number> {
   const config = loadConfig(env);
   if (config.sandboxRuntime === 'process') {
     process.stderr.write('skep: the process runtime uses no images; nothing to pull (SKEP_SANDBOX_RUNTIME).\n');

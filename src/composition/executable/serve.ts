@@ -1,10 +1,11 @@
+import { once } from 'node:events';
 import { pino } from 'pino';
-import { untilSignal } from '../../adapters/cli/console.ts';
+import { stopSignal } from '../../adapters/cli/console.ts';
 import { createPinoLogger } from '../../adapters/logger/pino/index.ts';
 import type { Skep } from '../../application/skep.ts';
 import type { SkepConfig } from '../config/config.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
-import { type Environment, unsetSecrets } from '../config/environment.ts';
+import { unsetSecrets } from '../config/environment-warnings.ts';
 import { loadConfig } from '../config/load.ts';
 import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
 import { toSkepOptions } from '../config/skep-options.ts';
@@ -12,9 +13,9 @@ import { createSkep } from '../create-skep.ts';
 import { firstKey, keyState } from './api-key-state.ts';
 import { firstScreen } from './first-screen.ts';
 
-/** Runs the server until it is told to end. */
-export async function serve(env: Environment): Promise<number> {
-  const stop = untilSignal();
+/** Runs the server until the process is asked to end. */
+export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
+  const stop = stopSignal();
   const config = loadConfig(env);
   const destination = pino.destination({ fd: 2, sync: false });
   const logger = createPinoLogger({ level: config.logLevel, destination });
@@ -36,7 +37,8 @@ export async function serve(env: Environment): Promise<number> {
     const key = config.apiKey === undefined ? await firstKey(store.apiKeys, skep) : await keyState(config.apiKey, skep.auth);
     process.stdout.write(firstScreen({ config, url: config.publicUrl ?? server.url, deps: await skep.check(), key }));
     logger.info({ url: server.url }, 'listening');
-    logger.info({ signal: await stop }, 'draining: no new work, requests finish, sandboxes stay');
+    if (!stop.aborted) await once(stop, 'abort');
+    logger.info({ signal: stop.reason }, 'draining: no new work is taken, requests finish, sandboxes stay');
     return 0;
   } finally {
     destination.flushSync();

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createHttpServer, type HttpServer } from '../../../src/adapters/http/index.ts';
-import type { Api } from '../../../src/client/client.ts';
+import type { SkepClient } from '../../../src/client/client.ts';
 import { followEvents, type ShownEvent } from '../../../src/client/events.ts';
 import { until } from '../../support/until.ts';
 import { chunk, conversations, readyConversation } from '../http/support.ts';
@@ -34,7 +34,7 @@ async function started() {
 }
 
 /** What a follower has seen so far. */
-function follow(api: Api, path: string) {
+function follow(api: SkepClient, path: string) {
   const leaving = new AbortController();
   followers.push(leaving);
   const seen: ShownEvent[] = [];
