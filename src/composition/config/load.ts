@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { fileSchema, type SkepConfig, toFileConfig } from './config.ts';
@@ -16,16 +15,17 @@ import { conflictsIn } from './spec-conflicts.ts';
 export function loadConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   const { read, problems, mistakes } = readSettings(env, file);
-  const inFile = [...file.mistakes, ...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' })];
-  const all = [...file.problems, ...problems, ...between(read), ...told(inFile, file)];
+  const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' });
+  const inFile = [...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflicts];
+  const all = [...file.problems, ...problems, ...problemsBetween(read), ...problemsInFile(inFile, file)];
   if (all.length > 0) throw new ConfigError(all);
   const keys = toFileConfig(fileSchema.parse(file.keys));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- none of them is wrong, so each was read
   return { ...(read as Settings), ...keys, warnings: unknownVariables(env, keys.specs) };
 }
 
-/** What is wrong between settings. Where one is wrong by itself, the others say nothing. */
-function between(read: Partial<Settings>): readonly ConfigProblem[] {
+/** Returns the contradictions between settings, if each of them is right by itself. */
+function problemsBetween(read: Partial<Settings>): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (!Object.keys(settings).every((name) => name in read)) return problems;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each was read
@@ -41,35 +41,36 @@ function unknownKeys({ keys }: ConfigFile): readonly Mistake[] {
     const variable = key.toUpperCase().replace(/^(?!SKEP_)/, 'SKEP_');
     const meant = Object.values(settings).find((setting) => setting.variable === variable);
     if (meant === undefined) return unknownField(fileSchema, [], key, settingKeys);
-    return { path: [key], problem: meant.key === null ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`, form: meant.form };
+    const problem = meant.key === null ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`;
+    return { path: [key], problem, form: meant.form };
   });
 }
 
-/** What is wrong in the file, from its top to its end; a field that is wrong in several ways is told of once. */
-function told(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
+/** Returns the problems of the file, from its top to its end. A field that is wrong in several ways is reported once. */
+function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
   const fields = mistakes.map(({ path }) => JSON.stringify(path));
+  const twice = file.duplicates.map(({ key, line }) => ({
+    line, name: key, problem: 'is written twice in one mapping; keep one of the two', form: 'one value',
+  }));
   return mistakes
     .filter((_, index) => fields.indexOf(fields[index] ?? '') === index)
-    .map((mistake) => ({ ...mistake, line: file.lineOf(mistake.path) }))
+    .map(({ path, problem, form = formAt(fileSchema, path).takes }) => ({
+      line: file.lineOf(path), name: fieldName(path, file.keys['specs']), problem, form,
+    }))
+    .concat(twice)
     .toSorted((a, b) => a.line - b.line)
-    .map(({ path, problem, form, line }) => ({
-      name: fieldName(path, file.keys['specs']),
-      place: `${file.path}:${line}`,
-      problem,
-      form: form ?? formAt(fileSchema, path).takes,
-    }));
+    .map(({ line, ...problem }) => ({ ...problem, place: `${file.path}:${line}` }));
 }
 
 interface ReadSettings {
-  /** Those that are of their form. */
+  /** The settings that are right. */
   readonly read: Partial<Settings>;
-  /** What is wrong in the environment. */
+  /** The problems of the environment. */
   readonly problems: readonly ConfigProblem[];
-  /** What is wrong in the file. */
   readonly mistakes: readonly Mistake[];
 }
 
-/** The settings: each from the environment, else from the file, else its default. */
+/** Reads each setting from the environment, else from the file, else takes its default. */
 function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): ReadSettings {
   const read: Record<string, unknown> = {};
   const problems: ConfigProblem[] = [];
@@ -79,17 +80,13 @@ function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): ReadSetting
     // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
     const fromEnv = env[variable] === '' ? undefined : env[variable];
     const value = fromEnv ?? (key === null ? undefined : keys[key]);
-    const result = schema.safeParse(value);
-    const problem = result.success ? misplaced(name, result.data) : problemOf(issuesOf(schema, value)[0] ?? { path: [], message: 'is wrong' }, value, key === null);
-    if (problem === null) read[name] = result.data;
-    else if (fromEnv === undefined && key !== null && value !== undefined) mistakes.push({ path: [key], problem, form });
-    else problems.push(problemWith(setting, problem));
+    const [issue] = issuesOf(schema, value);
+    if (issue === undefined) read[name] = schema.parse(value);
+    else {
+      const problem = problemOf(issue, value, key === null);
+      if (fromEnv === undefined && key !== null && value !== undefined) mistakes.push({ path: [key], problem, form });
+      else problems.push(problemWith(setting, problem));
+    }
   }
   return { read, problems, mistakes };
-}
-
-/** What a form alone does not tell. */
-function misplaced(name: string, value: unknown): string | null {
-  if (name !== ('localGitRoot' satisfies keyof Settings) || typeof value !== 'string') return null;
-  return statSync(value, { throwIfNoEntry: false })?.isDirectory() === true ? null : `is ${JSON.stringify(value)}, which is not a folder`;
 }
