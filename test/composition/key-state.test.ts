@@ -17,7 +17,7 @@ function world() {
 }
 
 const screen = (key: FirstScreen['key'], apiKey?: string): string =>
-  firstScreen({ config: loadConfig(apiKey === undefined ? {} : { SKEP_API_KEY: apiKey }), url: 'http://127.0.0.1:3000', deps: [], key });
+  firstScreen({ config: loadConfig(apiKey === undefined ? {} : { SKEP_API_KEY: apiKey }), url: 'http://127.0.0.1:3000', parts: [], key });
 
 const mine = 'a-static-key-of-mine';
 
@@ -43,7 +43,7 @@ describe('the key that is set', () => {
     expect(await state(full)).toEqual({ kind: 'stored', name: 'ci', access: 'full' });
     expect(screen(await state(full), full)).toMatch(/is the key ci of the store\.\nThe commands below/);
     expect(screen(await state(full), full)).not.toContain('WARNING');
-    expect(screen(await state(read), read)).toMatch(/WARNING: .*is the key look of the store, which may only look/);
+    expect(screen(await state(read), read)).toMatch(/WARNING: .*is the key look of the store, which may only read/);
   });
 
   test.each(['revoked', 'expired'])('is warned of where it was %s, with what to do', async (how) => {

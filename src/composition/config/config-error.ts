@@ -10,18 +10,22 @@ export interface ConfigProblem {
   readonly place?: string;
 }
 
-/** A mistake in a setting that is of its form by itself. */
+/** Returns the problem of a setting. */
 export function problemWith({ variable, form }: { readonly variable: string; readonly form: string }, problem: string): ConfigProblem {
   return { name: variable, problem, form };
 }
 
-/** A configuration that nothing is started with. Its message lists every mistake; it holds no value of a secret. */
+/** A configuration with mistakes. The message lists all of them, and contains no secret. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[]) {
-    const lines = problems.map(({ name, problem, form, place }) => `  ${name}${place === undefined ? '' : ` (${place})`}: ${problem}\n      takes ${form}`);
-    super(`The configuration has ${problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`}; nothing was started.\n${lines.join('\n')}`);
+    const lines = problems.map(({ name, problem, form, place }) => {
+      const field = place === undefined ? name : `${name} (${place})`;
+      return `  ${field}: ${problem}\n      takes ${form}`;
+    });
+    const count = problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`;
+    super(`The configuration has ${count}; nothing was started.\n${lines.join('\n')}`);
     this.name = 'ConfigError';
     this.problems = problems;
   }

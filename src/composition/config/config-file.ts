@@ -20,21 +20,24 @@ export interface ConfigFile {
 const pathForm = 'the path of a YAML or JSON file, for example /etc/skep.yaml';
 const contentForm = 'a file in YAML or JSON with a mapping at its top, for example the one line: port: 3000';
 
+const isDuplicate = ({ code }: YAMLError): boolean => code === 'DUPLICATE_KEY';
+
 /** Reads the file. Returns no keys for an empty path, and for an empty file. */
 export function readConfigFile(path = ''): ConfigFile {
   const empty = { keys: {}, problems: [], duplicates: [], path, lineOf: () => 1 };
-  const unusable = (problem: string, line = 1): ConfigProblem => ({ name: 'SKEP_CONFIG', problem, form: contentForm, place: `${path}:${line}` });
+  const name = 'SKEP_CONFIG';
+  const unusable = (problem: string, line = 1): ConfigProblem => ({ name, problem, form: contentForm, place: `${path}:${line}` });
   if (path === '') return empty;
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    return { ...empty, problems: [{ name: 'SKEP_CONFIG', problem: `names the file ${resolve(path)}, which ${reasonOf(error)}`, form: pathForm }] };
+    const problem = `names the file ${resolve(path)}, which ${reasonOf(error)}`;
+    return { ...empty, problems: [{ name, problem, form: pathForm }] };
   }
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
   const lineAt = (offset: number): number => lineCounter.linePos(offset).line;
-  const isDuplicate = ({ code }: YAMLError): boolean => code === 'DUPLICATE_KEY';
   const broken = [...document.errors, ...document.warnings].filter((error) => !isDuplicate(error));
   if (broken.length > 0) return { ...empty, problems: broken.map((error) => unusable(syntaxProblem(error), lineAt(error.pos[0]))) };
   const duplicates = document.errors.filter(isDuplicate).map(({ pos: [offset] }) => ({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { duration, positiveInteger } from './field-schemas.ts';
@@ -12,38 +13,40 @@ const limits = z.strictObject({
   running: positiveInteger('50').optional(),
   existing_per_owner: positiveInteger('50').optional(),
   existing: positiveInteger('500').optional(),
-  when_full: takes(z.enum(['refuse', 'pause_idle']), 'refuse, or pause_idle to freeze the sandbox that was without activity the longest').optional(),
+  when_full: takes(z.enum(['refuse', 'pause_idle']), 'refuse, or pause_idle to freeze the sandbox that was idle the longest').optional(),
   requests_per_minute: positiveInteger('600').optional(),
 });
 
-/** What only the file holds. */
+/** The keys of the file that are no settings. */
 export const fileSchema = z.object({
   specs: takes(z.array(specSchema).min(1), 'a list of sandbox specs, for example [{ id: node, image: "node:26" }]').optional(),
-  limits: takes(limits, 'a mapping of limits, for example { running_per_owner: 5, running: 50, existing: 500, when_full: refuse, requests_per_minute: 600 }').optional(),
-  starts: takes(z.strictObject({ at_once: positiveInteger('4').optional() }), 'a mapping that says how starts are done, for example { at_once: 4 }').optional(),
-  events: takes(z.strictObject({ keep_for: duration('30d').optional() }), 'a mapping that says how events are kept, for example { keep_for: 30d }').optional(),
+  limits: takes(limits, 'a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }').optional(),
+  starts: takes(
+    z.strictObject({ at_once: positiveInteger('4').optional() }), 'a mapping that says how starts are done, for example { at_once: 4 }',
+  ).optional(),
+  events: takes(
+    z.strictObject({ keep_for: duration('30d').optional() }), 'a mapping that says how events are kept, for example { keep_for: 30d }',
+  ).optional(),
 });
 
 type FileConfig = z.output<typeof fileSchema>;
 
 /** The configuration of a server. */
 export interface SkepConfig extends Settings {
-  /** Null: the ready-made ones. */
+  /** Null: the default ones. */
   readonly specs: readonly SandboxSpec[] | null;
   readonly limits: SandboxLimits & {
     readonly whenFull: 'refuse' | 'pause_idle';
     readonly requestsPerMinute: number | null;
   };
-  /** How many sandboxes are started at a time; null is what the machine bears. */
+  /** How many sandboxes are started at a time. Null: the default for this machine. */
   readonly starts: { readonly atOnce: number | null };
   readonly events: { readonly keepForMs: number };
-  /** What is not wrong, but probably not meant. */
+  /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
 }
 
-const day = 86_400_000;
-
-/** What only the file holds, in the words of the rest. */
+/** Returns the keys of the file with their defaults. */
 export function toFileConfig({ specs, limits, starts, events }: FileConfig): Pick<SkepConfig, 'specs' | 'limits' | 'starts' | 'events'> {
   return {
     specs: specs?.map(toSandboxSpec) ?? null,
@@ -56,6 +59,6 @@ export function toFileConfig({ specs, limits, starts, events }: FileConfig): Pic
       requestsPerMinute: limits?.requests_per_minute ?? null,
     },
     starts: { atOnce: starts?.at_once ?? null },
-    events: { keepForMs: events?.keep_for ?? 30 * day },
+    events: { keepForMs: events?.keep_for ?? defaultKeepEventsForMs },
   };
 }

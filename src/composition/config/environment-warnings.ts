@@ -24,12 +24,12 @@ function meaning(name: string, known: readonly string[]): string {
 
 /** Returns a warning for each secret of a spec's agent that has no value, with its consequence. */
 export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.ProcessEnv): readonly string[] {
-  return (specs ?? []).flatMap(({ id, agent }) =>
-    (agent?.secrets ?? []).flatMap((name) => {
-      if (env[name] === undefined) return [`${name} is not set: each conversation with the agent of the spec ${id} becomes an ERROR as it starts; ${advice}`];
-      return env[name] === '' ? [`${name} is empty: the agent of the spec ${id} gets an empty value; ${advice}`] : [];
-    }),
-  );
+  const warningOf = (id: string, name: string): string[] => {
+    if (env[name] === '') return [`${name} is empty: the agent of the spec ${id} gets an empty value; ${advice}`];
+    if (env[name] !== undefined) return [];
+    return [`${name} is not set: each conversation with the agent of the spec ${id} becomes an ERROR as it starts; ${advice}`];
+  };
+  return (specs ?? []).flatMap(({ id, agent }) => (agent?.secrets ?? []).flatMap((name) => warningOf(id, name)));
 }
 
 const advice = "set it in the server's environment and start the server again";

@@ -44,8 +44,10 @@ function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null 
 }
 
 function valueAt(value: unknown, path: Path): unknown {
-  const memberOf = (part: object, key: PropertyKey): unknown => (Object.hasOwn(part, key) ? Reflect.get(part, key) : undefined);
-  return path.reduce<unknown>((part, key) => (typeof part === 'object' && part !== null ? memberOf(part, key) : undefined), value);
+  return path.reduce<unknown>((part, key) => {
+    const isThere = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
+    return isThere ? Reflect.get(part, key) : undefined;
+  }, value);
 }
 
 /** The members of zod's issues that are used. */
@@ -163,5 +165,5 @@ const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, 
 /** Whether the name is a word of the candidate, or its first letter and some others in order. */
 function abbreviates(name: string, candidate: string): boolean {
   if (name.length < 3 || !/^\w+$/.test(name)) return false;
-  return candidate.split('_').includes(name) || new RegExp(`^${[...name].join('.*')}`).test(candidate);
+  return candidate.split('_').includes(name) || new RegExp(`^${name.split('').join('.*')}`).test(candidate);
 }

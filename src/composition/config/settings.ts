@@ -39,6 +39,7 @@ const apiKey = z.string()
   .min(16, 'is shorter than 16 characters')
   .max(256, 'is longer than 256 characters')
   .regex(/^[\x21-\x7e]+$/, 'has a character that no header takes');
+const keyForm = 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24';
 const product = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-case word');
 
 const gitProviderNames = ['github', 'gitlab', 'local'] as const;
@@ -46,6 +47,7 @@ const names = z.string().transform((text) => text.split(',').map((name) => name.
 const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, no provider that Skep knows` });
 const providers = z.union([names, z.array(z.string())], { error: 'is not a list of names' })
   .pipe(z.array(providerName).min(1, 'is empty').refine((names) => new Set(names).size === names.length, 'names a provider twice'));
+const providersForm = `names in order, of ${gitProviderNames.join(', ')}, for example github,local`;
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' });
 const ipAddress = z.string().refine((text) => isIP(text) !== 0, 'is not an IP address');
@@ -55,9 +57,9 @@ export const settings = {
   host: setting('SKEP_HOST', hostName.default('127.0.0.1'), 'a host name or address, for example 127.0.0.1'),
   port: setting('SKEP_PORT', integer(0, 65_535).default(3000), 'a port from 0 (any that is free) to 65535, for example 3000'),
   publicUrl: setting('SKEP_PUBLIC_URL', url.optional(), 'the address that clients use, for example https://skep.example.com'),
-  apiKey: secret('SKEP_API_KEY', apiKey.optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
+  apiKey: secret('SKEP_API_KEY', apiKey.optional(), keyForm),
   product: setting('SKEP_PRODUCT', product.default(defaultProduct), 'a lower-case word, for example skep'),
-  gitProviders: setting('SKEP_GIT_PROVIDERS', providers.default(['local']), `names in order, of ${gitProviderNames.join(', ')}, for example github,local`),
+  gitProviders: setting('SKEP_GIT_PROVIDERS', providers.default(['local']), providersForm),
   localGitRoot: setting('SKEP_LOCAL_GIT_ROOT', folder.optional(), 'a folder that exists, for example /srv/git'),
   gitTimeoutMs: setting('SKEP_GIT_TIMEOUT', duration('30s').default(30_000), durationForm('30s')),
   gitServeStaleForMs: setting(
@@ -65,8 +67,8 @@ export const settings = {
   ),
   githubToken: secret('SKEP_GITHUB_TOKEN', notEmpty.optional(), 'a token of GitHub'),
   githubAppId: setting('SKEP_GITHUB_APP_ID', appNumber, 'the number of a GitHub App, for example 123456'),
-  githubAppInstallationId: setting('SKEP_GITHUB_APP_INSTALLATION_ID', appNumber, "the number of the App's installation, for example 7890123"),
-  githubAppKeyFile: setting('SKEP_GITHUB_APP_KEY_FILE', path.optional(), "the file with the App's private key, for example /etc/skep/app.pem"),
+  githubAppInstallationId: setting('SKEP_GITHUB_APP_INSTALLATION_ID', appNumber, "the number of its installation, for example 7890123"),
+  githubAppKeyFile: setting('SKEP_GITHUB_APP_KEY_FILE', path.optional(), 'the file with its private key, for example /etc/skep/app.pem'),
   githubUrl: setting('SKEP_GITHUB_URL', url.optional(), "the URL of GitHub's REST API, for example https://github.example.com/api/v3"),
   gitlabToken: secret('SKEP_GITLAB_TOKEN', notEmpty.optional(), 'a token of GitLab'),
   gitlabUrl: setting('SKEP_GITLAB_URL', url.optional(), 'the URL of GitLab, for example https://gitlab.example.com'),
@@ -76,7 +78,7 @@ export const settings = {
     'SKEP_DOCKER_PUBLISH_ADDRESS', ipAddress.optional(),
     "the address of the engine's machine on which sandboxes' ports are reached, for example 127.0.0.1",
   ),
-  dockerUrlHost: setting('SKEP_DOCKER_URL_HOST', hostName.optional(), "the host name in sandboxes' exposed_urls, for example build-7.example.com"),
+  dockerUrlHost: setting('SKEP_DOCKER_URL_HOST', hostName.optional(), 'the host name in exposed_urls, for example build-7.example.com'),
   dataDir: setting('SKEP_DATA_DIR', path.default(() => envPaths('skep', { suffix: '' }).data), 'a folder, for example /var/lib/skep'),
   logLevel: setting('SKEP_LOG_LEVEL', logLevel.default('info'), 'debug, info, warn, error or silent'),
 };

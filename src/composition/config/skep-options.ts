@@ -1,8 +1,16 @@
 import { readFileSync } from 'node:fs';
-import type { GitHubApp, GitHubOptions, GitOptions, SkepOptions } from '../options.ts';
+import type { DockerRuntimeOptions, GitHubApp, GitOptions, SkepOptions } from '../options.ts';
 import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
 import type { SkepConfig } from './config.ts';
 import { settings, type Settings } from './settings.ts';
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Returns the members that are not undefined. */
+function defined<T extends object>(values: T): Defined<T> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
+}
 
 /** Returns the options of `createSkep`, without the runtime, which is chosen later. Throws a {@link ConfigError}. */
 export function toSkepOptions(config: SkepConfig): SkepOptions {
@@ -12,69 +20,57 @@ export function toSkepOptions(config: SkepConfig): SkepOptions {
   const { whenFull, requestsPerMinute: _, ...limits } = config.limits;
   return {
     git,
-    auth: { kind: 'api-keys', ...(config.apiKey !== undefined && { staticKey: config.apiKey }) },
+    auth: { kind: 'api-keys', ...defined({ staticKey: config.apiKey }) },
     dataDir: config.dataDir,
     product: config.product,
-    ...(config.specs !== null && { specs: config.specs }),
     limits,
     whenFull,
-    ...(config.starts.atOnce !== null && { startsAtOnce: config.starts.atOnce }),
     keepEventsForMs: config.events.keepForMs,
+    ...defined({ specs: config.specs ?? undefined, startsAtOnce: config.starts.atOnce ?? undefined }),
   };
 }
 
-/** The options of one git provider from the configuration; mistakes are added to the problems. */
+export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost }: SkepConfig): DockerRuntimeOptions {
+  return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost }) };
+}
+
+/** Returns the options of a git provider. Adds what is wrong between its settings to the problems. */
 export function toGitOptions(name: Settings['gitProviders'][number], config: Settings, problems: ConfigProblem[]): GitOptions {
-  const common = {
-    timeoutMs: config.gitTimeoutMs,
-    ...(config.gitServeStaleForMs !== undefined && { serveStaleForMs: config.gitServeStaleForMs }),
-  };
+  const { gitTimeoutMs: timeoutMs, gitServeStaleForMs: serveStaleForMs, githubToken, githubUrl, gitlabToken, gitlabUrl } = config;
   switch (name) {
     case 'local':
-      return { provider: 'local', root: config.localGitRoot ?? process.cwd(), timeoutMs: config.gitTimeoutMs };
-    case 'github':
-      return { provider: 'github', ...common, ...toGitHubAccess(config, problems) };
+      return { provider: 'local', root: config.localGitRoot ?? process.cwd(), timeoutMs };
+    case 'github': {
+      const app = toGitHubApp(config, problems);
+      if (app !== undefined && githubToken !== undefined) {
+        problems.push(problemWith(settings.githubToken, 'is set together with a GitHub App; keep one of them'));
+      }
+      return { provider: 'github', timeoutMs, ...defined({ serveStaleForMs, url: githubUrl, token: githubToken, app }) };
+    }
     case 'gitlab':
-      return {
-        provider: 'gitlab',
-        ...common,
-        ...(config.gitlabUrl !== undefined && { url: config.gitlabUrl }),
-        ...(config.gitlabToken !== undefined && { token: config.gitlabToken }),
-      };
+      return { provider: 'gitlab', timeoutMs, ...defined({ serveStaleForMs, url: gitlabUrl, token: gitlabToken }) };
   }
 }
 
-function toGitHubAccess(config: Settings, problems: ConfigProblem[]): Omit<GitHubOptions, 'provider'> {
-  const { githubUrl, githubToken } = config;
-  const app = toGitHubApp(config, problems);
-  if (app !== null && githubToken !== undefined) {
-    problems.push(problemWith(settings.githubToken, 'is set together with a GitHub App; keep one of them'));
-  }
-  return {
-    ...(githubUrl !== undefined && { url: githubUrl }),
-    ...(githubToken !== undefined && { token: githubToken }),
-    ...(app !== null && { app }),
-  };
+/** Returns the App of the settings. It needs all three of them. */
+function toGitHubApp(config: Settings, problems: ConfigProblem[]): GitHubApp | undefined {
+  const { githubAppId: appId, githubAppInstallationId: installationId, githubAppKeyFile: keyFile } = config;
+  const names = ['githubAppId', 'githubAppInstallationId', 'githubAppKeyFile'] as const;
+  const missing = names.filter((name) => config[name] === undefined);
+  if (missing.length === names.length) return undefined;
+  for (const name of missing) problems.push(problemWith(settings[name], 'is missing, while the others of the GitHub App are set'));
+  if (appId === undefined || installationId === undefined || keyFile === undefined) return undefined;
+  const privateKey = readKey(keyFile);
+  if (privateKey === '') problems.push(problemWith(settings.githubAppKeyFile, 'names a file that does not hold a private key in PEM'));
+  return { appId, installationId, privateKey };
 }
 
-/** The App needs all three of its settings. */
-function toGitHubApp({ githubAppId, githubAppInstallationId, githubAppKeyFile }: Settings, problems: ConfigProblem[]): GitHubApp | null {
-  if (githubAppId === undefined && githubAppInstallationId === undefined && githubAppKeyFile === undefined) return null;
-  const missing = 'is missing, while the others of the GitHub App are set';
-  if (githubAppId === undefined) problems.push(problemWith(settings.githubAppId, missing));
-  if (githubAppInstallationId === undefined) problems.push(problemWith(settings.githubAppInstallationId, missing));
-  if (githubAppKeyFile === undefined) problems.push(problemWith(settings.githubAppKeyFile, missing));
-  if (githubAppId === undefined || githubAppInstallationId === undefined || githubAppKeyFile === undefined) return null;
-  const privateKey = readKey(githubAppKeyFile);
-  if (privateKey === null) problems.push(problemWith(settings.githubAppKeyFile, 'names a file that does not hold a private key in PEM'));
-  return { appId: githubAppId, installationId: githubAppInstallationId, privateKey: privateKey ?? '' };
-}
-
-function readKey(path: string): string | null {
+/** Returns the content of the file, or an empty text if it is no private key. */
+function readKey(path: string): string {
   try {
     const text = readFileSync(path, 'utf8');
-    return text.includes('PRIVATE KEY-----') ? text : null;
+    return text.includes('PRIVATE KEY-----') ? text : '';
   } catch {
-    return null;
+    return '';
   }
 }

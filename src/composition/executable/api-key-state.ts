@@ -7,15 +7,16 @@ import type { Random } from '../../ports/random.ts';
 import { type Line, note, notOk, ok } from './check-line.ts';
 
 /**
- * What the key in `SKEP_API_KEY` is, which the commands of the client and the examples of the first screen send.
+ * The state of the key in `SKEP_API_KEY`, which the client's commands and the examples of the first screen send.
  *
- * - `static`: valid because the variable is set. `stray`: it is that too, but was made for another store.
- * - `stored`: a key of the store, which is what its record says.
+ * - `static`: valid because the variable is set. `stray`: also valid, but it was made for another store.
+ * - `stored`: a key of the store.
  * - `refused`: a key of the store that was revoked or has expired.
  */
-export type KeyState = { readonly kind: 'static' | 'stray' | 'refused' } | { readonly kind: 'stored'; readonly name: string; readonly access: KeyAccess };
+export type KeyState =
+  | { readonly kind: 'static' | 'stray' | 'refused' }
+  | { readonly kind: 'stored'; readonly name: string; readonly access: KeyAccess };
 
-/** Asks who the key stands for. */
 export async function keyState(apiKey: string, auth: Auth): Promise<KeyState> {
   try {
     const { keyName, access } = await auth.authenticate(apiKey);
@@ -27,26 +28,28 @@ export async function keyState(apiKey: string, auth: Auth): Promise<KeyState> {
   }
 }
 
-/** The state in words. */
+/** Returns the state as a line for a person. */
 export function keyLine(state: KeyState): Line {
+  const key = 'the key in SKEP_API_KEY';
   switch (state.kind) {
     case 'static':
-      return ok('the key in SKEP_API_KEY is valid for as long as the server has it set');
+      return ok(`${key} is valid for as long as the server has it set`);
     case 'stray':
-      return note('the key in SKEP_API_KEY was made by Skep, but not for this store: it is valid all the same, with full access and beyond any revocation, for as long as the server has it set');
+      return note(`${key} was made by Skep, but not for this store: it is valid for as long as the server has it set, with full access, `
+        + 'and can not be revoked');
     case 'refused':
-      return notOk('the key in SKEP_API_KEY was revoked or has expired: every request with it is refused');
+      return notOk(`${key} was revoked or has expired: every request with it is refused`);
     case 'stored':
       return state.access === 'read'
-        ? note(`the key in SKEP_API_KEY is the key ${state.name} of the store, which may only look: whatever changes something is refused`)
-        : ok(`the key in SKEP_API_KEY is the key ${state.name} of the store`);
+        ? note(`${key} is the key ${state.name} of the store, which may only read: whatever changes something is refused`)
+        : ok(`${key} is the key ${state.name} of the store`);
   }
 }
 
-/** What the store has for a person who has set no key: one that was made just now, one from before, or none that is valid. */
+/** What the store holds if no key is set: one that was made just now, one from before, or none that is valid. */
 export type FirstKey = { readonly kind: 'made'; readonly key: string } | { readonly kind: 'kept' | 'none valid' };
 
-/** Makes a key where no key was ever made. */
+/** Makes a key if none was ever made. */
 export async function firstKey(keys: ApiKeyStore, deps: { readonly clock: Clock; readonly random: Random }): Promise<FirstKey> {
   const records = await keys.list();
   if (records.length > 0) return { kind: records.some((record) => isKeyValid(record, deps.clock.now())) ? 'kept' : 'none valid' };

@@ -1,4 +1,4 @@
-/** One thing that was looked at. `note`: nothing is wrong, but a person should know. */
+/** The result of a check. `note`: nothing is wrong, but a person should know. */
 export interface Line {
   readonly state: 'ok' | 'note' | 'not ok';
   readonly text: string;

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 
 /**
- * Has Node keep what it makes of the sources that are loaded from now on, in the user's own cache folder, so that the next
- * start takes little more than half as long. Where that folder can't be written, nothing is kept. Node's own variables
- * (`NODE_COMPILE_CACHE`, `NODE_DISABLE_COMPILE_CACHE`) come first.
+ * Makes Node cache the compiled sources in the user's cache folder. The next start takes little more than half as long. If the folder
+ * can't be written, nothing is cached. Node's variables `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` come first.
  */
 export function keepCompiled(): void {
   enableCompileCache(join(envPaths('skep', { suffix: '' }).cache, 'compiled'));

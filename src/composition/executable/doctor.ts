@@ -62,7 +62,8 @@ async function hasSandboxes(look: SqliteLook): Promise<boolean> {
 /** Returns whether each git provider answers. What they learn is not kept. */
 async function gitLines(config: SkepConfig): Promise<Line[]> {
   await using closers = new AsyncDisposableStack();
-  const providers = await resolve(createContainer({ ...toSkepOptions(config), store: { kind: 'memory' } }, closers), all(tokens.gitProvider));
+  const container = createContainer({ ...toSkepOptions(config), store: { kind: 'memory' } }, closers);
+  const providers = await resolve(container, all(tokens.gitProvider));
   return await Promise.all(
     providers.map(async (provider) => {
       const { ok: answers, detail } = await provider.check();
@@ -92,7 +93,8 @@ async function storeLines({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Pr
 /** Returns whether each secret that an agent gets is set, never its value. */
 function secretLines({ specs }: SkepConfig, env: NodeJS.ProcessEnv): Line[] {
   const isSet = (name: string): boolean => (env[name] ?? '') !== '';
-  const set = (specs ?? []).flatMap(({ id, agent }) => (agent?.secrets ?? []).filter(isSet).map((name) => ok(`spec ${id}: the secret ${name} is set`)));
+  const set = (specs ?? []).flatMap(({ id, agent }) =>
+    (agent?.secrets ?? []).filter(isSet).map((name) => ok(`spec ${id}: the secret ${name} is set`)));
   return [...set, ...unsetSecrets(specs, env).map(notOk)];
 }
 

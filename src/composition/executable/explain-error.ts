@@ -1,19 +1,16 @@
 import { isFailure } from '../../domain/failure.ts';
 
-/**
- * A start-up error in words for a person. An error that was foreseen has a message that says what to do and is told as
- * it is; of any other, the stack is told too.
- */
+/** Returns the message of an error that is expected at the start, which says what to do. Of any other error it returns the stack. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (isFailure(error) || foreseen.has(error.name)) return error.message;
+  if (isFailure(error) || expected.has(error.name)) return error.message;
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
   const where = port === undefined ? 'there' : `on ${address === undefined ? 'port ' : `${address}:`}${port}`;
   if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen ${where}: ${listenProblem(code ?? error.message)}.`;
   return error.stack ?? error.message;
 }
 
-const foreseen: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);
+const expected: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);
 
 const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1 is reached from this machine only, 0.0.0.0 is all of them)';
 
@@ -25,7 +22,7 @@ const listenProblems: Readonly<Record<string, string>> = {
   EAI_AGAIN: `the host name can't be looked up; ${anAddress}`,
 };
 
-/** Why an address can't be listened on, by the code of the system's error, and what to do. */
+/** Returns why the system refuses an address, by the code of its error, and what to do. */
 export function listenProblem(code: string): string {
   return listenProblems[code] ?? `the system refuses it (${code}); set SKEP_HOST and SKEP_PORT`;
 }

@@ -1,10 +1,10 @@
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { loadConfig } from '../config/load.ts';
-import { dockerOptions } from '../config/runtime-choice.ts';
+import { dockerOptions } from '../config/skep-options.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 
-/** Pulls the images that specs (none named: all) need and the engine lacks. Answers 0 when every one is there. */
+/** Pulls the images of the specs, of all specs if none is named. Returns 0 if every image is there. */
 export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Promise<number> {
   const config = loadConfig(env);
   if (config.sandboxRuntime === 'process') {
@@ -19,12 +19,13 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Prom
   }
   const { kind: _, ...options } = dockerOptions(config);
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
-  // Nothing of the deployment is touched, so its name does not matter.
+  // The command touches no sandbox, so the deployment's name does not matter.
   const runtime = createDockerRuntime({ ...options, deployment: 'pull', progressMs: 2_000 });
   try {
-    let missing = 0;
-    for (const spec of specs.filter(({ id }) => ids.length === 0 || ids.includes(id))) missing += (await pullOne(runtime, spec)) ? 0 : 1;
-    return missing === 0 ? 0 : 1;
+    const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
+    let exitCode = 0;
+    for (const spec of wanted) if (!(await pullOne(runtime, spec))) exitCode = 1;
+    return exitCode;
   } finally {
     await runtime.close();
   }

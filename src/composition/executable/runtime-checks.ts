@@ -43,6 +43,9 @@ const Info = z.object({
   SwapLimit: z.boolean().optional(),
 });
 
+const noSwapLimit = 'engine: its kernel does not limit swap, so a sandbox may swap beyond its memory; '
+  + 'boot it with swapaccount=1, or without swap';
+
 /** Returns what the engine offers, and what it lacks for the specs. */
 async function engineLines(host: string | undefined, specs: readonly SandboxSpec[]): Promise<Line[]> {
   const client = createClient(findEndpoint(host, process.env));
@@ -51,9 +54,10 @@ async function engineLines(host: string | undefined, specs: readonly SandboxSpec
     const version = await docker.version();
     const info = Info.parse(await docker.info());
     const runtimes = Object.keys(info.Runtimes ?? {});
+    const cgroup = `cgroup ${info.CgroupVersion ?? 'unknown'} by ${info.CgroupDriver ?? 'unknown'}`;
     return [
-      ok(`engine ${version.Version}, API ${version.ApiVersion}, cgroup ${info.CgroupVersion ?? 'unknown'} by ${info.CgroupDriver ?? 'unknown'}, OCI runtimes ${runtimes.join(', ')}`),
-      ...(info.SwapLimit === false ? [note('engine: its kernel does not limit swap, so a sandbox may swap beyond its memory; boot it with swapaccount=1, or without swap')] : []),
+      ok(`engine ${version.Version}, API ${version.ApiVersion}, ${cgroup}, OCI runtimes ${runtimes.join(', ')}`),
+      ...(info.SwapLimit === false ? [note(noSwapLimit)] : []),
       ...specs.flatMap((spec) => runtimeLine(spec, runtimes)),
       ...(await Promise.all(specs.map((spec) => imageLine(docker, spec)))),
     ];
@@ -62,10 +66,11 @@ async function engineLines(host: string | undefined, specs: readonly SandboxSpec
   }
 }
 
-function runtimeLine({ id, isolation: { ociRuntime } }: SandboxSpec, there: readonly string[]): Line[] {
+function runtimeLine({ id, isolation: { ociRuntime } }: SandboxSpec, known: readonly string[]): Line[] {
   if (ociRuntime === null) return [];
-  if (there.includes(ociRuntime)) return [ok(`spec ${id}: the OCI runtime ${ociRuntime} is there`)];
-  return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; install it and name it in the engine's daemon.json, or take isolation.oci_runtime out of the spec`)];
+  if (known.includes(ociRuntime)) return [ok(`spec ${id}: the OCI runtime ${ociRuntime} is there`)];
+  const advice = "install it and name it in the engine's daemon.json, or take isolation.oci_runtime out of the spec";
+  return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; ${advice}`)];
 }
 
 async function imageLine(docker: Docker, { id, image }: SandboxSpec): Promise<Line> {

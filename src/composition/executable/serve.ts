@@ -35,7 +35,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     open.defer(() => server.close());
 
     const key = config.apiKey === undefined ? await firstKey(store.apiKeys, skep) : await keyState(config.apiKey, skep.auth);
-    process.stdout.write(firstScreen({ config, url: config.publicUrl ?? server.url, deps: await skep.check(), key }));
+    process.stdout.write(firstScreen({ config, url: config.publicUrl ?? server.url, parts: await skep.check(), key }));
     logger.info({ url: server.url }, 'listening');
     if (!stop.aborted) await once(stop, 'abort');
     logger.info({ signal: stop.reason }, 'draining: no new work is taken, requests finish, sandboxes stay');

@@ -47,7 +47,9 @@ function bindSystem(bind: Bind, options: SkepOptions): void {
     const { createSilentLogger } = await import('../../adapters/logger/silent-logger.ts');
     return (await made(options.logger, deployment, closers)) ?? createSilentLogger();
   });
-  provide(bind, systemDeps, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({ ...deployment, clock, random, logger }));
+  provide(bind, systemDeps, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
+    ...deployment, clock, random, logger,
+  }));
 }
 
 /** The protocols of agents, and their secrets. The default protocol is not loaded if no spec has an agent. */

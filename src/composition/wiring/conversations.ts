@@ -12,7 +12,7 @@ const { store, runtime, clock, random, logger, rules, closers, repositories, san
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
-  provide(bind, tokens.microagents, [repositories, tokens.deployment], (repositories, { product }) => new Microagents(repositories, product));
+  provide(bind, tokens.microagents, [repositories, tokens.deployment], (all, { product }) => new Microagents(all, product));
   provide(bind, tokens.events, [rules, store, clock, closers], ({ keepEventsForMs }, store, clock, closers) => {
     const events = new Events({ store: store.events, conversations: store.conversations, clock, keepForMs: keepEventsForMs });
     closers.defer(() => events.close());
