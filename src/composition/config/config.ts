@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { GitOptions } from '../options.ts';
 import { duration, positiveInteger } from './field-schemas.ts';
 import { takes } from './form.ts';
 import type { Settings } from './settings.ts';
@@ -33,6 +34,7 @@ type FileConfig = z.output<typeof fileSchema>;
 
 /** The configuration of a server. */
 export interface SkepConfig extends Settings {
+  readonly git: readonly GitOptions[];
   /** Null: the default ones. */
   readonly specs: readonly SandboxSpec[] | null;
   readonly limits: SandboxLimits & {

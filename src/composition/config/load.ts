@@ -17,20 +17,16 @@ export function loadConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const { read, problems, mistakes } = readSettings(env, file);
   const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' });
   const inFile = [...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflicts];
-  const all = [...file.problems, ...problems, ...problemsBetween(read), ...problemsInFile(inFile, file)];
-  if (all.length > 0) throw new ConfigError(all);
+  // Contradictions between settings are looked for only if each of them is right by itself.
+  const git = hasAll(read) ? read.gitProviders.map((name) => toGitOptions(name, read, problems)) : [];
+  const all = [...file.problems, ...problems, ...problemsInFile(inFile, file)];
+  if (all.length > 0 || !hasAll(read)) throw new ConfigError(all);
   const keys = toFileConfig(fileSchema.parse(file.keys));
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- none of them is wrong, so each was read
-  return { ...(read as Settings), ...keys, warnings: unknownVariables(env, keys.specs) };
+  return { ...read, ...keys, git, warnings: unknownVariables(env, keys.specs) };
 }
 
-/** Returns the contradictions between settings, if each of them is right by itself. */
-function problemsBetween(read: Partial<Settings>): readonly ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  if (!Object.keys(settings).every((name) => name in read)) return problems;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each was read
-  for (const name of read.gitProviders ?? []) toGitOptions(name, read as Settings, problems);
-  return problems;
+function hasAll(read: Partial<Settings>): read is Settings {
+  return Object.keys(settings).every((name) => name in read);
 }
 
 const settingKeys = Object.values(settings).flatMap(({ key }) => key ?? []);
@@ -66,7 +62,7 @@ interface ReadSettings {
   /** The settings that are right. */
   readonly read: Partial<Settings>;
   /** The problems of the environment. */
-  readonly problems: readonly ConfigProblem[];
+  readonly problems: ConfigProblem[];
   readonly mistakes: readonly Mistake[];
 }
 

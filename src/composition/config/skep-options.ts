@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { DockerRuntimeOptions, GitHubApp, GitOptions, SkepOptions } from '../options.ts';
-import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
+import { type ConfigProblem, problemWith } from './config-error.ts';
 import type { SkepConfig } from './config.ts';
 import { settings, type Settings } from './settings.ts';
 
@@ -12,14 +12,11 @@ function defined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }
 
-/** Returns the options of `createSkep`, without the runtime, which is chosen later. Throws a {@link ConfigError}. */
+/** Returns the options of `createSkep`, without the runtime, which is chosen later. */
 export function toSkepOptions(config: SkepConfig): SkepOptions {
-  const problems: ConfigProblem[] = [];
-  const git = config.gitProviders.map((name) => toGitOptions(name, config, problems));
-  if (problems.length > 0) throw new ConfigError(problems);
   const { whenFull, requestsPerMinute: _, ...limits } = config.limits;
   return {
-    git,
+    git: config.git,
     auth: { kind: 'api-keys', ...defined({ staticKey: config.apiKey }) },
     dataDir: config.dataDir,
     product: config.product,

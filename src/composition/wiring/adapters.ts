@@ -1,12 +1,14 @@
 import { join, resolve } from 'node:path';
 import { type Bind, ContainerModule } from 'inversify';
+import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
+import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { AdapterDeps, ApiKeyAuthOptions, GitOptions, SkepOptions, SystemDeps } from '../options.ts';
+import type { AdapterDeps, GitOptions, Own, SkepOptions, SystemDeps } from '../options.ts';
 import { made, temporaryFolder, unknownChoice } from './own-adapters.ts';
 import { openRuntime } from './runtime.ts';
 import { openStore } from './store.ts';
-import { provide, token, tokens } from './tokens.ts';
+import { provide, type Token, token, tokens } from './tokens.ts';
 
 const systemDeps = token<SystemDeps>('SystemDeps');
 const adapterDeps = token<AdapterDeps>('AdapterDeps');
@@ -20,73 +22,63 @@ export function adaptersModule(options: SkepOptions): ContainerModule {
       await openStore({ dataDir: options.dataDir, store: await made(options.store, deps, closers) }, closers));
     provide(bind, adapterDeps, [systemDeps, store], (system, { listingCache }) => ({ ...system, listingCache }));
     for (const git of options.git ?? [{ provider: 'local' }]) {
-      provide(bind, tokens.gitProvider, [adapterDeps, closers], async (deps, closers) =>
-        await openGitProvider(await made(git, deps, closers), deps, closers));
+      const isOwn = typeof git === 'function' || (typeof git === 'object' && 'listFiles' in git);
+      provideOwn(bind, tokens.gitProvider, adapterDeps, isOwn ? git : (deps) => createGitProvider(git, deps));
     }
     provide(bind, tokens.runtime, [adapterDeps, closers], async (deps, closers) =>
       await openRuntime({ ...options, runtime: await made(options.runtime, deps, closers) }, closers));
     provide(bind, tokens.checkouts, [adapterDeps, closers], async (deps, closers) =>
-      (await made(options.checkouts, deps, closers)) ?? (await openGitMirror(options.dataDir, closers)));
-    bindAgents(bind, options);
-    bindAccess(bind, options);
+      await made(options.checkouts ?? (({ dataDir }) => createMirrors(dataDir, closers)), deps, closers));
+    for (const protocol of options.protocols ?? defaultProtocols(options)) provideOwn(bind, tokens.agentProtocol, adapterDeps, protocol);
+    provideOwn(bind, tokens.secrets, adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null });
+    provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? createDefaultProbe);
+    provide(bind, tokens.auth, [adapterDeps, store, closers], async (deps, { apiKeys }, closers) => {
+      const auth = (await made(options.auth, deps, closers)) ?? { kind: 'api-keys' };
+      if ('authenticate' in auth) return auth;
+      const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
+      const { kind: _, ...chosen } = auth;
+      return createApiKeyAuth({ ...chosen, keys: apiKeys, clock: deps.clock });
+    });
   });
+}
+
+/** Binds the token to an adapter of the options. What its factory makes is closed with the deployment. */
+function provideOwn<T, D>(bind: Bind, target: Token<T>, deps: Token<D>, given: Own<T, D>): void {
+  provide(bind, target, [deps, closers], async (deps, closers) => await made<T, D>(given, deps, closers));
 }
 
 /** The clock, the source of randomness and the logger. */
 function bindSystem(bind: Bind, options: SkepOptions): void {
-  provide(bind, clock, [deployment, closers], async (deployment, closers) => {
+  provideOwn(bind, clock, deployment, options.clock ?? (async () => {
     const { createSystemClock } = await import('../../adapters/clock/system-clock.ts');
-    return (await made(options.clock, deployment, closers)) ?? createSystemClock();
-  });
-  provide(bind, random, [deployment, closers], async (deployment, closers) => {
+    return createSystemClock();
+  }));
+  provideOwn(bind, random, deployment, options.random ?? (async () => {
     const { createSystemRandom } = await import('../../adapters/random/system-random.ts');
-    return (await made(options.random, deployment, closers)) ?? createSystemRandom();
-  });
+    return createSystemRandom();
+  }));
   // Without a logger, nothing is logged: the streams of the process belong to the embedder.
-  provide(bind, logger, [deployment, closers], async (deployment, closers) => {
+  provideOwn(bind, logger, deployment, options.logger ?? (async () => {
     const { createSilentLogger } = await import('../../adapters/logger/silent-logger.ts');
-    return (await made(options.logger, deployment, closers)) ?? createSilentLogger();
-  });
+    return createSilentLogger();
+  }));
   provide(bind, systemDeps, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
     ...deployment, clock, random, logger,
   }));
 }
 
-/** The protocols of agents, and their secrets. The default protocol is not loaded if no spec has an agent. */
-function bindAgents(bind: Bind, { protocols, secrets, specs = [] }: SkepOptions): void {
-  for (const protocol of protocols ?? []) {
-    provide(bind, tokens.agentProtocol, [adapterDeps, closers], async (deps, closers) => await made(protocol, deps, closers));
-  }
-  if (protocols === undefined && specs.some(({ agent }) => agent !== undefined && agent !== null)) {
-    provide(bind, tokens.agentProtocol, [], async () => {
-      const { createAcpProtocol } = await import('../../adapters/agent-protocol/acp/index.ts');
-      return createAcpProtocol();
-    });
-  }
-  provide(bind, tokens.secrets, [adapterDeps, closers], async (deps, closers) =>
-    (await made(secrets, deps, closers)) ?? { get: (name) => process.env[name] ?? null });
+/** The default protocol is not loaded if no spec has an agent. */
+function defaultProtocols({ specs = [] }: SkepOptions): readonly (() => Promise<AgentProtocol>)[] {
+  if (!specs.some(({ agent }) => agent !== undefined && agent !== null)) return [];
+  return [async () => {
+    const { createAcpProtocol } = await import('../../adapters/agent-protocol/acp/index.ts');
+    return createAcpProtocol();
+  }];
 }
 
-/** What decides who may use the API, and what finds out whether a sandbox is ready. */
-function bindAccess(bind: Bind, options: SkepOptions): void {
-  provide(bind, tokens.auth, [adapterDeps, store, closers], async (deps, { apiKeys }, closers) => {
-    const auth = await made(options.auth, deps, closers);
-    if (auth !== undefined && 'authenticate' in auth) return auth;
-    const { staticKey }: Partial<ApiKeyAuthOptions> = auth ?? {};
-    const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
-    return createApiKeyAuth({ keys: apiKeys, clock: deps.clock, ...(staticKey !== undefined && { staticKey }) });
-  });
-  provide(bind, tokens.probe, [adapterDeps, closers], async (deps, closers) => {
-    const { createNetworkProbe } = await import('../../adapters/readiness-probe/network/index.ts');
-    return (await made(options.probe, deps, closers)) ?? createNetworkProbe();
-  });
-}
-
-async function openGitProvider(git: GitOptions | GitProvider, deps: AdapterDeps, closers: AsyncDisposableStack): Promise<GitProvider> {
-  if (typeof git === 'object' && 'listFiles' in git) return git;
-  const provider = await createGitProvider(git, deps);
-  closers.defer(() => provider.close());
-  return provider;
+async function createDefaultProbe(): Promise<ReadinessProbe> {
+  const { createNetworkProbe } = await import('../../adapters/readiness-probe/network/index.ts');
+  return createNetworkProbe();
 }
 
 async function createGitProvider(options: GitOptions, { clock, listingCache: knowledge }: AdapterDeps): Promise<GitProvider> {
@@ -111,11 +103,9 @@ async function createGitProvider(options: GitOptions, { clock, listingCache: kno
   }
 }
 
-/** Opens mirrors in the data folder. Without one they are in a temporary folder, which is removed with the deployment. */
-async function openGitMirror(dataDir: string | undefined, closers: AsyncDisposableStack): Promise<RepositoryCheckouts> {
+/** Creates mirrors in the data folder. Without one they are in a temporary folder, which is removed with the deployment. */
+async function createMirrors(dataDir: string | null, closers: AsyncDisposableStack): Promise<RepositoryCheckouts> {
   const { createGitMirror } = await import('../../adapters/repository-checkouts/git-mirror/index.ts');
-  const root = dataDir === undefined ? await temporaryFolder('repositories', closers) : join(resolve(dataDir), 'repositories');
-  const mirror = createGitMirror({ root });
-  closers.defer(() => mirror.close());
-  return mirror;
+  const root = dataDir === null ? await temporaryFolder('repositories', closers) : join(resolve(dataDir), 'repositories');
+  return createGitMirror({ root });
 }
