@@ -1,13 +1,10 @@
 import { z } from 'zod';
-import { defaultKeepEventsForMs } from '../../application/events/events.ts';
-import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { GitOptions } from '../options.ts';
+import type { SkepOptions } from '../options.ts';
 import { duration, positiveInteger } from './field-schemas.ts';
 import { takes } from './form.ts';
 import type { Settings } from './settings.ts';
 import { specSchema } from './spec-schema.ts';
-import { toSandboxSpec } from './spec.ts';
 
 const limits = z.strictObject({
   running_per_owner: positiveInteger('5').optional(),
@@ -30,37 +27,15 @@ export const fileSchema = z.object({
   ).optional(),
 });
 
-type FileConfig = z.output<typeof fileSchema>;
+export type FileConfig = z.output<typeof fileSchema>;
 
 /** The configuration of a server. */
 export interface SkepConfig extends Settings {
-  readonly git: readonly GitOptions[];
+  /** The options of `createSkep`, without the runtime, which is chosen later. */
+  readonly options: SkepOptions;
   /** Null: the default ones. */
   readonly specs: readonly SandboxSpec[] | null;
-  readonly limits: SandboxLimits & {
-    readonly whenFull: 'refuse' | 'pause_idle';
-    readonly requestsPerMinute: number | null;
-  };
-  /** How many sandboxes are started at a time. Null: the default for this machine. */
-  readonly starts: { readonly atOnce: number | null };
-  readonly events: { readonly keepForMs: number };
+  readonly requestsPerMinute: number | null;
   /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
-}
-
-/** Returns the keys of the file with their defaults. */
-export function toFileConfig({ specs, limits, starts, events }: FileConfig): Pick<SkepConfig, 'specs' | 'limits' | 'starts' | 'events'> {
-  return {
-    specs: specs?.map(toSandboxSpec) ?? null,
-    limits: {
-      runningPerOwner: limits?.running_per_owner ?? null,
-      running: limits?.running ?? null,
-      existingPerOwner: limits?.existing_per_owner ?? null,
-      existing: limits?.existing ?? null,
-      whenFull: limits?.when_full ?? 'refuse',
-      requestsPerMinute: limits?.requests_per_minute ?? null,
-    },
-    starts: { atOnce: starts?.at_once ?? null },
-    events: { keepForMs: events?.keep_for ?? defaultKeepEventsForMs },
-  };
 }

@@ -1,12 +1,13 @@
 import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { fileSchema, type SkepConfig, toFileConfig } from './config.ts';
+import { fileSchema, type SkepConfig } from './config.ts';
 import { unknownVariables } from './environment-warnings.ts';
 import { formAt } from './form.ts';
 import { fieldName, issuesOf, type Mistake, mistakesIn, problemOf, unknownField } from './mistakes.ts';
 import { settings, type Settings } from './settings.ts';
-import { toGitOptions } from './skep-options.ts';
+import { toGitOptions, toSkepOptions } from './skep-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
+import { toSandboxSpec } from './spec.ts';
 
 /**
  * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
@@ -21,8 +22,15 @@ export function loadConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const git = hasAll(read) ? read.gitProviders.map((name) => toGitOptions(name, read, problems)) : [];
   const all = [...file.problems, ...problems, ...problemsInFile(inFile, file)];
   if (all.length > 0 || !hasAll(read)) throw new ConfigError(all);
-  const keys = toFileConfig(fileSchema.parse(file.keys));
-  return { ...read, ...keys, git, warnings: unknownVariables(env, keys.specs) };
+  const keys = fileSchema.parse(file.keys);
+  const specs = keys.specs?.map(toSandboxSpec) ?? null;
+  return {
+    ...read,
+    options: toSkepOptions(read, git, keys, specs),
+    specs,
+    requestsPerMinute: keys.limits?.requests_per_minute ?? null,
+    warnings: unknownVariables(env, specs),
+  };
 }
 
 function hasAll(read: Partial<Settings>): read is Settings {

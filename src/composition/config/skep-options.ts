@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { DockerRuntimeOptions, GitHubApp, GitOptions, SkepOptions } from '../options.ts';
 import { type ConfigProblem, problemWith } from './config-error.ts';
-import type { SkepConfig } from './config.ts';
+import type { FileConfig, SkepConfig } from './config.ts';
 import { settings, type Settings } from './settings.ts';
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
@@ -12,18 +12,21 @@ function defined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 }
 
-/** Returns the options of `createSkep`, without the runtime, which is chosen later. */
-export function toSkepOptions(config: SkepConfig): SkepOptions {
-  const { whenFull, requestsPerMinute: _, ...limits } = config.limits;
+/** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
+export function toSkepOptions(settings: Settings, git: readonly GitOptions[], file: FileConfig, specs: SkepConfig['specs']): SkepOptions {
+  const { limits = {}, starts, events } = file;
   return {
-    git: config.git,
-    auth: { kind: 'api-keys', ...defined({ staticKey: config.apiKey }) },
-    dataDir: config.dataDir,
-    product: config.product,
-    limits,
-    whenFull,
-    keepEventsForMs: config.events.keepForMs,
-    ...defined({ specs: config.specs ?? undefined, startsAtOnce: config.starts.atOnce ?? undefined }),
+    git,
+    auth: { kind: 'api-keys', ...defined({ staticKey: settings.apiKey }) },
+    dataDir: settings.dataDir,
+    product: settings.product,
+    limits: defined({
+      runningPerOwner: limits.running_per_owner,
+      running: limits.running,
+      existingPerOwner: limits.existing_per_owner,
+      existing: limits.existing,
+    }),
+    ...defined({ specs: specs ?? undefined, whenFull: limits.when_full, startsAtOnce: starts?.at_once, keepEventsForMs: events?.keep_for }),
   };
 }
 

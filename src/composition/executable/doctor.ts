@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
+import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { loadConfig } from '../config/load.ts';
 import { settings } from '../config/settings.ts';
-import { toSkepOptions } from '../config/skep-options.ts';
 import { createContainer, resolve } from '../wiring/container.ts';
 import { all, tokens } from '../wiring/tokens.ts';
 import { keyLine, keyState } from './api-key-state.ts';
@@ -62,7 +62,7 @@ async function hasSandboxes(look: SqliteLook): Promise<boolean> {
 /** Returns whether each git provider answers. What they learn is not kept. */
 async function gitLines(config: SkepConfig): Promise<Line[]> {
   await using closers = new AsyncDisposableStack();
-  const container = createContainer({ ...toSkepOptions(config), store: { kind: 'memory' } }, closers);
+  const container = createContainer({ ...config.options, store: { kind: 'memory' } }, closers);
   const providers = await resolve(container, all(tokens.gitProvider));
   return await Promise.all(
     providers.map(async (provider) => {
@@ -119,21 +119,21 @@ function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
     const origin = (env[variable] ?? '') === '' ? '' : '   (environment)';
     return line(variable, `${shownValue(values[name], key === null)}${origin}`);
   });
-  const { specs, limits, starts, events } = config;
+  const { specs, requestsPerMinute, options: { limits = {}, whenFull = 'refuse', startsAtOnce, keepEventsForMs = defaultKeepEventsForMs } } = config;
   const limitTexts = [
     `running_per_owner ${limits.runningPerOwner ?? '-'}`,
     `running ${limits.running ?? '-'}`,
     `existing_per_owner ${limits.existingPerOwner ?? '-'}`,
     `existing ${limits.existing ?? '-'}`,
-    `when_full ${limits.whenFull}`,
-    `requests_per_minute ${limits.requestsPerMinute ?? '-'}`,
+    `when_full ${whenFull}`,
+    `requests_per_minute ${requestsPerMinute ?? '-'}`,
   ];
   return [
     ...lines,
     line('specs', specs === null ? 'the default one' : specs.map(specText).join(', ')),
     line('limits', limitTexts.join(', ')),
-    line('starts', `at_once ${starts.atOnce ?? 'twice the number of cores'}`),
-    line('events', `keep_for ${events.keepForMs / 86_400_000} days`),
+    line('starts', `at_once ${startsAtOnce ?? 'twice the number of cores'}`),
+    line('events', `keep_for ${keepEventsForMs / 86_400_000} days`),
   ].join('');
 }
 

@@ -8,7 +8,6 @@ import { noteRuntime } from '../config/deployment-file.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { loadConfig } from '../config/load.ts';
 import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
-import { toSkepOptions } from '../config/skep-options.ts';
 import { createSkep } from '../create-skep.ts';
 import { firstKey, keyState } from './api-key-state.ts';
 import { firstScreen } from './first-screen.ts';
@@ -20,15 +19,13 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const destination = pino.destination({ fd: 2, sync: false });
   const logger = createPinoLogger({ level: config.logLevel, destination });
   try {
-    const options = toSkepOptions(config);
-
     await using open = new AsyncDisposableStack();
     const { createSqliteStore } = await import('../../adapters/store/sqlite/index.ts');
     const store = await createSqliteStore({ dataDir: config.dataDir });
     open.defer(() => store.close());
     const runtime = await chooseRuntime(config, choiceFacts(config, { hasSandboxes: (await store.sandboxes.scan(null, 1)).length > 0 }));
     for (const warning of [...config.warnings, ...runtime.warnings, ...unsetSecrets(config.specs, env)]) logger.warn({}, warning);
-    const skep = await createSkep({ ...options, runtime: runtime.options, store, logger });
+    const skep = await createSkep({ ...config.options, runtime: runtime.options, store, logger });
     open.defer(() => skep.close());
     noteRuntime(config.dataDir, runtime.options.kind);
     const server = await listen(skep, config);
@@ -52,6 +49,6 @@ async function listen(skep: Skep, config: SkepConfig): Promise<{ readonly url: s
     port: config.port,
     product: config.product,
     ...(config.publicUrl !== undefined && { publicUrl: config.publicUrl }),
-    requestsPerMinute: config.limits.requestsPerMinute,
+    requestsPerMinute: config.requestsPerMinute,
   });
 }
