@@ -13,7 +13,8 @@ export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesN
   }));
   const within = written.flatMap((spec, index) => {
     const image = imagesNeeded && spec['image'] === undefined ? [{ path: ['image'], problem: 'is missing, and Docker needs it' }] : [];
-    return [...portConflicts(spec), ...readyConflicts(spec), ...image].map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
+    const conflicts = [...portConflicts(spec), ...readyConflicts(spec), ...image];
+    return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
   });
   return [...repeated, ...within];
 }
@@ -40,7 +41,7 @@ function readyConflicts(spec: Keys): Mistake[] {
 }
 
 /** Returns the mappings whose field has the value of an earlier one, with the index of that one. */
-function repeatedIn(mappings: readonly Keys[], field: string): { readonly index: number; readonly value: string; readonly first: number }[] {
+function repeatedIn(mappings: readonly Keys[], field: string): { index: number; value: string; first: number }[] {
   const values = mappings.map((mapping) => mapping[field]);
   return values.flatMap((value, index) => {
     const first = values.indexOf(value);

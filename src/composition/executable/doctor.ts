@@ -119,7 +119,8 @@ function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
     const origin = (env[variable] ?? '') === '' ? '' : '   (environment)';
     return line(variable, `${shownValue(values[name], key === null)}${origin}`);
   });
-  const { specs, requestsPerMinute, options: { limits = {}, whenFull = 'refuse', startsAtOnce, keepEventsForMs = defaultKeepEventsForMs } } = config;
+  const { specs, requestsPerMinute, options } = config;
+  const { limits = {}, whenFull = 'refuse', startsAtOnce, keepEventsForMs = defaultKeepEventsForMs } = options;
   const limitTexts = [
     `running_per_owner ${limits.runningPerOwner ?? '-'}`,
     `running ${limits.running ?? '-'}`,
