@@ -36,8 +36,8 @@ export async function readEvents(client: SkepClient, path: string, take: (event:
   let last = 0;
   let next: string | null = null;
   do {
-    const pagePath: string = next === null ? path : `${path}?page_id=${encodeURIComponent(next)}`;
-    const { items, next_page_id }: z.output<typeof page> = await client.get(pagePath, page);
+    const query: string = next === null ? '' : `?page_id=${encodeURIComponent(next)}`;
+    const { items, next_page_id }: z.output<typeof page> = await client.get(path + query, page);
     for (const item of items) {
       last = item.id;
       const event = shownEvent.safeParse(item);

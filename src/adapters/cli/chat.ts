@@ -3,9 +3,9 @@ import { followEvents, type PermissionRequest, readEvents, type ShownEvent } fro
 import { Terminal, type TerminalOptions } from './terminal.ts';
 import { Transcript } from './transcript.ts';
 
-const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /quit leaves; the conversation stays.';
 /** Statuses from which a sandbox never runs again. Null: it is deleted. */
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
+const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /quit leaves; the conversation stays.';
 
 /**
  * Talks with the agent of a conversation until the input ends and every message is answered, or until the person leaves. The exit
@@ -185,7 +185,7 @@ export class Chat {
     this.#enqueue(() => this.#leaveIfNobodyAnswers());
   }
 
-  /** The first stops the turn, if there is one. The next leaves. */
+  /** The first Control-C stops the turn, if there is one. The next leaves. */
   #interrupt(): void {
     if (this.#waiting.size === 0) return this.#leave(this.#code);
     this.#stopWaiting(this.#waiting);
@@ -193,7 +193,7 @@ export class Chat {
     this.#enqueue(() => this.#cancel());
   }
 
-  /** Without a person the wait would have no end, unless the conversation's policy answers. */
+  /** If nobody can type an answer, the wait has no end, unless the conversation's policy answers. */
   async #leaveIfNobodyAnswers(): Promise<void> {
     if (this.#permission === null || !this.#inputEnded) return;
     const { execution_status } = await this.#client.get(this.#path, conversation);

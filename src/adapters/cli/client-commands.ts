@@ -1,11 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { ChatOptions } from './conversation-commands.ts';
 
-interface Where {
-  readonly url?: string;
-}
+interface Where { readonly url?: string }
 
-/** Sets the exit code of the program to what the command returns. */
+/** Sets the exit code of the program. */
 type Finish = (exitCode: number) => void;
 
 const loadConversations = async () => await import('./conversation-commands.ts');

@@ -16,9 +16,9 @@ export async function listSandboxes(url: string | undefined): Promise<number> {
 
 /** Prints the status changes of all sandboxes as they happen, until the process ends. */
 export async function followSandboxes(url: string | undefined): Promise<number> {
-  const stream = '/api/v1/events/stream?kinds=sandbox_moved';
-  const events = followEvents(clientOf(url), stream, { signal: stopSignal(), onLost: notice });
-  for await (const { kind, at, sandbox_id, reason, data } of events) {
+  const options = { signal: stopSignal(), onLost: notice };
+  const path = '/api/v1/events/stream?kinds=sandbox_moved';
+  for await (const { kind, at, sandbox_id, reason, data } of followEvents(clientOf(url), path, options)) {
     if (kind !== 'sandbox_moved') continue;
     const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
     const line = `${at} ${sandbox_id ?? '-'} ${data.from ?? 'new'} -> ${data.to ?? 'gone'}${tier} ${reason ?? ''}`;
