@@ -4,7 +4,7 @@ import { appendFileSync } from 'node:fs';
 
 const path = process.env.SKEP_CI_REPORT;
 const write = (line) => appendFileSync(path, `${JSON.stringify(line)}\n`);
-const messages = (errors) => (errors ?? []).map(({ name, message, stack }) => stack?.split('\n').filter((line) => !line.includes('/node_modules/vitest/')).join('\n') ?? `${name}: ${message}`);
+const messages = (errors) => (errors ?? []).map(({ name, message, stack }) => stack?.split('\n').filter((line) => !/\/node_modules\/@?vitest\//.test(line)).join('\n') ?? `${name}: ${message}`);
 const fileOf = (one) => one.module?.relativeModuleId ?? one.relativeModuleId;
 
 export default class CiReporter {

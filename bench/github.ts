@@ -6,7 +6,7 @@ import { createSystemClock } from '../src/adapters/clock/system-clock.ts';
 import type { FileQuery, GitProvider } from '../src/ports/git-provider.ts';
 import { createRepository } from '../test/contracts/git-repository.ts';
 import { doubleToken, startGitHubDouble, type GitHubDouble } from '../test/doubles/github/index.ts';
-import { boundedFigure, formatFigures, inMs, median, timed, type Figure } from './figure.ts';
+import { boundedFigure, type Figure, inMs, median, timed } from './figure.ts';
 
 const agents = '.skep/microagents';
 const delayMs = 50;
@@ -24,18 +24,16 @@ interface Cost {
 }
 
 /** Listing from a GitHub that takes 50 ms for each answer: for the first time, and unchanged, beside the obvious program. */
-export async function benchGitHub(): Promise<Figure[]> {
+export async function* benchGitHub(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const double = await startGitHubDouble({ delayMs });
   try {
-    const figures: Figure[] = [];
     for (const size of sizes) {
       const gitDir = join(folder, `${size}.git`);
       await createRepository(gitDir, { commits: commitsOf(size) });
       double.repositories.put(`acme/with-${size}`, gitDir);
-      figures.push(...(await benchSize(double, size)));
+      yield* benchSize(double, size);
     }
-    return figures;
   } finally {
     await double.close();
     await rm(folder, { recursive: true, force: true });
@@ -63,20 +61,20 @@ function commitsOf(size: number) {
   return [...brought, { id: 'changed', at: firstSecond + size, files: changed }];
 }
 
-async function benchSize(double: GitHubDouble, size: number): Promise<Figure[]> {
+async function* benchSize(double: GitHubDouble, size: number): AsyncGenerator<Figure> {
   const cold = (): Promise<void> => withProvider(double, (provider) => list(provider, size));
   // The double reads its repository once, so that it is its delay that counts.
   await cold();
   const first = await costOf(double, rounds, cold);
+  const obvious = await costOf(double, 1, () => listObviously(double, size));
+  const texts = (name: string, cost: Cost) => ({ name: `GitHub, ${name}, ${size} microagents`, measured: inWords(cost), reference: inWords(obvious), note: 'reference: the obvious program' });
+  const reported = (name: string, cost: Cost): Figure => ({ ...texts(name, cost), ratio: obvious.ms / cost.ms, bound: null, ok: true });
+  yield size === 100 ? boundedFigure(texts('cold', first), obvious.ms / first.ms, { atLeast: 20 }) : reported('cold', first);
   const unchanged = await withProvider(double, async (provider) => {
     await list(provider, size);
     return await costOf(double, rounds, () => list(provider, size));
   });
-  const obvious = await costOf(double, 1, () => listObviously(double, size));
-  const texts = (name: string, cost: Cost) => ({ name: `GitHub, ${name}, ${size} microagents`, measured: inWords(cost), reference: inWords(obvious), note: 'reference: the obvious program' });
-  const reported = (name: string, cost: Cost): Figure => ({ ...texts(name, cost), ratio: obvious.ms / cost.ms, bound: null, ok: true });
-  if (size !== 100) return [reported('cold', first), reported('unchanged', unchanged)];
-  return [boundedFigure(texts('cold', first), obvious.ms / first.ms, { atLeast: 20 }), reported('unchanged', unchanged)];
+  yield reported('unchanged', unchanged);
 }
 
 async function withProvider<T>({ url }: GitHubDouble, use: (provider: GitProvider) => Promise<T>): Promise<T> {
@@ -147,5 +145,3 @@ function roundTripsOf(arrivals: readonly number[]): number {
 function inWords({ ms, requests, roundTrips }: Cost): string {
   return `${inMs(ms)}, ${requests} requests, ${roundTrips} round trips`;
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchGitHub()));

@@ -6,7 +6,7 @@ import { createSystemClock } from '../src/adapters/clock/system-clock.ts';
 import type { FileQuery } from '../src/ports/git-provider.ts';
 import { createRepository, git } from '../test/contracts/git-repository.ts';
 import { startGitLab, type GitLabDouble } from '../test/doubles/gitlab/index.ts';
-import { boundedFigure, formatFigures, inMs, timed, type Figure } from './figure.ts';
+import { boundedFigure, type Figure, inMs, timed } from './figure.ts';
 
 const delayMs = 50;
 const concurrency = 8;
@@ -15,13 +15,11 @@ const agents = '.skep/microagents';
 const query: FileQuery = { directory: () => agents, accepts: (path) => path.endsWith('.md') };
 
 /** Listing a project of a GitLab that takes 50 ms for each answer, beside the obvious program. */
-export async function benchGitLab(): Promise<Figure[]> {
+export async function* benchGitLab(): AsyncGenerator<Figure> {
   const root = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const host = await startGitLab({ token });
   try {
-    const figures: Figure[] = [];
-    for (const count of [1, 100, 1000]) figures.push(...(await benchCount(host, root, count)));
-    return figures;
+    for (const count of [1, 100, 1000]) yield* benchCount(host, root, count);
   } finally {
     await host.close();
     await rm(root, { recursive: true, force: true });
@@ -35,7 +33,7 @@ interface Run {
   readonly roundTrips: number;
 }
 
-async function benchCount(host: GitLabDouble, root: string, count: number): Promise<Figure[]> {
+async function* benchCount(host: GitLabDouble, root: string, count: number): AsyncGenerator<Figure> {
   const gitDir = join(root, `${count}.git`);
   const names = Array.from({ length: count }, (_, index) => `agent-${String(index).padStart(4, '0')}`);
   const commitCount = Math.min(count, 20);
@@ -59,7 +57,8 @@ async function benchCount(host: GitLabDouble, root: string, count: number): Prom
     host.delayMs = delayMs;
     const [cold, warm] = [await measure(host, list), await measure(host, list)];
     const obvious = await measure(host, () => obviousProgram(host, sha, count));
-    return [figureOf('cold', count, cold, obvious), figureOf('unchanged', count, warm, obvious)];
+    yield figureOf('cold', count, cold, obvious);
+    yield figureOf('unchanged', count, warm, obvious);
   } finally {
     await provider.close();
   }
@@ -122,5 +121,3 @@ function textOf({ ms, requests, roundTrips }: Run): string {
 function expectCount(actual: number, expected: number): void {
   if (actual !== expected) throw new Error(`${actual} files are listed, not ${expected}`);
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchGitLab()));

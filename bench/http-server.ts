@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, StatementSync } from 'node:sqlite';
 import express from 'express';
 import { pino } from 'pino';
 import { createApiKeys } from '../src/adapters/auth/api-keys/index.ts';
@@ -11,19 +13,20 @@ import { createMemoryRuntime, MemoryEngine } from '../test/doubles/memory/index.
 import { createPinoLogger } from '../src/adapters/logger/pino/index.ts';
 import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { createSkep } from '../src/composition/create-skep.ts';
+import type { Listening } from './server-process.ts';
 
-/** What a server of the benchmark tells its parent when it listens. */
-export interface Listening {
-  readonly url: string;
-  /** Empty where none is needed. */
-  readonly key: string;
+/** The statement of the page of sandboxes, and the file that it is run on. */
+export interface SearchQuery {
+  readonly database: string;
+  readonly sql: string;
+  readonly values: readonly SQLInputValue[];
 }
 
 const path = '/api/v1/sandboxes/search';
 const rows = 20;
 
 /** Skep with everything that a request passes in a deployment: store on disk, a key of the store, the log. */
-async function serveSkep(): Promise<Listening> {
+async function serveSkep(): Promise<Listening & { readonly query: SearchQuery }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const destination = pino.destination({ dest: '/dev/null', sync: false });
   const store = await createSqliteStore({ dataDir });
@@ -35,6 +38,11 @@ async function serveSkep(): Promise<Listening> {
   });
   const { key, record } = await createApiKeys({ keys: store.apiKeys, clock: skep.clock, random: skep.random }).create({ name: 'bench' });
   for (let row = 0; row < rows; row += 1) await skep.sandboxes.start(record.userId, { specId: null });
+  const search = () => skep.sandboxes.search(record.userId, {}, { after: null, limit: rows });
+  // What is measured is a page that no start changes meanwhile.
+  const statement = await statementOf(async () => {
+    while ((await search()).items.some(({ status }) => status !== 'RUNNING')) await pause(5);
+  });
   const server = await createHttpServer(skep, { port: 0 });
   process.once('disconnect', () => {
     void server
@@ -43,14 +51,42 @@ async function serveSkep(): Promise<Listening> {
       .then(() => store.close())
       .then(() => rm(dataDir, { recursive: true, force: true }));
   });
-  return { url: `${server.url}${path}`, key };
+  return { url: `${server.url}${path}`, key, query: { database: join(dataDir, 'skep.db'), ...statement } };
 }
 
-/** A route of Express that has its answer ready. */
-async function serveBare(body: string): Promise<Listening> {
+/** The statement that searches run, as the driver gets it, so that the peer's is the same whatever the store does. */
+async function statementOf(searches: () => Promise<unknown>): Promise<Omit<SearchQuery, 'database'>> {
+  let statement: Omit<SearchQuery, 'database'> | undefined;
+  const note = (sql: string, values: readonly SQLInputValue[]): void => {
+    if (/from "sandboxes" .* order by "created_at" desc/u.test(sql)) statement = { sql, values };
+  };
+  const restores = [watch('all', note), watch('iterate', note)];
+  try {
+    await searches();
+  } finally {
+    for (const restore of restores) restore();
+  }
+  if (statement === undefined) throw new Error('the store reads no page of sandboxes by a statement');
+  return statement;
+}
+
+/** Reports each use of a method of the driver, until the function that is returned is called. */
+function watch(method: 'all' | 'iterate', note: (sql: string, values: readonly SQLInputValue[]) => void): () => void {
+  const original: unknown = Reflect.get(StatementSync.prototype, method);
+  if (typeof original !== 'function') throw new Error(`a statement has no ${method}`);
+  Reflect.set(StatementSync.prototype, method, function (this: StatementSync, ...values: SQLInputValue[]): unknown {
+    note(this.sourceSQL, values);
+    return Reflect.apply(original, this, values);
+  });
+  return () => void Reflect.set(StatementSync.prototype, method, original);
+}
+
+/** A route of Express that runs the query for each request, and writes what it finds as Skep does. */
+async function serveBare({ database, sql, values }: SearchQuery): Promise<Listening> {
+  const statement = new DatabaseSync(database, { readOnly: true }).prepare(sql);
   const app = express();
   app.get(path, (_request, response) => {
-    response.type('application/json').send(body);
+    response.json({ items: statement.all(...values).slice(0, rows).map(sandboxOf), next_page_id: null });
   });
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -60,6 +96,22 @@ async function serveBare(body: string): Promise<Listening> {
   return { url: `http://127.0.0.1:${port}${path}`, key: '' };
 }
 
-process.once('message', (body: string) => {
-  void (body === '' ? serveSkep() : serveBare(body)).then((listening) => process.send?.(listening));
+function sandboxOf(row: Record<string, SQLOutputValue>): unknown {
+  return {
+    id: row['id'],
+    created_by_user_id: row['owner_id'],
+    sandbox_spec_id: row['spec_id'],
+    status: row['status'],
+    status_detail: row['status_detail'],
+    pause_kind: row['pause_kind'],
+    session_api_key: row['session_api_key'],
+    exposed_urls: row['status'] === 'RUNNING' ? JSON.parse(String(row['exposed_urls'])) : null,
+    created_at: new Date(Number(row['created_at'])),
+    updated_at: new Date(Number(row['updated_at'])),
+    last_active_at: new Date(Number(row['last_active_at'])),
+  };
+}
+
+process.once('message', (query: 'begin' | SearchQuery) => {
+  void (query === 'begin' ? serveSkep() : serveBare(query)).then((listening) => process.send?.(listening));
 });

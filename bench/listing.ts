@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalGitProvider, type LocalGitOptions } from '../src/adapters/git-provider/local/index.ts';
 import type { FileQuery, GitProvider } from '../src/ports/git-provider.ts';
-import { boundedFigure, formatFigures, inMs, median, timed, type Figure } from './figure.ts';
+import { boundedFigure, type Figure, inMs, median, timed } from './figure.ts';
 import { addCommit, agents, createHistory } from './history.ts';
 import { runCommand, sufficientCommands } from './single-command.ts';
 
@@ -14,12 +14,14 @@ const rounds = 25;
 const query: FileQuery = { directory: () => agents, accepts: (path) => path.endsWith('.md') };
 
 /** Listing a local repository: for the first time, unchanged, and after one new commit. */
-export async function benchListing(): Promise<Figure[]> {
+export async function* benchListing(): AsyncGenerator<Figure> {
   const root = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   try {
     for (const { name, commits } of [long, short]) await createHistory(join(root, name), commits, microagents);
     const { figure, coldMs } = await benchCold(root);
-    return [figure, await benchUnchanged(root, coldMs), await benchNewCommit(root)];
+    yield figure;
+    yield await benchUnchanged(root, coldMs);
+    yield await benchNewCommit(root);
   } finally {
     await rm(root, { recursive: true, force: true });
   }
@@ -120,5 +122,3 @@ async function list(provider: GitProvider, repository: string): Promise<Map<stri
   if (files.length !== microagents) throw new Error(`${files.length} files are listed, not ${microagents}`);
   return new Map(files.map(({ path, createdAt }) => [path, createdAt / 1000]));
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchListing()));

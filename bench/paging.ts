@@ -1,15 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openConnection } from '../src/adapters/store/sqlite/connection.ts';
-import { createConversations } from '../src/adapters/store/sqlite/conversations.ts';
-import { createJournal } from '../src/adapters/store/sqlite/journal.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely } from 'kysely';
+import { createConversationStore } from '../src/adapters/store/conversation-store.ts';
+import type { Database } from '../src/adapters/store/database.ts';
+import { createEventLog } from '../src/adapters/store/event-log.ts';
+import { createSqliteDialect } from '../src/adapters/store/sqlite/dialect.ts';
 import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { type Conversation, conversationSortOrders } from '../src/domain/conversation.ts';
 import type { PageKey } from '../src/domain/page.ts';
 import type { ConversationFilter } from '../src/ports/conversation-store.ts';
 import type { Store } from '../src/ports/store.ts';
-import { boundedFigure, type Figure, formatFigures, inMs, median, timed } from './figure.ts';
+import { boundedFigure, type Figure, inMs, median, timed } from './figure.ts';
 
 const few = 1_000;
 const many = 100_000;
@@ -20,17 +23,16 @@ const start = Date.UTC(2026, 0, 1);
 type Page = (store: Store, rows: number) => Promise<unknown>;
 
 /** A page of 100 out of many conversations beside the same page out of few. */
-export async function benchPaging(): Promise<Figure[]> {
+export async function* benchPaging(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const [small, large] = [await filled(join(folder, 'few'), few), await filled(join(folder, 'many'), many)];
   try {
-    const figures: Figure[] = [];
     for (const [name, page] of Object.entries(pages)) {
       const { smallMs, largeMs } = await compare(page, small, large);
       const texts = { name: `page of 100, ${name}`, measured: inMs(largeMs), reference: inMs(smallMs), note: `out of ${many}, and of ${few}` };
-      figures.push(boundedFigure(texts, largeMs / smallMs, { atMost: 2 }));
+      yield boundedFigure(texts, largeMs / smallMs, { atMost: 2 });
     }
-    return [...figures, await rareTitle(large)];
+    yield await rareTitle(large);
   } finally {
     await Promise.all([small.close(), large.close()]);
     await rm(folder, { recursive: true, force: true });
@@ -85,11 +87,12 @@ async function fetch(
 /** A store with so many conversations, written without waiting for the disk. */
 async function filled(dataDir: string, rows: number): Promise<Store> {
   const store = await createSqliteStore({ dataDir });
-  const connection = openConnection(join(dataDir, 'skep.db'), 0);
-  connection.database.exec('PRAGMA synchronous = OFF');
-  const conversations = createConversations(connection, createJournal(connection));
+  const sqlite = new DatabaseSync(join(dataDir, 'skep.db'));
+  sqlite.exec('PRAGMA synchronous = OFF');
+  const db = new Kysely<Database>({ dialect: createSqliteDialect(sqlite, 0) });
+  const conversations = createConversationStore(db, createEventLog(db));
   for (let n = 0; n < rows; n += 1) await conversations.insert(conversationOf(n, rows));
-  connection.close();
+  await db.destroy();
   return store;
 }
 
@@ -133,5 +136,3 @@ function timeOf(n: number): number {
 function middleOf(rows: number): PageKey {
   return { value: timeOf(rows / 2), id: '' };
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchPaging()));

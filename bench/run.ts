@@ -1,6 +1,9 @@
+import { parseArgs } from 'node:util';
 import { benchCrowd } from './conversations/crowd.ts';
 import { benchLatency } from './conversations/latency.ts';
 import { benchReady } from './conversations/ready.ts';
+import { whyNotOnEngine, type EngineNeeds } from './engine.ts';
+import { formatFigure, type Figure } from './figure.ts';
 import { benchGitHub } from './github.ts';
 import { benchGitLab } from './gitlab.ts';
 import { benchHttp } from './http.ts';
@@ -13,22 +16,72 @@ import { benchRest } from './sandboxes/rest.ts';
 import { benchSearch } from './sandboxes/search.ts';
 import { benchThroughput } from './sandboxes/throughput.ts';
 import { benchStart } from './start.ts';
-import { formatFigures, type Figure } from './figure.ts';
 
-const benches = {
-  benchListing, benchPaging, benchHttp, benchStart, benchGitHub, benchGitLab,
-  // These need a Docker engine, with the images that `.ci/engine` makes.
-  benchCold, benchPool, benchRest, benchThroughput, benchSearch, benchCrash, benchReady,
-  benchLatency, benchCrowd,
-};
-const asked = process.argv.slice(2);
-
-/** Runs every benchmark, or those that are named, prints each figure beside its limit or peer, and fails where a bound does not hold. */
-const figures: Figure[] = [];
-for (const [name, bench] of Object.entries(benches)) {
-  if (asked.length > 0 && !asked.includes(name)) continue;
-  process.stderr.write(`${name} ...\n`);
-  figures.push(...(await bench()));
+interface Part {
+  readonly bench: () => AsyncIterable<Figure>;
+  readonly about: string;
+  /** Left out if the part runs without a Docker engine. */
+  readonly engine?: EngineNeeds;
 }
-process.stdout.write(formatFigures(figures));
-process.exitCode = figures.every(({ ok }) => ok) ? 0 : 1;
+
+const tiny: EngineNeeds = { image: 'skep-test/tiny' };
+const parts: Readonly<Record<string, Part>> = {
+  benchListing: { bench: benchListing, about: 'microagents of a local repository, beside one git command' },
+  benchPaging: { bench: benchPaging, about: 'pages out of 100,000 conversations' },
+  benchHttp: { bench: benchHttp, about: 'sandboxes/search, beside a bare Express handler with the same query' },
+  benchStart: { bench: benchStart, about: 'start and memory of the server' },
+  benchGitHub: { bench: benchGitHub, about: 'microagents on a GitHub that takes 50 ms' },
+  benchGitLab: { bench: benchGitLab, about: 'microagents on a GitLab that takes 50 ms' },
+  benchSearch: { bench: benchSearch, about: 'a search with 10,000 sandboxes known' },
+  benchLatency: { bench: benchLatency, about: "from a message to the agent's first event" },
+  benchCrowd: { bench: benchCrowd, about: '200 conversations at once' },
+  benchCold: { bench: benchCold, about: 'a cold start of a sandbox', engine: { ...tiny, usesCli: true } },
+  benchPool: { bench: benchPool, about: 'a start from the pool', engine: tiny },
+  benchRest: { bench: benchRest, about: 'freeze and resume', engine: tiny },
+  benchThroughput: { bench: benchThroughput, about: '50 cold starts at once', engine: tiny },
+  benchCrash: { bench: benchCrash, about: 'a crash in a sandbox, until it is seen', engine: tiny },
+  benchReady: { bench: benchReady, about: 'a conversation until it is READY', engine: { image: 'skep-test/debian', usesCli: true } },
+};
+
+const usage = `npm run bench [-- PART ...]
+
+Runs all parts, or those that are named. Prints each figure beside its limit or peer as soon as it is measured. The exit code is 1 if a
+bound does not hold or a part fails. A part that lacks a Docker engine or an image is skipped. Parts with * use a Docker engine.
+
+${Object.entries(parts).map(([name, { about, engine }]) => `  ${name.padEnd(16)}${engine === undefined ? ' ' : '*'} ${about}\n`).join('')}`;
+
+const outcome = { ok: 0, missed: 0, skipped: 0, failed: 0 };
+
+async function runPart(name: string, { bench, engine }: Part): Promise<void> {
+  const missing = engine === undefined ? null : await whyNotOnEngine(engine);
+  if (missing !== null) {
+    outcome.skipped += 1;
+    process.stdout.write(`skipped ${name}: ${missing}\n`);
+    return;
+  }
+  process.stdout.write(`${name} ...\n`);
+  try {
+    for await (const figure of bench()) {
+      outcome[figure.ok ? 'ok' : 'missed'] += 1;
+      process.stdout.write(formatFigure(figure));
+    }
+  } catch (error) {
+    outcome.failed += 1;
+    process.stdout.write(`FAILED  ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  }
+}
+
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { help: { type: 'boolean', short: 'h' } } });
+const unknown = positionals.filter((name) => !Object.hasOwn(parts, name));
+if (values.help === true) process.stdout.write(usage);
+else if (unknown.length > 0) {
+  process.stderr.write(`There is no part ${unknown.join(', ')}.\n\n${usage}`);
+  process.exitCode = 2;
+} else {
+  for (const [name, part] of Object.entries(parts)) {
+    if (positionals.length === 0 || positionals.includes(name)) await runPart(name, part);
+  }
+  const { ok, missed, skipped, failed } = outcome;
+  process.stdout.write(`${ok} figures ok, ${missed} missed; ${skipped} parts skipped, ${failed} failed\n`);
+  process.exitCode = missed + failed > 0 ? 1 : 0;
+}

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { median, type Figure } from './figure.ts';
+import { promisify } from 'node:util';
+import { type Figure, median } from './figure.ts';
 
 const project = join(import.meta.dirname, '..');
 const executable = join(project, 'src/composition/executable/main.ts');
@@ -36,7 +37,7 @@ interface Start {
 }
 
 /** From the start of the process to the first 200 of its health, and the memory that is resident then; and what of it is whose. */
-export async function benchStart(): Promise<Figure[]> {
+export async function* benchStart(): AsyncGenerator<Figure> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const kinds = {
     skep: [executable, 'serve'],
@@ -52,10 +53,8 @@ export async function benchStart(): Promise<Figure[]> {
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
-  return [
-    ...figuresOf('start to ready', 'ms', (kind) => median(starts[kind].map(({ ms }) => ms))),
-    ...figuresOf('resident memory when idle', 'MiB', (kind) => median(starts[kind].map(({ residentMiB }) => residentMiB))),
-  ];
+  yield* figuresOf('start to ready', 'ms', (kind) => median(starts[kind].map(({ ms }) => ms)));
+  yield* figuresOf('resident memory when idle', 'MiB', (kind) => median(starts[kind].map(({ residentMiB }) => residentMiB)));
 }
 
 function figuresOf(name: string, unit: string, of: (kind: 'skep' | 'express' | 'modules' | 'node') => number): Figure[] {
@@ -89,8 +88,8 @@ async function start(args: readonly string[], dataDir: string): Promise<Start> {
       if (response.status !== 200) throw new Error(`health answered ${response.status}`);
     }
     const ms = performance.now() - begun;
-    const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
-    return { ms, residentMiB: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024 };
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(child.pid)]);
+    return { ms, residentMiB: Number(stdout) / 1024 };
   } finally {
     child.kill('SIGKILL');
     await exited;

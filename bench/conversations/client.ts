@@ -1,9 +1,7 @@
-import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
-import type { Listening } from '../http-server.ts';
+import { startServerProcess } from '../server-process.ts';
 
 /** The server of the benchmark as its client sees it. */
 export interface BenchServer extends AsyncDisposable {
@@ -17,10 +15,8 @@ export interface BenchServer extends AsyncDisposable {
 }
 
 export async function startBenchServer(): Promise<BenchServer> {
-  const child: ChildProcess = fork(join(import.meta.dirname, 'server.ts'), { env: { ...process.env, NODE_ENV: 'production' } });
-  child.send('begin');
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the server sends first
-  const [{ url, key }] = (await once(child, 'message')) as [Listening];
+  const server = await startServerProcess('conversations/server.ts', 'begin');
+  const { child, listening: { url, key } } = server;
   const headers = { 'X-Session-API-Key': key, 'Content-Type': 'application/json' };
   const conversations = `${url}/api/v1/app-conversations`;
   const call = async (path: string, body?: unknown): Promise<Record<string, unknown>> => {
@@ -58,9 +54,6 @@ export async function startBenchServer(): Promise<BenchServer> {
       const [bytes]: unknown[] = await once(child, 'message');
       return Number(bytes);
     },
-    async [Symbol.asyncDispose]() {
-      child.disconnect();
-      await once(child, 'exit');
-    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

@@ -1,14 +1,13 @@
 import { client, methods, ndJsonStream, PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
 import { acpAgentCommand, startAgentProcess } from '../../test/doubles/acp-agent/start.ts';
-import { formatFigures, inMs, type Figure } from '../figure.ts';
-import { percentile, spread } from '../sandboxes/distribution.ts';
+import { type Figure, inMs, percentile, spread } from '../figure.ts';
 import { startBenchServer } from './client.ts';
 
 const rounds = 300;
 const warmUp = 20;
 
 /** From the message to the first event of the agent on the stream, beside a bare ACP client on the same agent, in turn. */
-export async function benchLatency(): Promise<Figure[]> {
+export async function* benchLatency(): AsyncGenerator<Figure> {
   await using server = await startBenchServer();
   const bare = await startBare();
   const times = { skep: [] as number[], bare: [] as number[] };
@@ -48,7 +47,8 @@ export async function benchLatency(): Promise<Figure[]> {
       note: `${rounds} rounds, in turn; HTTP, store and stream included`,
     };
   };
-  return [more(50, 5), more(99, 15)];
+  yield more(50, 5);
+  yield more(99, 15);
 }
 
 async function untilKind(events: AsyncGenerator<{ readonly kind: string }>, kind: string): Promise<void> {
@@ -87,5 +87,3 @@ async function startBare() {
     },
   };
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchLatency()));

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSkep, type Skep } from '../../src/composition/index.ts';
 import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
-import { formatFigures, inMs, median, timed, type Figure } from '../figure.ts';
-import { clearUp } from '../sandboxes/clear-up.ts';
+import { type Figure, inMs, median, timed } from '../figure.ts';
+import { clearUp } from '../engine.ts';
 
 const run = promisify(execFile);
 const rounds = 10;
@@ -25,7 +25,7 @@ const agentProgram = `while read -r line; do
 done`;
 
 /** Create to READY with a warm pool and a repository that is known, by step, beside a plain `docker run` and `git clone` of the same. */
-export async function benchReady(): Promise<Figure[]> {
+export async function* benchReady(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir: join(folder, 'data') });
   try {
@@ -80,7 +80,8 @@ export async function benchReady(): Promise<Figure[]> {
         ok: true,
         note: 'reference: the whole',
       }));
-      return [total, ...byStep];
+      yield total;
+      yield* byStep;
     } finally {
       await skep.close();
       await clearUp(readDeploymentFile(join(folder, 'data'))?.id ?? 'none');
@@ -124,5 +125,3 @@ async function makeRepository(path: string): Promise<void> {
   await run('git', ['-C', path, 'add', '.']);
   await run('git', ['-C', path, '-c', 'user.name=bench', '-c', 'user.email=bench@example.org', 'commit', '--quiet', '-m', 'All files']);
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchReady()));

@@ -8,7 +8,7 @@ import { createPinoLogger } from '../../src/adapters/logger/pino/index.ts';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSkep } from '../../src/composition/create-skep.ts';
 import { acpAgentCommand } from '../../test/doubles/acp-agent/start.ts';
-import type { Listening } from '../http-server.ts';
+import type { Listening } from '../server-process.ts';
 
 /** Skep as it is deployed, with the process runtime and the scripted agent. */
 async function serve(): Promise<Listening> {

@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { GenericContainer, Wait } from 'testcontainers';
-import { boundedFigure, formatFigures, timed, type Figure } from '../figure.ts';
+import { boundedFigure, type Figure, percentile, spread, timed } from '../figure.ts';
 import { openDeployment } from './deployment.ts';
-import { percentile, spread } from './distribution.ts';
 import { command, createRawEngine, image, port, type RawEngine } from './raw.ts';
 
 const rounds = 15;
@@ -12,7 +11,7 @@ const run = promisify(execFile);
 process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
 
 /** Start to RUNNING, cold, beside the raw Engine API and what a Node user would reach for otherwise, each in turn. */
-export async function benchCold(): Promise<Figure[]> {
+export async function* benchCold(): AsyncGenerator<Figure> {
   const raw = createRawEngine();
   await using deployment = await openDeployment();
   const times = { skep: [] as number[], raw: [] as number[], plain: [] as number[], docker: [] as number[], testcontainers: [] as number[] };
@@ -40,12 +39,10 @@ export async function benchCold(): Promise<Figure[]> {
     ok: true,
     note: 'which neither hardens nor keeps a record',
   });
-  return [
-    boundedFigure(texts, percentile(times.skep, 50) / percentile(times.raw, 50), { atMost: 1.15 }),
-    beside('the raw API for a container with no isolation', times.plain),
-    beside('docker run and the same probe', times.docker),
-    beside('testcontainers and its HTTP wait', times.testcontainers),
-  ];
+  yield boundedFigure(texts, percentile(times.skep, 50) / percentile(times.raw, 50), { atMost: 1.15 });
+  yield beside('the raw API for a container with no isolation', times.plain);
+  yield beside('docker run and the same probe', times.docker);
+  yield beside('testcontainers and its HTTP wait', times.testcontainers);
 }
 
 async function dockerRun(raw: RawEngine): Promise<void> {
@@ -65,5 +62,3 @@ async function withTestcontainers(): Promise<number> {
   await container.stop();
   return ms;
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchCold()));

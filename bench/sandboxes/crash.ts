@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { boundedFigure, formatFigures, type Figure } from '../figure.ts';
+import { boundedFigure, type Figure, percentile, spread } from '../figure.ts';
 import { openDeployment } from './deployment.ts';
-import { percentile, spread } from './distribution.ts';
 import { image, port, ready } from './raw.ts';
 
 const rounds = 15;
@@ -12,7 +11,7 @@ const mortal = `mkdir -p /tmp/site/cgi-bin && cd /tmp/site && echo ready >passwd
 printf '#!/bin/sh\\nkill -9 $(pidof httpd)\\n' >cgi-bin/crash && chmod +x cgi-bin/crash && exec httpd -f -p ${port} -h /tmp/site`;
 
 /** From the request that a sandbox's program dies of to the status that says so. */
-export async function benchCrash(): Promise<Figure[]> {
+export async function* benchCrash(): AsyncGenerator<Figure> {
   const spec = { id: 'mortal', image, command: ['sh', '-c', mortal], ports: [{ name: 'WEB', port }], ready };
   await using deployment = await openDeployment(0, { specs: [spec] });
   const { skep, owner } = deployment;
@@ -30,7 +29,5 @@ export async function benchCrash(): Promise<Figure[]> {
     await skep.sandboxes.delete(owner, id);
   }
   const texts = { name: 'a crash inside, until it is seen', measured: spread(times), reference: `${seenWithinMs} ms`, note: `${rounds} rounds; the request that kills included` };
-  return [boundedFigure(texts, percentile(times, 95) / seenWithinMs, { atMost: 1 })];
+  yield boundedFigure(texts, percentile(times, 95) / seenWithinMs, { atMost: 1 });
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchCrash()));

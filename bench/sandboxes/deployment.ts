@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSkep, type Sandbox, type Skep, type SkepOptions } from '../../src/composition/index.ts';
 import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
-import { clearUp } from './clear-up.ts';
+import { clearUp } from '../engine.ts';
 import { command, image, port, ready } from './raw.ts';
 
 const owner = 'bench';

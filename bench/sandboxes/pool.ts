@@ -1,26 +1,23 @@
-import { boundedFigure, formatFigures, inMs, timed, type Figure } from '../figure.ts';
+import { boundedFigure, type Figure, inMs, percentile, spread, timed } from '../figure.ts';
 import { openDeployment } from './deployment.ts';
-import { percentile, spread } from './distribution.ts';
 
 const rounds = 15;
 const burst = 50;
 
 /** Hand-outs from a pool beside cold starts: one after the other, and a burst. */
-export async function benchPool(): Promise<Figure[]> {
+export async function* benchPool(): AsyncGenerator<Figure> {
   const [cold, coldBurst] = await withPool(0);
   const [pooled, pooledBurst] = await withPool(burst);
-  return [
-    boundedFigure(
-      { name: 'start to RUNNING, from the pool', measured: spread(pooled), reference: `${spread(cold)}: cold`, note: `${rounds} rounds` },
-      percentile(pooled, 50) / percentile(cold, 50),
-      { atMost: 0.1 },
-    ),
-    boundedFigure(
-      { name: `a burst of ${burst}, all RUNNING, from the pool`, measured: inMs(pooledBurst), reference: `${inMs(coldBurst)}: cold` },
-      pooledBurst / coldBurst,
-      { atMost: 0.05 },
-    ),
-  ];
+  yield boundedFigure(
+    { name: 'start to RUNNING, from the pool', measured: spread(pooled), reference: `${spread(cold)}: cold`, note: `${rounds} rounds` },
+    percentile(pooled, 50) / percentile(cold, 50),
+    { atMost: 0.1 },
+  );
+  yield boundedFigure(
+    { name: `a burst of ${burst}, all RUNNING, from the pool`, measured: inMs(pooledBurst), reference: `${inMs(coldBurst)}: cold` },
+    pooledBurst / coldBurst,
+    { atMost: 0.05 },
+  );
 }
 
 async function withPool(size: number): Promise<[readonly number[], number]> {
@@ -38,5 +35,3 @@ async function withPool(size: number): Promise<[readonly number[], number]> {
   const burstMs = await timed(() => Promise.all(Array.from({ length: burst }, () => deployment.running())));
   return [times, burstMs];
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchPool()));

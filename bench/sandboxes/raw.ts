@@ -5,7 +5,7 @@ import { labels } from '../../src/adapters/sandbox-runtime/docker/identity.ts';
 import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/sandbox/container-config.ts';
 import { createNetworks } from '../../src/adapters/sandbox-runtime/docker/sandbox/networks.ts';
 import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { clearUp } from './clear-up.ts';
+import { clearUp } from '../engine.ts';
 
 export const image = 'skep-test/tiny';
 export const port = 8000;

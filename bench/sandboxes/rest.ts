@@ -1,12 +1,11 @@
-import { boundedFigure, formatFigures, timed, type Figure } from '../figure.ts';
+import { boundedFigure, type Figure, percentile, spread, timed } from '../figure.ts';
 import { openDeployment } from './deployment.ts';
-import { percentile, spread } from './distribution.ts';
 import { createRawEngine } from './raw.ts';
 
 const rounds = 40;
 
 /** Freeze and resume beside the engine's own pause and unpause. */
-export async function benchRest(): Promise<Figure[]> {
+export async function* benchRest(): AsyncGenerator<Figure> {
   const raw = createRawEngine();
   await using deployment = await openDeployment();
   const { skep, owner } = deployment;
@@ -34,7 +33,6 @@ export async function benchRest(): Promise<Figure[]> {
       percentile(times[name], 50) / percentile(times[peer], 50),
       { atMost: 1.5 },
     );
-  return [figure('freeze', 'pause'), figure('resume', 'unpause')];
+  yield figure('freeze', 'pause');
+  yield figure('resume', 'unpause');
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchRest()));

@@ -1,4 +1,4 @@
-import { boundedFigure, formatFigures, timed, type Figure } from '../figure.ts';
+import { boundedFigure, type Figure, timed } from '../figure.ts';
 import { openDeployment } from './deployment.ts';
 import { createRawEngine, type RawEngine } from './raw.ts';
 
@@ -6,7 +6,7 @@ const starts = 50;
 const concurrencies = [2, 4, 8, 16];
 
 /** Many cold starts at once, beside the best that the raw API reaches at any concurrency. */
-export async function benchThroughput(): Promise<Figure[]> {
+export async function* benchThroughput(): AsyncGenerator<Figure> {
   const raw = createRawEngine();
   let best = { perSecond: 0, at: 0 };
   try {
@@ -22,18 +22,16 @@ export async function benchThroughput(): Promise<Figure[]> {
   await deployment.running();
   const ms = await timed(() => Promise.all(Array.from({ length: starts }, () => deployment.running())));
   const perSecond = (starts / ms) * 1000;
-  return [
-    boundedFigure(
-      {
-        name: `${starts} cold starts at once`,
-        measured: `${perSecond.toFixed(1)} a second`,
-        reference: `${best.perSecond.toFixed(1)} a second: the raw API, ${best.at} at a time`,
-        note: `the best of ${concurrencies.join(', ')} at a time`,
-      },
-      perSecond / best.perSecond,
-      { atLeast: 0.9 },
-    ),
-  ];
+  yield boundedFigure(
+    {
+      name: `${starts} cold starts at once`,
+      measured: `${perSecond.toFixed(1)} a second`,
+      reference: `${best.perSecond.toFixed(1)} a second: the raw API, ${best.at} at a time`,
+      note: `the best of ${concurrencies.join(', ')} at a time`,
+    },
+    perSecond / best.perSecond,
+    { atLeast: 0.9 },
+  );
 }
 
 async function rawStarts(raw: RawEngine, atOnce: number): Promise<void> {
@@ -46,5 +44,3 @@ async function rawStarts(raw: RawEngine, atOnce: number): Promise<void> {
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
-
-if (import.meta.main) process.stdout.write(formatFigures(await benchThroughput()));

@@ -14,8 +14,8 @@ export const sweeperDefaults = { sweepEveryMs: 10_000, orphanGraceMs: 10_000, re
 export interface SweeperDeps {
   readonly store: Store;
   readonly runtime: SandboxRuntime;
-  readonly sandboxDriver: SandboxReconciler;
-  readonly conversationDriver: { nudge(id: string): void };
+  readonly sandboxReconciler: SandboxReconciler;
+  readonly conversationReconciler: { enqueue(id: string): void };
   readonly pool: SandboxPool;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -47,7 +47,7 @@ export class Sweeper {
 
   /** Begins with a sweep; answers when that is done. A runtime that does not answer does not keep it from going on. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#deps.runtime.subscribe((id) => this.#deps.sandboxDriver.enqueueInstance(id));
+    this.#unsubscribe = this.#deps.runtime.subscribe((id) => this.#deps.sandboxReconciler.enqueueInstance(id));
     await this.#sweepAndGoOn();
   }
 
@@ -95,7 +95,7 @@ export class Sweeper {
 
   /** Answers with the facts that no record was found for. */
   async #sweepSandboxes(facts: ReadonlyMap<string, ObservedSandbox> | null): Promise<readonly ObservedSandbox[]> {
-    const { store, sandboxDriver, clock } = this.#deps;
+    const { store, sandboxReconciler, clock } = this.#deps;
     const ownerless = new Map(facts ?? []);
     let after: string | null = null;
     do {
@@ -105,8 +105,8 @@ export class Sweeper {
         ownerless.delete(instanceId);
         const now = clock.now();
         const step = facts === null ? stepWithoutRuntime(record, now) : nextSandboxStep(record, facts.get(instanceId) ?? absentSandbox(instanceId), now);
-        if (step.kind === 'none') sandboxDriver.watch(record);
-        else sandboxDriver.enqueue(id);
+        if (step.kind === 'none') sandboxReconciler.watch(record);
+        else sandboxReconciler.enqueue(id);
       }
       after = records.length === scanSize ? (records.at(-1)?.id ?? null) : null;
     } while (after !== null && !this.#closed);
@@ -135,11 +135,11 @@ export class Sweeper {
   }
 
   async #sweepConversations(): Promise<void> {
-    const { store, conversationDriver } = this.#deps;
+    const { store, conversationReconciler } = this.#deps;
     let after: string | null = null;
     do {
       const records = await store.conversations.scanUnsettled(after, scanSize);
-      for (const { id } of records) conversationDriver.nudge(id);
+      for (const { id } of records) conversationReconciler.enqueue(id);
       after = records.length === scanSize ? (records.at(-1)?.id ?? null) : null;
     } while (after !== null && !this.#closed);
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { PoolMembers } from '../../src/application/sandboxes/sandbox-pool.ts';
 import { newPoolMember } from '../../src/domain/sandbox-pool.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -8,7 +8,7 @@ import type { SandboxStatus } from '../../src/domain/sandbox.ts';
 const spec = sandboxSpec({ id: 'warm', pool: { size: 9 } });
 
 async function known(...added: readonly (readonly [id: string, fingerprint: string, status: SandboxStatus])[]) {
-  const store = createMemoryStore().sandboxes;
+  const store = createInMemoryStore().sandboxes;
   for (const [index, [id, fingerprint, status]] of added.entries()) {
     await store.insertPooled({ ...newPoolMember({ id, spec, sessionApiKey: 'k', now: index }), status }, fingerprint, 9);
   }

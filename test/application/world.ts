@@ -7,7 +7,8 @@ import { createContainer } from '../../src/composition/wiring/container.ts';
 import type { Rules } from '../../src/composition/wiring/rules.ts';
 import { type Token, tokens } from '../../src/composition/wiring/tokens.ts';
 import type { ProbeListener, ReadinessProbe } from '../../src/ports/readiness-probe.ts';
-import { createManualClock, createMemoryStore, createSeededRandom } from '../doubles/memory/index.ts';
+import { createManualClock, createSeededRandom } from '../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { doublesModule } from '../support/doubles-module.ts';
 import { ScriptedEngine } from './engine.ts';
 import { Faults, Mortal, runtimeFailure, storeFailure } from './mortal.ts';
@@ -28,14 +29,14 @@ export type Process = ReturnType<ReturnType<typeof createWorld>['boot']>;
 const rememberDeletedMs = 3_600_000;
 
 /** No conversation is in these worlds. */
-const idle = { nudge() {} } as unknown as ConversationReconciler;
+const idle = { enqueue() {} } as unknown as ConversationReconciler;
 
 /** The use cases over a store in memory and a scripted engine, with a clock, faults and deaths that the test commands. */
 export function createWorld(options: WorldOptions = {}) {
   const clock = createManualClock();
   const random = createSeededRandom(1);
   const engine = new ScriptedEngine();
-  const memory = createMemoryStore();
+  const memory = createInMemoryStore();
   const writes: Write[] = [];
   const onWrite = (write: Write): void => {
     writes.push(write);

@@ -14,8 +14,8 @@ test.each([
 });
 
 test('a docker runtime over a store of the caller’s own needs a name that lasts', async () => {
-  const { createMemoryStore } = await import('../doubles/memory/index.ts');
-  await expect(createSkep({ runtime: { kind: 'docker' }, store: createMemoryStore() })).rejects.toThrow("runtime: { kind: 'docker', deployment: 'a-name' }");
+  const { createInMemoryStore } = await import('../../src/adapters/store/sqlite/index.ts');
+  await expect(createSkep({ runtime: { kind: 'docker' }, store: createInMemoryStore() })).rejects.toThrow("runtime: { kind: 'docker', deployment: 'a-name' }");
 });
 
 test('what was opened before a part that can not be opened is closed again, and the first error is the one told', async () => {

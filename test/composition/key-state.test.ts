@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { createApiKeyAuth, createApiKeys } from '../../src/adapters/auth/api-keys/index.ts';
+import { createManualClock } from '../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
 import { firstKey, keyState } from '../../src/composition/executable/api-key-state.ts';
 import { firstScreen, type FirstScreen } from '../../src/composition/executable/first-screen.ts';
-import { createManualClock, createMemoryStore } from '../doubles/memory/index.ts';
 
 /** A store of keys, at a time that the test turns. */
 function world() {
   const clock = createManualClock();
-  const { apiKeys } = createMemoryStore();
+  const { apiKeys } = createInMemoryStore();
   const deps = { clock, random: createSystemRandom() };
   const keys = createApiKeys({ keys: apiKeys, ...deps });
   const state = async (apiKey: string) => await keyState(apiKey, createApiKeyAuth({ keys: apiKeys, clock, staticKey: apiKey }));

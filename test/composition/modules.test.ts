@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { ContainerModule, createSkep, provide, provideValue, type SkepOptions, token, tokens } from '../../src/composition/index.ts';
 import type { AdapterDeps } from '../../src/composition/options.ts';
 import {
   createManualClock, createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
-  createMemoryRuntime, createMemoryStore, createSeededRandom, MemoryEngine,
+  createMemoryRuntime, createSeededRandom, MemoryEngine,
 } from '../doubles/memory/index.ts';
 import { doublesModule, type Doubles } from '../support/doubles-module.ts';
 
@@ -33,7 +34,7 @@ describe('a module', () => {
   test('replaces the binding of any port', async () => {
     const clock = createManualClock();
     const ports = {
-      clock, random: createSeededRandom(1), logger: silent, store: createMemoryStore(), runtime: createMemoryRuntime(new MemoryEngine()),
+      clock, random: createSeededRandom(1), logger: silent, store: createInMemoryStore(), runtime: createMemoryRuntime(new MemoryEngine()),
       probe: createMemoryProbe(), auth: createMemoryAuth(clock), checkouts: createMemoryCheckouts(), secrets: { get: () => null },
       gitProvider: [gitOf('mine', 'acme/shop')], agentProtocol: [createMemoryAgentProtocol({})],
     } satisfies Doubles;
@@ -87,7 +88,7 @@ describe('an adapter in the options', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'skep-modules-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true }));
     const clock = createManualClock();
-    const store = createMemoryStore();
+    const store = createInMemoryStore();
     const given: AdapterDeps[] = [];
     const note = <T>(adapter: T) => (deps: AdapterDeps): T => {
       given.push(deps);
@@ -95,7 +96,7 @@ describe('an adapter in the options', () => {
     };
     const skep = await open({
       product: 'hive', dataDir, clock: ({ product }) => (product === 'hive' ? clock : createManualClock()), logger: async () => silent,
-      random: () => createSeededRandom(1), store: (deps) => (deps.logger === silent ? store : createMemoryStore()),
+      random: () => createSeededRandom(1), store: (deps) => (deps.logger === silent ? store : createInMemoryStore()),
       git: [note(gitOf('mine', 'acme/shop'))], runtime: note(createMemoryRuntime(new MemoryEngine())), checkouts: note(createMemoryCheckouts()),
       auth: note(createMemoryAuth(clock)), probe: note(createMemoryProbe()), protocols: [note(createMemoryAgentProtocol({}))],
       secrets: note({ get: () => null }),
@@ -112,7 +113,7 @@ describe('an adapter in the options', () => {
   test('is closed if a factory made it, last made first, and left open if it was ready-made', async () => {
     const closed: string[] = [];
     const skep = await createSkep({
-      store: () => noting(createMemoryStore(), 'store', closed),
+      store: () => noting(createInMemoryStore(), 'store', closed),
       git: [() => noting(gitOf('a', 'acme/a'), 'git of a factory', closed), noting(gitOf('b', 'acme/b'), 'ready-made git', closed)],
       runtime: noting(createMemoryRuntime(new MemoryEngine()), 'ready-made runtime', closed),
       checkouts: async () => noting(createMemoryCheckouts(), 'checkouts', closed),
@@ -125,7 +126,7 @@ describe('an adapter in the options', () => {
   test('is closed if a later one can not be opened, and that failure is the one reported', async () => {
     const closed: string[] = [];
     await expect(createSkep({
-      store: () => noting(createMemoryStore(), 'store', closed),
+      store: () => noting(createInMemoryStore(), 'store', closed),
       git: [noting(gitOf('b', 'acme/b'), 'ready-made git', closed)],
       runtime: async () => await Promise.reject(new Error('no engine')),
     })).rejects.toThrow('no engine');

@@ -9,7 +9,7 @@ export { conversationStoreContract } from './conversation-store.ts';
 export { eventStoreContract } from './event-store.ts';
 export { gitProviderContract } from './git-provider.ts';
 export type { GitProviderHarness, GitProviderTraits } from './git-provider-harness.ts';
-export { knowledgeStoreContract } from './knowledge-store.ts';
+export { listingCacheContract, type ListingCacheHarness } from './listing-cache.ts';
 export { randomContract } from './random.ts';
 export { readinessProbeContract, type ReadinessProbeHarness } from './readiness-probe.ts';
 export { repositoryCheckoutsContract } from './repository-checkouts.ts';

@@ -3,9 +3,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrate } from '../../src/adapters/store/sqlite/migrate.ts';
-import { migrations } from '../../src/adapters/store/sqlite/migrations.ts';
-import { applicationId } from '../../src/adapters/store/sqlite/open-database.ts';
+import { migrate, migrations } from '../../src/adapters/store/sqlite/migrations.ts';
 import { createClient, items, object } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
@@ -208,7 +206,7 @@ describe('doctor', () => {
   test('only looks: a data folder of an older version stays one, and one that is not there is not made', async () => {
     const dataDir = newFolder('older');
     const database = new DatabaseSync(join(dataDir, 'skep.db'));
-    migrate(database, migrations.slice(0, 1), applicationId);
+    migrate(database, migrations.slice(0, 1));
     database.close();
     const before = readFileSync(join(dataDir, 'skep.db'));
     const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };

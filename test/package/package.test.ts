@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -66,6 +66,18 @@ test('every subpath of the export map resolves, and exports something', async ()
   expect(names['./testing']).toContain('gitProviderContract');
 });
 
+/** For Node as ES modules, and for a bundler; declaration files are checked too, so an import in one of them that leads nowhere is seen. */
+test.each([['nodenext', 'nodenext'], ['esnext', 'bundler']])('every subpath has its types: module %s, resolution %s', async (module, moduleResolution) => {
+  const { exports } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as { readonly exports: object };
+  const subpaths = Object.keys(exports).filter((name) => !name.endsWith('.json'));
+  const imports = subpaths.map((subpath, index) => `import * as m${index} from '${join('skep', subpath)}';`);
+  await writeFile(join(app, 'types.ts'), `${imports.join('\n')}\nexport const all = [${subpaths.map((_, index) => `m${index}`).join(', ')}];\n`);
+  const compilerOptions = { module, moduleResolution, target: 'es2024', lib: ['es2024'], types: ['node'], strict: true, noEmit: true };
+  await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['types.ts'] }));
+  const { stdout } = await run(join(project, 'node_modules/.bin/tsc'), ['-p', '.'], { cwd: app }).catch((error: unknown) => error as { readonly stdout: string });
+  expect(stdout).toBe('');
+});
+
 test('embedded under a prefix, with one adapter swapped for the caller’s own', async () => {
   const answer = await script('embed.js', `
     import express from 'express';
@@ -109,6 +121,6 @@ test('the root loads no adapter, and a deployment only those that it uses', asyn
   const { atImport, inUse } = loaded as { atImport: string[]; inUse: string[] };
   expect(atImport.some((url) => url.includes('skep/dist/'))).toBe(true);
   expect([...adapters(atImport)]).toEqual([]);
-  expect(adapters(inUse)).toEqual(new Set(['store/memory', 'clock', 'random', 'logger', 'sandbox-runtime', 'sandbox-runtime/process', 'readiness-probe/network', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared', 'store']));
-  expect(inUse.filter((url) => /\/(express|kysely|pino|commander|yaml)\//.test(url))).toEqual([]);
+  expect(adapters(inUse)).toEqual(new Set(['store', 'store/sqlite', 'clock', 'random', 'logger', 'sandbox-runtime', 'sandbox-runtime/process', 'readiness-probe/network', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared']));
+  expect(inUse.filter((url) => /\/(express|pino|commander|yaml)\//.test(url))).toEqual([]);
 });

@@ -1,15 +1,26 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
+
+/** After so long a wait says what it waits for. */
+const quietMs = 5_000;
 
 /**
- * Asks again and again until the answer is what is wanted, and answers with it. The wait between two questions keeps
- * the machine free; it decides nothing. Fails, with the last answer, when the deadline has passed.
+ * Asks again and again until the answer is what is wanted, and returns it. The pause between two questions keeps the machine
+ * free; it decides nothing. Says what it waits for if that takes more than a few seconds; throws, with the last answer, when
+ * `withinMs` have passed.
  */
 export async function until<T>(ask: () => T | Promise<T>, wanted: (answer: T) => boolean, withinMs = 60_000): Promise<T> {
-  const deadline = performance.now() + withinMs;
+  const start = performance.now();
+  let said = false;
   for (;;) {
     const answer = await ask();
     if (wanted(answer)) return answer;
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms; last: ${JSON.stringify(answer)}`);
+    const waited = performance.now() - start;
+    if (waited > withinMs) throw new Error(`not within ${withinMs} ms: ${String(wanted)}; last: ${JSON.stringify(answer)}`);
+    if (waited > quietMs && !said) {
+      said = true;
+      console.warn(`${expect.getState().currentTestName ?? 'a hook'} waits for ${String(wanted)}; last: ${JSON.stringify(answer)}`);
+    }
     await pause(20);
   }
 }

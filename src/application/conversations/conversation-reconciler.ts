@@ -1,5 +1,5 @@
-import type { Conversation } from '../../domain/conversation.ts';
 import { startSteps } from '../../domain/conversation-start.ts';
+import type { Conversation } from '../../domain/conversation.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventStore } from '../../ports/event-store.ts';
@@ -13,20 +13,20 @@ import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/list-microagents.ts';
 import type { Repositories } from '../repositories/locate-repository.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
-import { ownedOrNull, type Sandboxes } from '../sandboxes/sandboxes.ts';
-import { ConversationRecords } from './records.ts';
+import { findSandbox } from '../sandboxes/find-sandbox.ts';
+import type { Sandboxes } from '../sandboxes/sandboxes.ts';
+import { ConversationRecords } from './conversation-records.ts';
 import { SandboxAccess } from './sandbox-access.ts';
-import { ConversationStart } from './start/start.ts';
-import { defaultTiming, type ConversationTiming } from './timing.ts';
+import { ConversationStart, type ConversationTiming, defaultTiming } from './start-steps.ts';
 import { Turns } from './turns/turns.ts';
-import { ConversationWork } from './work.ts';
+import { ConversationWork } from './work-steps.ts';
 
-export interface ConversationDriverDeps {
+export interface ConversationReconcilerDeps {
   readonly store: ConversationStore;
   readonly events: EventStore;
   readonly sandboxStore: SandboxStore;
   readonly sandboxes: Sandboxes;
-  readonly sandboxDriver: SandboxReconciler;
+  readonly sandboxReconciler: SandboxReconciler;
   readonly runtime: SandboxRuntime;
   readonly repositories: Repositories;
   readonly microagents: Microagents;
@@ -45,7 +45,7 @@ export interface ConversationDriverDeps {
  */
 export class ConversationReconciler {
   readonly records: ConversationRecords;
-  readonly #deps: ConversationDriverDeps;
+  readonly #deps: ConversationReconcilerDeps;
   readonly #start: ConversationStart;
   readonly #turns: Turns;
   readonly #work: ConversationWork;
@@ -53,7 +53,7 @@ export class ConversationReconciler {
   readonly #unsubscribe: () => void;
   #closed = false;
 
-  constructor(deps: ConversationDriverDeps) {
+  constructor(deps: ConversationReconcilerDeps) {
     const timing = { ...defaultTiming, ...deps.timing };
     const records = new ConversationRecords(deps.store, deps.clock, deps.logger);
     const access = new SandboxAccess(deps);
@@ -64,25 +64,25 @@ export class ConversationReconciler {
     this.#work = new ConversationWork({ ...deps, records, access, turns: this.#turns });
     this.#runs = new KeyedWorker((id, run) => this.#drive(id, run));
     this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
-      for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.nudge(id);
+      for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.enqueue(id);
     });
   }
 
   /** Drives the conversation until it rests or has to wait for its sandbox's runtime. */
-  settle(id: string): Promise<Conversation | null> {
+  reconcile(id: string): Promise<Conversation | null> {
     return this.#runs.run(id);
   }
 
   /** The same, leaving off what is no longer wanted. */
-  redirect(id: string): Promise<Conversation | null> {
+  interrupt(id: string): Promise<Conversation | null> {
     this.#runs.interrupt(id);
-    return this.settle(id);
+    return this.reconcile(id);
   }
 
   /** Drives the conversation without anyone waiting for it. */
-  nudge(id: string): void {
+  enqueue(id: string): void {
     if (this.#closed) return;
-    this.settle(id).catch((error: unknown) => {
+    this.reconcile(id).catch((error: unknown) => {
       this.#deps.logger.error({ conversation: id, error }, 'conversation not settled');
     });
   }
@@ -90,7 +90,7 @@ export class ConversationReconciler {
   /** Asks the turn to leave off. One that nobody runs ends as interrupted. */
   cancel(id: string): void {
     this.#turns.cancel(id);
-    this.nudge(id);
+    this.enqueue(id);
   }
 
   /** Hands on what the owner chose, and what is written down already. */
@@ -124,9 +124,9 @@ export class ConversationReconciler {
 
   /** Ends a deleted conversation: its agent, and its sandbox too if no other conversation uses it. */
   async #end({ id, ownerId, sandboxId }: Conversation): Promise<boolean> {
-    const { store, sandboxes, agents, clock } = this.#deps;
+    const { store, sandboxStore, sandboxes, agents, clock } = this.#deps;
     await agents.end(id);
-    if ((await store.findUsing(sandboxId)).length === 0 && (await ownedOrNull(sandboxes, ownerId, sandboxId)) !== null) {
+    if ((await store.findUsing(sandboxId)).length === 0 && (await findSandbox(sandboxStore, ownerId, sandboxId)) !== null) {
       await sandboxes.delete(ownerId, sandboxId);
     }
     await this.records.change(id, ({ removedAt }) => (removedAt === null ? { to: { removedAt: clock.now() }, actor: 'skep', reason: null } : null));

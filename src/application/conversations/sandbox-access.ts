@@ -6,12 +6,13 @@ import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { interval } from '../timers.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
-import { ownedOrNull, type Sandboxes } from '../sandboxes/sandboxes.ts';
+import { findSandbox } from '../sandboxes/find-sandbox.ts';
+import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 
 export interface SandboxAccessDeps {
   readonly sandboxes: Sandboxes;
   readonly sandboxStore: SandboxStore;
-  readonly sandboxDriver: SandboxReconciler;
+  readonly sandboxReconciler: SandboxReconciler;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -31,7 +32,7 @@ export class SandboxAccess {
 
   /** The conversation's sandbox; null where there is none (any more). */
   find({ ownerId, sandboxId }: Conversation): Promise<Sandbox | null> {
-    return ownedOrNull(this.#deps.sandboxes, ownerId, sandboxId);
+    return findSandbox(this.#deps.sandboxStore, ownerId, sandboxId);
   }
 
   /** Starts the sandbox under the id that was chosen with the conversation. Idempotent. */
@@ -56,7 +57,7 @@ export class SandboxAccess {
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      const settled = await Promise.race([this.#deps.sandboxDriver.reconcile(conversation.sandboxId), aborted]);
+      const settled = await Promise.race([this.#deps.sandboxReconciler.reconcile(conversation.sandboxId), aborted]);
       return settled === null || settled.sandbox?.status !== from?.status || settled.sandbox?.deletedAt !== null;
     } finally {
       signal.removeEventListener('abort', abort);

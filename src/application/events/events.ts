@@ -3,8 +3,8 @@ import { Failure } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore } from '../../ports/event-store.ts';
-import { follow } from './follow.ts';
-import { Readers } from './readers.ts';
+import { follow } from './follow-events.ts';
+import { Readers } from './event-readers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
 export const defaultKeepEventsForMs = 30 * 86_400_000;

@@ -16,7 +16,7 @@ interface SandboxPoolDeps {
   readonly store: SandboxStore;
   readonly runtime: SandboxRuntime;
   readonly specs: SandboxSpecs;
-  readonly driver: SandboxReconciler;
+  readonly reconciler: SandboxReconciler;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -45,7 +45,7 @@ export class SandboxPool {
     this.#members = new PoolMembers(deps.store);
     this.#backOff = new BackOff(deps.clock);
     this.#upkeep = new KeyedWorker(() => this.#keep());
-    this.#unsubscribe = deps.driver.onReconciled((settled) => this.#noticed(settled));
+    this.#unsubscribe = deps.reconciler.onReconciled((settled) => this.#noticed(settled));
   }
 
   /**
@@ -65,7 +65,7 @@ export class SandboxPool {
         const fact = await this.#inspect(member.sandbox);
         if (fact === null) break;
         if (fact.state !== 'running') {
-          this.#deps.driver.enqueue(member.sandbox.id);
+          this.#deps.reconciler.enqueue(member.sandbox.id);
           continue;
         }
         const outcome = await write(claimedFromPool(member.sandbox, asked, fact.exposedUrls), member.sandbox);
@@ -141,18 +141,18 @@ export class SandboxPool {
   }
 
   async #remove(member: Sandbox, reason: string): Promise<void> {
-    const { store, driver, clock, logger } = this.#deps;
+    const { store, reconciler, clock, logger } = this.#deps;
     const { kind } = await store.replace(markDeleted(member, reason, clock.now()));
     if (kind === 'stale') return;
     logger.info({ sandbox: member.id, spec: member.spec.id, detail: reason }, 'removed from its pool');
-    void driver.interrupt(member.id).catch(() => driver.enqueue(member.id));
+    void reconciler.interrupt(member.id).catch(() => reconciler.enqueue(member.id));
   }
 
   async #add({ spec, fingerprint }: PooledSpec): Promise<void> {
-    const { store, driver, clock, random } = this.#deps;
+    const { store, reconciler, clock, random } = this.#deps;
     const member = newPoolMember({ id: random.id('sb'), spec, sessionApiKey: random.secret(), now: clock.now() });
     const { kind } = await store.insertPooled(member, fingerprint, spec.pool.size);
-    if (kind === 'inserted') driver.enqueue(member.id);
+    if (kind === 'inserted') reconciler.enqueue(member.id);
   }
 
   #retryIn(ms: number): void {

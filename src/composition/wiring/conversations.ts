@@ -35,9 +35,9 @@ function bindConversations(bind: ContainerModuleLoadOptions['bind']): void {
       store, sandboxes, tokens.sandboxReconciler, runtime, repositories, tokens.microagents, tokens.checkouts, tokens.agents, clock, random,
       logger, closers,
     ],
-    (store, sandboxes, sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger, closers) => {
+    (store, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, clock, random, logger, closers) => {
       const stores = { store: store.conversations, events: store.events, sandboxStore: store.sandboxes };
-      const deps = { ...stores, sandboxes, sandboxDriver, runtime, repositories, microagents, checkouts, agents, clock, random, logger };
+      const deps = { ...stores, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, clock, random, logger };
       const reconciler = new ConversationReconciler(deps);
       closers.defer(() => reconciler.close());
       return reconciler;
@@ -47,9 +47,9 @@ function bindConversations(bind: ContainerModuleLoadOptions['bind']): void {
     bind,
     tokens.conversations,
     [rules, store, sandboxes, tokens.specs, repositories, conversationReconciler, clock, random],
-    ({ answerWithinMs }, store, sandboxes, specs, repositories, driver, clock, random) => {
+    ({ answerWithinMs }, store, sandboxes, specs, repositories, reconciler, clock, random) => {
       const stores = { store: store.conversations, sandboxStore: store.sandboxes };
-      return new Conversations({ ...stores, sandboxes, specs, repositories, driver, clock, random, answerWithinMs });
+      return new Conversations({ ...stores, sandboxes, specs, repositories, reconciler, clock, random, answerWithinMs });
     },
   );
 }

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import type { WhenFull } from '../../application/sandboxes/sandbox-admission.ts';
-import { defaultAnswerWithinMs } from '../../application/sandboxes/sandboxes.ts';
+import { defaultAnswerWithinMs } from '../../application/sandboxes/await-status.ts';
 import { startsPerCore } from '../../application/sandboxes/start-queue.ts';
 import { sweeperDefaults } from '../../application/sweeper.ts';
 import { type SandboxLimits, unlimited } from '../../domain/sandbox-limits.ts';

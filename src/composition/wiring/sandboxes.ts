@@ -25,8 +25,8 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     bind,
     sandboxPool,
     [rules, store, runtime, specs, sandboxReconciler, clock, random, logger, closers],
-    ({ poolStartsAtOnce }, store, runtime, specs, driver, clock, random, logger, closers) => {
-      const deps = { store: store.sandboxes, runtime, specs, driver, clock, random, logger };
+    ({ poolStartsAtOnce }, store, runtime, specs, reconciler, clock, random, logger, closers) => {
+      const deps = { store: store.sandboxes, runtime, specs, reconciler, clock, random, logger };
       const pool = new SandboxPool({ ...deps, startsAtOnce: poolStartsAtOnce });
       closers.defer(() => pool.close());
       return pool;
@@ -36,7 +36,7 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     bind,
     tokens.sandboxes,
     [rules, store, specs, sandboxReconciler, sandboxPool, clock, random, logger],
-    ({ limits, whenFull, answerWithinMs }, store, specs, driver, pool, clock, random, logger) =>
-      new Sandboxes({ store: store.sandboxes, specs, driver, pool, limits, whenFull, answerWithinMs, clock, random, logger }),
+    ({ limits, whenFull, answerWithinMs }, store, specs, reconciler, pool, clock, random, logger) =>
+      new Sandboxes({ store: store.sandboxes, specs, reconciler, pool, limits, whenFull, answerWithinMs, clock, random, logger }),
   );
 });

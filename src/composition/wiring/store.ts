@@ -27,8 +27,8 @@ async function open(store: StoreOptions): Promise<Store> {
       return await createSqliteStore({ dataDir: store.dataDir });
     }
     case 'memory': {
-      const { createMemoryStore } = await import('../../adapters/store/memory/store.ts');
-      return createMemoryStore();
+      const { createInMemoryStore } = await import('../../adapters/store/sqlite/index.ts');
+      return createInMemoryStore();
     }
     default:
       throw unknownChoice('store', store, 'sqlite or memory as its kind, or is a Store of your own');

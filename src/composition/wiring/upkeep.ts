@@ -12,9 +12,9 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
     bind,
     tokens.sweeper,
     [rules, store, runtime, sandboxReconciler, conversationReconciler, sandboxPool, clock, logger, closers],
-    (rules, store, runtime, sandboxDriver, conversationDriver, pool, clock, logger, closers) => {
+    (rules, store, runtime, sandboxReconciler, conversationReconciler, pool, clock, logger, closers) => {
       const { sweepEveryMs, orphanGraceMs, rememberDeletedMs } = rules;
-      const deps = { store, runtime, sandboxDriver, conversationDriver, pool, clock, logger };
+      const deps = { store, runtime, sandboxReconciler, conversationReconciler, pool, clock, logger };
       const sweeper = new Sweeper({ ...deps, sweepEveryMs, orphanGraceMs, rememberDeletedMs });
       closers.defer(() => sweeper.close());
       return sweeper;

@@ -8,8 +8,9 @@ import type { LogFields } from '../../../src/ports/logger.ts';
 import { Host } from '../../application/conversations/host.ts';
 import {
   createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
-  createMemoryStore, type MemoryAgentScript, MemoryEngine,
+  type MemoryAgentScript, MemoryEngine,
 } from '../../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { type Answer, createClient } from '../../support/client.ts';
 import { doublesModule } from '../../support/doubles-module.ts';
 import { createOpenApiChecker } from '../../support/openapi.ts';
@@ -72,7 +73,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
     await faults.hold;
     return await provider.listFiles(name, query, signal);
   };
-  const memoryStore = createMemoryStore();
+  const memoryStore = createInMemoryStore();
   const checkouts = createMemoryCheckouts();
   checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
   const doubles = doublesModule({

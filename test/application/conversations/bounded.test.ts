@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bounded } from '../../../src/application/conversations/turns/bounded.ts';
+import { bounded } from '../../../src/application/conversations/turns/turn-recorder.ts';
 import type { AgentUpdate } from '../../../src/ports/agent-protocol.ts';
 
 const update = (texts: number, length: number): Extract<AgentUpdate, { kind: 'tool_call' }> => ({

@@ -1,8 +1,8 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { EventWriter } from '../../../src/application/conversations/turns/event-writer.ts';
-import { Readers } from '../../../src/application/events/readers.ts';
+import { Readers } from '../../../src/application/events/event-readers.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
 
 function call(title: string): EventDraft {
@@ -18,7 +18,7 @@ const titleOf = ({ kind, data }: EventDraft): string => (kind === 'tool_call' ? 
 
 /** A writer over a store of which each append waits for the test, and what was written, by batch. */
 function heldWriter() {
-  const { events } = createMemoryStore();
+  const { events } = createInMemoryStore();
   const batches: string[][] = [];
   const held: { readonly let: () => void; readonly fail: (error: Error) => void }[] = [];
   const append = async (drafts: readonly EventDraft[]): Promise<void> => {
@@ -65,7 +65,7 @@ test('the first event is written at once, what comes meanwhile in one batch afte
 });
 
 test('readers are woken for a batch before the next is written', async () => {
-  const { events } = createMemoryStore();
+  const { events } = createInMemoryStore();
   const order: string[] = [];
   const readers = new Readers(events);
   readers.add({ ownerId: 'me', conversationId: 'conv', sandboxId: null, wake: () => order.push('woken') });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../doubles/memory/index.ts';
-import { pausedByOwner } from '../../../src/application/conversations/owner-pause.ts';
-import { newConversation } from '../../../src/application/conversations/new-conversation.ts';
+import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
+import { pausedByOwner } from '../../../src/application/conversations/paused-by-owner.ts';
+import { newConversation } from '../../../src/domain/conversation.ts';
 import type { EventActor, EventDraft } from '../../../src/domain/event.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';
@@ -31,13 +31,13 @@ test.each<readonly [string, boolean, readonly EventDraft[]]>([
   ['it was resumed since, and rests by a rule now', false, [message('user'), ...paused, moved('RESUMING', 'user'), moved('RUNNING', 'runtime'), moved('PAUSING', 'skep'), moved('PAUSED', 'skep')]],
   ['its owner paused it again after a rule had', true, [message('user'), moved('PAUSING', 'skep'), moved('PAUSED', 'skep'), moved('RESUMING', 'user'), moved('RUNNING', 'runtime'), ...paused]],
 ])('is what waits held? %s: %s', async (_, held, events) => {
-  const { events: store } = createMemoryStore();
+  const { events: store } = createInMemoryStore();
   await store.append(events);
   expect(await pausedByOwner(store, conversation)).toBe(held);
 });
 
 test.each([1, 998, 999, 1000, 1001, 2500])('looks at all of the log, however long: a pause after %i messages', async (count) => {
-  const { events: store } = createMemoryStore();
+  const { events: store } = createInMemoryStore();
   await store.append(Array.from({ length: count }, () => message('user')));
   expect(await pausedByOwner(store, conversation)).toBe(false);
   await store.append(paused);

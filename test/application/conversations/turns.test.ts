@@ -200,7 +200,7 @@ describe('a turn', () => {
     await until(() => w.handed.length === 1);
     w.mortal.kill();
     const next = w.boot();
-    next.conversationDriver.nudge(w.id);
+    next.conversationDriver.enqueue(w.id);
     await w.rested();
     expect(w.handed).toEqual(['one', 'two']);
     expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);

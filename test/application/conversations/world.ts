@@ -1,6 +1,7 @@
 import {
-  createManualClock, createMemoryGitProvider, createMemoryProbe, createMemoryStore, createSeededRandom, MemoryEngine,
+  createManualClock, createMemoryGitProvider, createMemoryProbe, createSeededRandom, MemoryEngine,
 } from '../../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
@@ -59,7 +60,7 @@ export function createWorld(options: WorldOptions = {}) {
   const engine = new MemoryEngine();
   const host = new Host(engine);
   const probe = createMemoryProbe();
-  const store = (options.store ?? ((made) => made))(createMemoryStore());
+  const store = (options.store ?? ((made) => made))(createInMemoryStore());
   const logged: string[] = [];
   const log = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields, (_, value: unknown) => (value instanceof Error ? value.stack : value))}`);
   const logger = { debug: log, info: log, warn: log, error: log };

@@ -1,7 +1,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../doubles/memory/index.ts';
-import { Readers, type ReaderOf } from '../../../src/application/events/readers.ts';
+import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
+import { Readers, type ReaderOf } from '../../../src/application/events/event-readers.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
 
 function plan(fields: Partial<EventDraft> = {}): EventDraft {
@@ -10,7 +10,7 @@ function plan(fields: Partial<EventDraft> = {}): EventDraft {
 
 /** Readers over a store, and by name who was woken, in order. */
 function readersOver() {
-  const { events } = createMemoryStore();
+  const { events } = createInMemoryStore();
   const readers = new Readers(events);
   const woken: string[] = [];
   const add = (name: string, of: Partial<ReaderOf> = {}, onWake: () => void = () => {}) =>

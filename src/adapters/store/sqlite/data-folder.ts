@@ -1,19 +1,26 @@
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { StoreRefused } from './refusal.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { isBusy } from './sqlite-error.ts';
+import { StoreRefused } from './store-refused.ts';
 
 /** The files of a data folder. SQLite keeps its own beside the database (`-wal`, `-shm`). */
 export interface DataFolder {
   readonly path: string;
   readonly database: string;
   readonly lock: string;
-  /** Tells which process holds the lock, for a person; nothing is decided by it. */
+  /** Names the process that holds the lock, for a person. The program does not rely on it. */
   readonly holder: string;
 }
 
+/** The right to be the one server of a data folder. */
+export interface FolderLock {
+  release(): void;
+}
+
 /**
- * Makes the folder, if it is not there, for its owner's eyes only. An existing one keeps its mode, since it may serve
- * other purposes too; the files in it are the owner's only in any case.
+ * Creates the folder, if it does not exist, readable by its owner only. An existing folder keeps its mode, since it may
+ * serve other purposes too; the files in it are the owner's only in any case.
  */
 export function prepareDataFolder(dataDir: string): DataFolder {
   const folder = dataFolderAt(dataDir);
@@ -27,31 +34,37 @@ export function prepareDataFolder(dataDir: string): DataFolder {
   return folder;
 }
 
-/** The folder as it would be, whether it is there or not. */
+/** Returns the paths of the folder, whether it exists or not. */
 export function dataFolderAt(dataDir: string): DataFolder {
   const path = resolve(dataDir);
   return { path, database: join(path, 'skep.db'), lock: join(path, 'skep.lock'), holder: join(path, 'skep.pid') };
 }
 
 /**
- * Makes the folder and those above it, one by one: Node's own way goes on for ever where a file system takes no new
- * folder (`/proc`). Answers with the topmost that was made; null where it was there.
+ * Takes the folder for this process. The lock is a transaction that stays open on a small SQLite file of its own, so the
+ * operating system drops it with the process, and no stale lock file is ever in the way.
  */
-function makeFolders(path: string): string | null {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return null;
-  const parent = dirname(path);
-  const above = statSync(parent, { throwIfNoEntry: false }) === undefined ? makeFolders(parent) : null;
+export function lockFolder(folder: DataFolder): FolderLock {
+  const database = openLock(folder);
   try {
-    mkdirSync(path, { mode: 0o700 });
+    // The journal is kept in memory, so that the lock leaves no second file behind.
+    database.exec('PRAGMA journal_mode = memory; BEGIN EXCLUSIVE');
+    writeFileSync(folder.holder, `${process.pid}\n`, { mode: 0o600 });
   } catch (error) {
-    // Another process may have made it meanwhile.
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+    database.close();
+    throw isBusy(error) ? lockedBy(folder, error) : unusable(folder.path, error);
   }
-  return above ?? path;
+  return {
+    release() {
+      if (!database.isOpen) return;
+      rmSync(folder.holder, { force: true });
+      database.close();
+    },
+  };
 }
 
 /**
- * Makes an empty file that only its owner may read, unless it exists. Never opens one that exists: closing it would
+ * Creates an empty file that only its owner may read, unless it exists. Never opens one that exists: closing it would
  * drop the locks that SQLite holds on it for this process.
  */
 export function createPrivateFile(path: string): void {
@@ -62,14 +75,14 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/** Takes the permissions of others off a file, one that was restored from a copy, for instance. */
+/** Takes the permissions of others off a file, for example one that was restored from a copy. */
 export function makePrivate(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode;
   if (mode !== undefined && (mode & 0o077) !== 0) chmodSync(path, 0o600);
 }
 
 export function unusable(path: string, error: unknown): StoreRefused {
-  const why = words[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
+  const why = messages[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
   return new StoreRefused(
     'unusable',
     `The data folder ${path} can't be used: ${why}. Make it writable for this user, or choose another data folder (SKEP_DATA_DIR).`,
@@ -77,7 +90,7 @@ export function unusable(path: string, error: unknown): StoreRefused {
   );
 }
 
-const words: Readonly<Record<string, string>> = {
+const messages: Readonly<Record<string, string>> = {
   ENOENT: 'no folder can be made there',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
@@ -91,6 +104,23 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
+/**
+ * Creates the folder and its parents one by one: Node's recursive `mkdir` never ends on a file system that takes no new
+ * folder (`/proc`). Returns the topmost one that was created; null if the folder exists.
+ */
+function makeFolders(path: string): string | null {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return null;
+  const parent = dirname(path);
+  const above = statSync(parent, { throwIfNoEntry: false }) === undefined ? makeFolders(parent) : null;
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have created it meanwhile.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+  return above ?? path;
+}
+
 /** A folder survives a power failure once its parent's entry for it is on the disk. */
 function syncFolders(from: string, to: string): void {
   if (process.platform === 'win32') return;
@@ -99,5 +129,32 @@ function syncFolders(from: string, to: string): void {
     fsyncSync(handle);
     closeSync(handle);
     if (folder === to) return;
+  }
+}
+
+function openLock(folder: DataFolder): DatabaseSync {
+  try {
+    createPrivateFile(folder.lock);
+    return new DatabaseSync(folder.lock, { timeout: 0 });
+  } catch (error) {
+    throw unusable(folder.path, error);
+  }
+}
+
+function lockedBy(folder: DataFolder, cause: unknown): StoreRefused {
+  return new StoreRefused(
+    'locked',
+    `The data folder ${folder.path} is open in another process${holderOf(folder)}. ` +
+      'Stop that one first, or choose another data folder (SKEP_DATA_DIR).',
+    { cause },
+  );
+}
+
+function holderOf(folder: DataFolder): string {
+  try {
+    const pid = readFileSync(folder.holder, 'utf8').trim();
+    return /^\d{1,10}$/.test(pid) ? ` (probably ${pid})` : '';
+  } catch {
+    return '';
   }
 }

@@ -1,6 +1,4 @@
-export { lookIntoSqlite } from './look.ts';
-export type { SqliteLook } from './look.ts';
-export { createSqliteStore } from './store.ts';
-export type { SqliteStoreOptions } from './store.ts';
-export { isStoreRefused, StoreRefused } from './refusal.ts';
-export type { RefusalReason } from './refusal.ts';
+export { createInMemoryStore, createSqliteStore, lookIntoSqlite } from './store.ts';
+export type { InMemoryStoreOptions, SqliteLook, SqliteStoreOptions } from './store.ts';
+export { isStoreRefused, StoreRefused } from './store-refused.ts';
+export type { RefusalReason } from './store-refused.ts';

@@ -1,10 +1,33 @@
+import type { DatabaseSync } from 'node:sqlite';
+
+/** Marks the file as this program's (`Skep` in ASCII). */
+export const applicationId = 0x536b6570;
+
 /**
- * The steps from one version of the schema to the next; the version is the number of those that were made, and SQLite's
- * `user_version` holds it. A step that has been released is never edited: a change is a new one at the end.
+ * Makes the steps that the database lacks, all of them or none. Two processes may migrate at once: the version is read
+ * again under the write lock.
+ */
+export function migrate(database: DatabaseSync, steps: readonly string[] = migrations): void {
+  if (versionOf(database) >= steps.length) return;
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    for (const step of steps.slice(versionOf(database))) database.exec(step);
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}; COMMIT`);
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+export function versionOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+}
+
+/**
+ * The steps from one version of the schema to the next. The version is the number of steps that were made, and SQLite's
+ * `user_version` holds it. A step that was released is never edited: a change is a new step at the end.
  *
- * STRICT tables hold each value to its column's type. What a partial index depends on (`running`, `unsettled`) is a
- * column that the adapter computes from the domain's rule, since an index can't call it. `seq` is never given twice, not
- * even to a record with the id of one that was purged.
+ * STRICT tables hold each value to its column's type. AUTOINCREMENT gives no number twice, not even after a purge.
  */
 export const migrations: readonly string[] = [
   `
@@ -94,7 +117,7 @@ export const migrations: readonly string[] = [
     first_seen INTEGER NOT NULL
   ) STRICT;
   `,
-  // The size is kept, since to add it up at each write would read the whole table.
+  // The size has a table of its own, since adding it up for each write would read the whole table.
   `
   CREATE TABLE knowledge (
     id INTEGER PRIMARY KEY,
@@ -110,9 +133,9 @@ export const migrations: readonly string[] = [
   CREATE TABLE knowledge_size (bytes INTEGER NOT NULL) STRICT;
   INSERT INTO knowledge_size VALUES (0);
   `,
-  // Sandboxes that wait in a pool belong to nobody: their owner is ''. A start that is under way waits its turn again,
-  // which costs it nothing. No earlier version had an agent, so no first message was ever handed to one: each is queued,
-  // and one that can't be read stays as unreadable as it was. Nobody was asked for a policy, so the owner is asked.
+  // Pool members have no owner: `owner_id` is ''. A start that is under way asks for its start slot again, which costs
+  // nothing. No earlier version had an agent, so each first message is still to be sent and goes into the queue; one that
+  // can't be parsed stays as it is. Nobody was asked for a permission policy, so the owner is asked each time.
   `
   ALTER TABLE sandboxes ADD COLUMN instance_id TEXT NOT NULL DEFAULT '';
   ALTER TABLE sandboxes ADD COLUMN turn_at INTEGER;
@@ -154,5 +177,15 @@ export const migrations: readonly string[] = [
   CREATE INDEX events_by_sandbox ON events (sandbox_id, owner_id) WHERE conversation_id IS NULL AND sandbox_id IS NOT NULL;
   CREATE INDEX events_by_sandbox_and_kind ON events (sandbox_id, owner_id, kind) WHERE conversation_id IS NULL AND sandbox_id IS NOT NULL;
   CREATE INDEX events_by_time ON events (at);
+  `,
+  // The names that the code uses.
+  `
+  ALTER TABLE sandboxes RENAME COLUMN generation TO version;
+  ALTER TABLE sandboxes RENAME COLUMN turn_at TO starting_since;
+  ALTER TABLE conversations RENAME COLUMN generation TO version;
+  ALTER TABLE knowledge RENAME TO listing_cache;
+  ALTER TABLE knowledge_size RENAME TO listing_cache_size;
+  DROP INDEX knowledge_by_use;
+  CREATE INDEX listing_cache_by_use ON listing_cache (used_at, id, bytes);
   `,
 ];

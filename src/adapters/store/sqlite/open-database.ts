@@ -2,68 +2,84 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { createPrivateFile, type DataFolder, makePrivate, unusable } from './data-folder.ts';
-import { type Connection, openConnection } from './connection.ts';
-import { migrate } from './migrate.ts';
-import { migrations } from './migrations.ts';
-import { StoreRefused } from './refusal.ts';
+import { applicationId, migrate, migrations } from './migrations.ts';
 import { reasonOf } from './sqlite-error.ts';
+import { StoreRefused } from './store-refused.ts';
 
-/** Marks the file as this program's (`Skep` in ASCII). */
-export const applicationId = 0x536b6570;
+/** How long opening waits for another process, in milliseconds. */
+const openTimeoutMs = 5000;
 
-/** The schema's version of the folder's database, 0 for none; nothing is changed by looking. */
+/** A commit is on the disk when it returns: the write-ahead log is synced with each one. */
+const settings = `
+  PRAGMA synchronous = FULL;
+  PRAGMA fullfsync = ON;
+  PRAGMA checkpoint_fullfsync = ON;
+  PRAGMA foreign_keys = ON;
+  PRAGMA trusted_schema = OFF;
+  PRAGMA journal_size_limit = 67108864;
+`;
+
+/** Returns the version of the schema in the folder, 0 if there is no database. Changes nothing. */
 export function schemaVersionOf(folder: DataFolder): number {
-  const content = translated(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
+  const content = refusing(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
   if (content === null) return 0;
   const { version, id, tables } = content;
   if (version > 0 && id === applicationId) return requireKnown(folder, version);
   if (version === 0 && id === 0 && tables === 0) return 0;
   throw new StoreRefused(
     'damaged',
-    `The file skep.db in the data folder ${folder.path} is not a database of Skep. Move it away, or choose another data folder (SKEP_DATA_DIR).`,
+    `The file skep.db in the data folder ${folder.path} is not a database of Skep. ` +
+      'Move it away, or choose another data folder (SKEP_DATA_DIR).',
   );
 }
 
-/** Opens the folder's database and brings its schema up to date. Only for who holds the folder's lock. */
-export function openAndMigrate(folder: DataFolder, busyTimeoutMs: number): Connection {
-  return translated(folder, () => {
+/** Opens the folder's database and brings its schema up to date. The caller holds the folder's lock. */
+export function openAndMigrate(folder: DataFolder): DatabaseSync {
+  return refusing(folder, () => {
     createPrivateFile(folder.database);
-    const connection = openDatabase(folder, busyTimeoutMs);
-    try {
-      migrate(connection.database, migrations, applicationId);
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
-    return connection;
+    return closedOnError(openWritable(folder), (database) => migrate(database));
   });
 }
 
 /** Opens the folder's database as it is. */
-export function openCurrent(folder: DataFolder, busyTimeoutMs: number): Connection {
-  return translated(folder, () => openDatabase(folder, busyTimeoutMs));
+export function openCurrent(folder: DataFolder): DatabaseSync {
+  return refusing(folder, () => openWritable(folder));
 }
 
-/** Opens the folder's database to be read, without a change to it or to what lies beside it. */
-export function openReadOnly(folder: DataFolder, busyTimeoutMs: number): Connection {
-  return translated(folder, () => openConnection(untouched(folder.database), busyTimeoutMs, { readOnly: true }));
+/** Opens the folder's database for reading only. Changes neither the database nor the files beside it. */
+export function openReadOnly(folder: DataFolder): DatabaseSync {
+  return refusing(folder, () => open(untouched(folder.database), { readOnly: true }));
 }
 
-function openDatabase(folder: DataFolder, busyTimeoutMs: number): Connection {
+/** Creates a database that is gone when it is closed. */
+export function openInMemory(): DatabaseSync {
+  return closedOnError(open(':memory:'), (database) => migrate(database));
+}
+
+function openWritable(folder: DataFolder): DatabaseSync {
   for (const suffix of ['', '-wal', '-shm']) makePrivate(folder.database + suffix);
-  const connection = openConnection(folder.database, busyTimeoutMs);
-  try {
-    const mode = connection.database.prepare('PRAGMA journal_mode = wal').get()?.['journal_mode'];
+  return closedOnError(open(folder.database), (database) => {
+    const mode = database.prepare('PRAGMA journal_mode = wal').get()?.['journal_mode'];
     if (mode !== 'wal') throw new Error(`its file system does not support SQLite's write-ahead log`);
+  });
+}
+
+function open(path: string | URL, { readOnly = false } = {}): DatabaseSync {
+  return closedOnError(new DatabaseSync(path, { timeout: openTimeoutMs, readOnly }), (database) => database.exec(settings));
+}
+
+function closedOnError(database: DatabaseSync, prepare: (database: DatabaseSync) => void): DatabaseSync {
+  try {
+    prepare(database);
   } catch (error) {
-    connection.close();
+    database.close();
     throw error;
   }
-  return connection;
+  return database;
 }
 
 function inspect(path: string): { version: number; id: number; tables: number } {
-  const database = new DatabaseSync(untouched(path), { readOnly: true, timeout: 1000 });
+  const database = new DatabaseSync(untouched(path), { readOnly: true, timeout: openTimeoutMs });
   try {
     const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
     return {
@@ -76,7 +92,7 @@ function inspect(path: string): { version: number; id: number; tables: number } 
   }
 }
 
-/** The database, to be read: without a log there is no writer, and reading it as immutable leaves no trace beside it. */
+/** Without a write-ahead log there is no writer. The database is opened as immutable then, which creates no file beside it. */
 function untouched(path: string): URL {
   const url = pathToFileURL(path);
   if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
@@ -92,14 +108,15 @@ function requireKnown(folder: DataFolder, version: number): number {
   );
 }
 
-/** What goes wrong while the database is opened, as a refusal that says what to do. */
-function translated<T>(folder: DataFolder, work: () => T): T {
+/** Does the work, and throws its errors as refusals that say what to do. */
+function refusing<T>(folder: DataFolder, work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (error instanceof StoreRefused) throw error;
     const reason = reasonOf(error);
-    if (reason === null || !/damaged/.test(reason)) throw unusable(folder.path, reason === null ? error : new Error(reason, { cause: error }));
+    if (reason === null) throw unusable(folder.path, error);
+    if (!/damaged/.test(reason)) throw unusable(folder.path, new Error(reason, { cause: error }));
     throw new StoreRefused(
       'damaged',
       `The file skep.db in the data folder ${folder.path} is damaged. Restore the folder from a backup, or move it away to begin anew.`,

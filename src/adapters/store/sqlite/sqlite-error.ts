@@ -1,11 +1,12 @@
 import { Failure } from '../../../domain/failure.ts';
+import { storeUnavailable } from '../store-failure.ts';
 
-const retryAfterSeconds = 5;
+const busy = 5;
 
-/** SQLite's primary result codes that a deployment can run into, in words for the caller. */
+/** What SQLite's primary result codes mean for the person who runs the deployment. */
 const reasons: Readonly<Record<number, string>> = {
   3: 'the database file may not be accessed',
-  5: 'the database is locked by another program',
+  [busy]: 'the database is locked by another program',
   6: 'the database is locked by another program',
   7: 'there is not enough memory',
   8: 'the database file is not writable',
@@ -16,23 +17,23 @@ const reasons: Readonly<Record<number, string>> = {
   26: 'the database file is damaged; restore it from a backup',
 };
 
-/** The reason that an error of `node:sqlite` tells, in words; null for any other error. */
+/** Whether another connection holds the lock that the statement needs. */
+export function isBusy(error: unknown): boolean {
+  return primaryCodeOf(error) === busy;
+}
+
+/** Returns the reason of an error of `node:sqlite`; null for any other error. */
 export function reasonOf(error: unknown): string | null {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return null;
-  return reasons[error.errcode & 0xff] ?? `SQLite refused a statement with code ${error.errcode}`;
+  const code = primaryCodeOf(error);
+  return code === null ? null : (reasons[code] ?? `SQLite refused a statement with code ${code}`);
 }
 
-export function unavailable(reason: string, cause?: unknown): Failure<'store_unavailable'> {
-  return new Failure('store_unavailable', { reason, retryAfterSeconds }, { cause });
-}
-
-/** An error of `node:sqlite` as the failure that it is to the caller; anything else is passed on as it came. */
+/** Returns an error of `node:sqlite` as the failure `store_unavailable`, and any other error as it is. */
 export function asFailure(error: unknown): unknown {
-  const reason = reasonOf(error);
-  return reason === null ? error : unavailable(reason, error);
+  const reason = error instanceof Failure ? null : reasonOf(error);
+  return reason === null ? error : storeUnavailable(reason, error);
 }
 
-/** A record that can be read but not be understood. */
-export function damagedRecord(cause?: unknown): Failure<'store_unavailable'> {
-  return unavailable('a record in the database is damaged; restore it from a backup', cause);
+function primaryCodeOf(error: unknown): number | null {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : null;
 }

@@ -1,68 +1,105 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { Kysely, sql } from 'kysely';
+import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Store } from '../../../ports/store.ts';
-import { createApiKeyStore } from './api-keys.ts';
-import type { Connection } from './connection.ts';
-import { createConversations } from './conversations.ts';
-import { type DataFolder, prepareDataFolder } from './data-folder.ts';
-import { createEvents } from './events.ts';
-import { type FolderLock, lockFolder } from './folder-lock.ts';
-import { createJournal } from './journal.ts';
-import { createKnowledge, type KnowledgeOptions } from './knowledge.ts';
+import { createApiKeyStore } from '../api-key-store.ts';
+import { createConversationStore } from '../conversation-store.ts';
+import type { Database, Db } from '../database.ts';
+import { createEventLog } from '../event-log.ts';
+import { createEventStore } from '../event-store.ts';
+import { createListingCache } from '../listing-cache.ts';
+import { createSandboxStore } from '../sandbox-store.ts';
+import { createSpecStore } from '../spec-store.ts';
+import { type DataFolder, dataFolderAt, type FolderLock, lockFolder, prepareDataFolder } from './data-folder.ts';
+import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
-import { openAndMigrate, openCurrent, schemaVersionOf } from './open-database.ts';
-import { isStoreRefused, StoreRefused } from './refusal.ts';
-import { createSandboxes } from './sandboxes.ts';
-import { createSpecs } from './specs.ts';
-import { reasonOf } from './sqlite-error.ts';
+import { openAndMigrate, openCurrent, openInMemory, openReadOnly, schemaVersionOf } from './open-database.ts';
+import { isStoreRefused, StoreRefused } from './store-refused.ts';
 
-export interface SqliteStoreOptions {
-  /** The folder that holds everything; made, for its owner only, if it does not exist. */
+const defaultBusyTimeoutMs = 5000;
+const defaultListingCacheBytes = 64 * 1024 * 1024;
+
+export interface InMemoryStoreOptions {
+  /** How much of listings is kept, in bytes. */
+  readonly listingCacheBytes?: number;
+  /** Tells when a kept listing was used. */
+  readonly clock?: Pick<Clock, 'now'>;
+}
+
+export interface SqliteStoreOptions extends InMemoryStoreOptions {
+  /** The folder that holds everything; it is created, for its owner only, if it does not exist. */
   readonly dataDir: string;
   /**
-   * A server takes the folder for itself. False is for a short visit, such as a command that makes a key: it works while
-   * a server has the folder open, but leaves the schema as the server needs it.
+   * A server takes the folder for itself. False is for a short visit, such as a command that creates a key: it works while
+   * a server has the folder open, but does not change the schema under the server.
    */
   readonly exclusive?: boolean;
   /** How long a write waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs?: number;
-  /** How much knowledge is kept, in bytes. */
-  readonly knowledgeBytes?: number;
-  /** Tells how long knowledge was not used. */
-  readonly clock?: Pick<Clock, 'now'>;
 }
 
 /**
- * The embedded store: one SQLite database in a folder. Rejects with {@link StoreRefused} when the folder can't be opened
- * or is open in another process, was written by a newer version, or is damaged; it is left unchanged then.
+ * The embedded store: one SQLite database in a folder. Rejects with {@link StoreRefused} if the folder can't
+ * be opened, is open in another process, was written by a newer version, or is damaged; it is left unchanged then.
  */
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { dataDir, exclusive = true, busyTimeoutMs = 5000, knowledgeBytes = 64 * 1024 * 1024, clock = { now: () => Date.now() } } = options;
+  const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
-  const knowledge = { maxBytes: knowledgeBytes, now: () => clock.now() };
-  return exclusive ? openAsServer(folder, busyTimeoutMs, knowledge) : openAsVisitor(folder, busyTimeoutMs, knowledge);
+  if (exclusive) return openAsServer(folder, options);
+  if (schemaVersionOf(folder) < migrations.length) migrateAsVisitor(folder);
+  return storeOf('sqlite', openCurrent(folder), null, options);
 }
 
-function openAsServer(folder: DataFolder, busyTimeoutMs: number, knowledge: KnowledgeOptions): Store {
+/** A store whose SQLite database is in memory, and gone when the store is closed. */
+export function createInMemoryStore(options: InMemoryStoreOptions = {}): Store {
+  return storeOf('memory', openInMemory(), null, options);
+}
+
+/**
+ * What a data folder has.
+ *
+ * - `none`: no store yet.
+ * - `older`: one of an older version, which the next server brings up to date. Until then its records can't be read.
+ * - `current`: one that can be read; a write fails with `store_unavailable`. The caller closes it.
+ */
+export type SqliteLook =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'older'; readonly schema: number; readonly current: number; readonly hasSandboxes: boolean }
+  | { readonly kind: 'current'; readonly store: Store };
+
+/** Reads a data folder and changes nothing in it, whether a server has it open or not. Rejects with {@link StoreRefused}. */
+export async function lookIntoSqlite(dataDir: string): Promise<SqliteLook> {
+  const folder = dataFolderAt(dataDir);
+  const schema = schemaVersionOf(folder);
+  if (schema === 0) return { kind: 'none' };
+  const database = openReadOnly(folder);
+  if (schema === migrations.length) return { kind: 'current', store: storeOf('sqlite', database, null, {}) };
+  try {
+    // Every version of the schema has this table.
+    const hasSandboxes = database.prepare('SELECT 1 FROM sandboxes LIMIT 1').get() !== undefined;
+    return { kind: 'older', schema, current: migrations.length, hasSandboxes };
+  } finally {
+    database.close();
+  }
+}
+
+function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
   const lock = lockFolder(folder);
   try {
     schemaVersionOf(folder);
-    return storeOf(openAndMigrate(folder, busyTimeoutMs), lock, knowledge);
+    return storeOf('sqlite', openAndMigrate(folder), lock, options);
   } catch (error) {
     lock.release();
     throw error;
   }
 }
 
-function openAsVisitor(folder: DataFolder, busyTimeoutMs: number, knowledge: KnowledgeOptions): Store {
-  if (schemaVersionOf(folder) < migrations.length) bringUpToDate(folder, busyTimeoutMs);
-  return storeOf(openCurrent(folder, busyTimeoutMs), null, knowledge);
-}
-
-function bringUpToDate(folder: DataFolder, busyTimeoutMs: number): void {
+function migrateAsVisitor(folder: DataFolder): void {
   const lock = lockForMigration(folder);
   try {
-    openAndMigrate(folder, busyTimeoutMs).close();
+    openAndMigrate(folder).close();
   } finally {
     lock.release();
   }
@@ -81,21 +118,23 @@ function lockForMigration(folder: DataFolder): FolderLock {
   }
 }
 
-/** The store over an open database; the lock, if there is one, is released with it. */
-export function storeOf(connection: Connection, lock: FolderLock | null, knowledge: KnowledgeOptions): Store {
-  const journal = createJournal(connection);
+/** The store over an open database. Closing it releases the lock, if there is one. */
+function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, lock: FolderLock | null, options: Partial<SqliteStoreOptions>): Store {
+  const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date } = options;
+  const db = new Kysely<Database>({ dialect: createSqliteDialect(database, busyTimeoutMs) });
+  const log = createEventLog(db);
   return {
-    name: 'sqlite',
-    sandboxes: createSandboxes(connection, journal),
-    conversations: createConversations(connection, journal),
-    events: createEvents(connection, journal),
-    apiKeys: createApiKeyStore(connection),
-    specs: createSpecs(connection),
-    listingCache: createKnowledge(connection, knowledge),
-    check: async () => check(connection),
+    name,
+    sandboxes: createSandboxStore(db, log),
+    conversations: createConversationStore(db, log),
+    events: createEventStore(db, log, () => latestSequence(db)),
+    apiKeys: createApiKeyStore(db),
+    specs: createSpecStore(db),
+    listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: () => clock.now() }),
+    check: () => check(name, db),
     close: async () => {
       try {
-        connection.close();
+        if (database.isOpen) database.close();
       } finally {
         lock?.release();
       }
@@ -103,12 +142,18 @@ export function storeOf(connection: Connection, lock: FolderLock | null, knowled
   };
 }
 
-function check({ database }: Connection): CheckResult {
-  if (!database.isOpen) return { ok: false, detail: 'sqlite: it is closed; start the server again' };
+/** SQLite's own note of the highest number that AUTOINCREMENT gave, which stays after the event is purged. */
+export async function latestSequence(db: Db): Promise<number> {
+  const { rows } = await sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = 'events'`.execute(db);
+  return rows[0]?.seq ?? 0;
+}
+
+async function check(name: string, db: Db): Promise<CheckResult> {
   try {
-    const version = database.prepare('SELECT sqlite_version() AS version FROM sqlite_schema LIMIT 1').get()?.['version'];
-    return { ok: true, detail: `sqlite: answers (SQLite ${String(version)}, schema ${migrations.length})` };
+    const { rows } = await sql<{ version: string }>`SELECT sqlite_version() AS version FROM sqlite_schema LIMIT 1`.execute(db);
+    return { ok: true, detail: `${name}: answers (SQLite ${rows[0]?.version}, schema ${migrations.length})` };
   } catch (error) {
-    return { ok: false, detail: `sqlite: ${reasonOf(error) ?? 'it does not answer'}` };
+    const reason = isFailureOf(error, 'store_unavailable') ? error.context.reason : 'it does not answer';
+    return { ok: false, detail: `${name}: ${reason}` };
   }
 }

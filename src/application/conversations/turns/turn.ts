@@ -1,13 +1,14 @@
-import type { Conversation, Message, QueuedMessage } from '../../../domain/conversation.ts';
+import type { TurnStopReason } from '../../../domain/agent.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
+import type { Conversation, Message, QueuedMessage } from '../../../domain/conversation.ts';
+import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
-import { endOfTurn } from './end-of-turn.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
-import type { ConversationRecords } from '../records.ts';
-import type { TurnPermissions } from './permissions.ts';
-import type { TurnRecorder } from './recorder.ts';
+import type { Changed, ConversationRecords } from '../conversation-records.ts';
+import type { TurnPermissions } from './turn-permissions.ts';
+import type { TurnRecorder } from './turn-recorder.ts';
 
-export interface TurnDeps {
+interface TurnDeps {
   readonly conversation: Conversation;
   readonly queued: QueuedMessage;
   readonly agent: LiveAgent;
@@ -111,4 +112,28 @@ export class Turn {
       turn?.messageId === queued.messageId ? endOfTurn({ turn, permission }, stopReason, detail, actor) : null,
     );
   }
+}
+
+/** How the end of a turn is written down: what it still asked leave for is withdrawn. */
+export function endOfTurn(
+  { turn, permission }: { readonly turn: QueuedMessage; readonly permission: Conversation['permission'] },
+  stopReason: TurnStopReason,
+  reason: string | null,
+  actor: EventActor,
+): Changed {
+  return {
+    to: { turn: null, permission: null, executionStatus: statusAfterTurn(stopReason), statusDetail: statusAfterTurn(stopReason) === 'error' ? (reason ?? `the turn ended: ${stopReason}`) : null },
+    actor,
+    reason,
+    events: turnEnded({ turn, permission }, stopReason),
+  };
+}
+
+/** What the log tells of the end of a turn. */
+export function turnEnded(
+  { turn, permission }: { readonly turn: QueuedMessage; readonly permission: Conversation['permission'] },
+  stopReason: TurnStopReason,
+): EventBody[] {
+  const withdrawn: EventBody[] = permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
+  return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
 }

@@ -1,12 +1,13 @@
 import { describe, test } from 'vitest';
 import { createApiKeyAuth, createApiKeys } from '../../../../src/adapters/auth/api-keys/index.ts';
-import { createManualClock, createMemoryStore, createSeededRandom } from '../../../doubles/memory/index.ts';
+import { createManualClock, createSeededRandom } from '../../../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { authContract } from '../../../contracts/auth.ts';
 
 const suite = authContract({
   async open() {
     const clock = createManualClock();
-    const store = createMemoryStore();
+    const store = createInMemoryStore();
     const apiKeys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom() });
     const names = new Map<string, string>();
     return {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type ApiKeys, createApiKeyAuth, createApiKeys, isApiKeyRefused } from '../../../../src/adapters/auth/api-keys/index.ts';
-import { createManualClock, createMemoryStore, createSeededRandom, type ManualClock } from '../../../doubles/memory/index.ts';
+import { createManualClock, createSeededRandom, type ManualClock } from '../../../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import type { Store } from '../../../../src/ports/store.ts';
 
 let store: Store;
@@ -9,7 +10,7 @@ let clock: ManualClock;
 let apiKeys: ApiKeys;
 
 beforeEach(() => {
-  store = createMemoryStore();
+  store = createInMemoryStore();
   clock = createManualClock();
   apiKeys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom() });
 });

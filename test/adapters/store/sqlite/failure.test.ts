@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openConnection } from '../../../../src/adapters/store/sqlite/connection.ts';
-import { createConversations } from '../../../../src/adapters/store/sqlite/conversations.ts';
-import { createJournal } from '../../../../src/adapters/store/sqlite/journal.ts';
+import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
+import { createEventLog } from '../../../../src/adapters/store/event-log.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { nextGeneration, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
-import { newFolder } from './harness.ts';
+import { newFolder, openDb } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
 
 let folder: ReturnType<typeof newFolder>;
@@ -24,11 +24,11 @@ afterEach(async () => {
 });
 
 describe('at run time', () => {
-  test('a full disk is a failure in words, and leaves nothing half done', async () => {
+  test('a full disk is a failure that says so, and leaves nothing half done', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
-    const connection = openConnection(database, 0);
-    connection.database.exec('PRAGMA max_page_count = 60');
-    const conversations = createConversations(connection, createJournal(connection));
+    const { sqlite, db } = openDb(database);
+    sqlite.exec('PRAGMA max_page_count = 60');
+    const conversations = createConversationStore(db, createEventLog(db));
     const text = 'x'.repeat(10_000);
     const failure = await (async () => {
       for (let n = 0; ; n += 1) {
@@ -41,25 +41,25 @@ describe('at run time', () => {
     const kept = (await conversations.scanUnsettled(null, 1000)).length;
     expect(kept).toBeGreaterThan(0);
     expect(await conversations.find(`c${kept}`)).toBeNull();
-    connection.database.exec('PRAGMA max_page_count = 100000');
+    sqlite.exec('PRAGMA max_page_count = 100000');
     const again = { ownerId: 'ann', key: `c${kept}`, fingerprint: 'other' };
     expect(await conversations.insert(someConversation('next'), again)).toEqual({ kind: 'inserted' });
-    connection.close();
+    sqlite.close();
   });
 
   test('a transaction that breaks off leaves nothing behind, and the next one works', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
-    const connection = openConnection(database, 0);
-    const conversations = createConversations(connection, createJournal(connection));
+    const { sqlite, db } = openDb(database);
+    const conversations = createConversationStore(db, createEventLog(db));
     const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
     // The second statement, which keeps the claim, is the one that fails.
-    connection.database.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
+    sqlite.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
     await expect(conversations.insert(someConversation('one'), claim)).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(connection.database.isTransaction).toBe(false);
+    expect(sqlite.isTransaction).toBe(false);
     expect(await conversations.find('one')).toBeNull();
-    connection.database.exec('DROP TRIGGER broken');
+    sqlite.exec('DROP TRIGGER broken');
     expect(await conversations.insert(someConversation('one'), claim)).toEqual({ kind: 'inserted' });
-    connection.close();
+    sqlite.close();
   });
 
   test('a write that the file system refuses is a failure, and what was written is kept', async () => {
@@ -86,6 +86,37 @@ describe('at run time', () => {
     expect(await store.sandboxes.insert(someSandbox('one'), unlimited)).toEqual({ kind: 'inserted' });
     other.close();
     await store.close();
+  });
+
+  test('a write waits for one of another program, and neither it nor the process blocks meanwhile', async () => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    const other = new DatabaseSync(database);
+    other.exec('BEGIN IMMEDIATE');
+    let written = false;
+    const write = store.sandboxes.insert(someSandbox('one'), unlimited).then(() => (written = true));
+    for (let turn = 0; turn < 50; turn += 1) await setTimeout(1);
+    expect(written).toBe(false);
+    other.exec('COMMIT');
+    await write;
+    expect(await store.sandboxes.find('one')).not.toBeNull();
+    other.close();
+    await store.close();
+  });
+
+  test.each([0, 3, 20, 100, 400])('a transaction that the end of the store cuts off leaves nothing behind (after %i turns)', async (turns) => {
+    const store = await createSqliteStore({ dataDir: folder.path });
+    const write = async (n: number) => await store.conversations.insert(someConversation(`c${n}`), undefined, [someEvent('told')]);
+    const writes = Promise.allSettled(Array.from({ length: 20 }, (_, n) => write(n)));
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    await store.close();
+    const failed = (await writes).flatMap((write) => (write.status === 'rejected' ? [write.reason] : []));
+    expect(failed.length).toBeGreaterThan(0);
+    for (const error of failed) expect(error).toMatchObject({ code: 'store_unavailable' });
+    const again = await createSqliteStore({ dataDir: folder.path });
+    const kept = await again.conversations.scanUnsettled(null, 100);
+    expect(kept).toHaveLength(20 - failed.length);
+    expect(await again.events.read({ ownerId: 'ann' }, 0, 100)).toHaveLength(kept.length);
+    await again.close();
   });
 
   test('an event that can\'t be written takes its record back with it, and wakes nobody', async () => {
@@ -140,7 +171,7 @@ describe('at run time', () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     await store.sandboxes.insert(someSandbox('one'), unlimited);
     const other = new DatabaseSync(database);
-    other.prepare(`UPDATE sandboxes SET ${column} = ?, generation = 2`).run(value);
+    other.prepare(`UPDATE sandboxes SET ${column} = ?, version = 2`).run(value);
     other.close();
     const failure = { code: 'store_unavailable', context: { reason: expect.stringContaining('damaged') } };
     await expect(store.sandboxes.find('one')).rejects.toMatchObject(failure);

@@ -1,16 +1,28 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
-import type { Connections, StoreHarness } from '../../../contracts/store.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely, type LogEvent } from 'kysely';
+import type { Database } from '../../../../src/adapters/store/database.ts';
+import { createSqliteDialect } from '../../../../src/adapters/store/sqlite/dialect.ts';
+import { createInMemoryStore, createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
+import type { ListingCacheHarness } from '../../../contracts/listing-cache.ts';
+import type { Connections } from '../../../contracts/store.ts';
+import { createManualClock } from '../../../doubles/memory/index.ts';
 
 export function newFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'skep-sqlite-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+/** The database as the stores have it, for what a store can't be told to do. `log` gets each statement. */
+export function openDb(path: string, log: (event: LogEvent) => void = () => {}) {
+  const sqlite = new DatabaseSync(path);
+  return { sqlite, db: new Kysely<Database>({ dialect: createSqliteDialect(sqlite, 0), log }) };
+}
+
 /** Two connections to each store: a server's and a visitor's. */
-export const sqliteHarness: StoreHarness = {
+export const sqliteHarness: ListingCacheHarness = {
   traits: { durable: true },
   async open() {
     const folder = newFolder();
@@ -27,6 +39,40 @@ export const sqliteHarness: StoreHarness = {
         folder.remove();
       },
     };
+  },
+  async openBounded(listingCacheBytes) {
+    const folder = newFolder();
+    const clock = createManualClock();
+    const store = await createSqliteStore({ dataDir: folder.path, listingCacheBytes, clock });
+    return {
+      cache: store.listingCache,
+      pass: async (ms) => clock.advance(ms),
+      async dispose() {
+        await store.close();
+        folder.remove();
+      },
+    };
+  },
+};
+
+export const inMemoryHarness: ListingCacheHarness = {
+  traits: { durable: false },
+  async open() {
+    let store = createInMemoryStore();
+    return {
+      connections: [store],
+      async reopen() {
+        await store.close();
+        store = createInMemoryStore();
+        return [store];
+      },
+      dispose: () => store.close(),
+    };
+  },
+  async openBounded(listingCacheBytes) {
+    const clock = createManualClock();
+    const store = createInMemoryStore({ listingCacheBytes, clock });
+    return { cache: store.listingCache, pass: async (ms) => clock.advance(ms), dispose: () => store.close() };
   },
 };
 

@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSqliteStore, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
-import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
-import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
-import { applicationId } from '../../../../src/adapters/store/sqlite/open-database.ts';
+import { migrate, migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { someConversation } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
@@ -42,7 +40,7 @@ function writeVersion(version: number, sql = ''): void {
   mkdirSync(dataDir);
   const older = new DatabaseSync(database);
   older.exec('PRAGMA journal_mode = wal');
-  migrate(older, migrations.slice(0, version), applicationId);
+  migrate(older, migrations.slice(0, version));
   older.exec(sql);
   older.close();
 }

@@ -1,38 +1,36 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { migrate, versionOf } from '../../../../src/adapters/store/sqlite/migrate.ts';
-import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { applicationId, migrate, versionOf } from '../../../../src/adapters/store/sqlite/migrations.ts';
 
 const steps = ['CREATE TABLE log (step TEXT) STRICT', `INSERT INTO log VALUES ('two')`, `INSERT INTO log VALUES ('three')`];
 
 test('makes each step once, in order, from whatever version', () => {
   const database = new DatabaseSync(':memory:');
-  migrate(database, steps.slice(0, 2), 7);
+  migrate(database, steps.slice(0, 2));
   expect([versionOf(database), logOf(database)]).toEqual([2, ['two']]);
-  migrate(database, steps, 7);
-  migrate(database, steps, 7);
+  migrate(database, steps);
+  migrate(database, steps);
   expect([versionOf(database), logOf(database)]).toEqual([3, ['two', 'three']]);
-  expect(database.prepare('PRAGMA application_id').get()).toEqual({ application_id: 7 });
+  expect(database.prepare('PRAGMA application_id').get()).toEqual({ application_id: applicationId });
 });
 
 test('makes all of the steps or none', () => {
   const database = new DatabaseSync(':memory:');
-  migrate(database, steps.slice(0, 1), 7);
-  expect(() => migrate(database, [...steps, 'INSERT INTO nowhere VALUES (1)'], 7)).toThrow(/nowhere/);
+  migrate(database, steps.slice(0, 1));
+  expect(() => migrate(database, [...steps, 'INSERT INTO nowhere VALUES (1)'])).toThrow(/nowhere/);
   expect([versionOf(database), logOf(database), database.isTransaction]).toEqual([1, [], false]);
 });
 
 test('leaves a database of a newer version alone', () => {
   const database = new DatabaseSync(':memory:');
-  migrate(database, steps, 7);
-  migrate(database, steps.slice(0, 1), 8);
+  migrate(database, steps);
+  migrate(database, steps.slice(0, 1));
   expect(versionOf(database)).toBe(3);
-  expect(database.prepare('PRAGMA application_id').get()).toEqual({ application_id: 7 });
 });
 
 test('the schema holds each value to its type', () => {
   const database = new DatabaseSync(':memory:');
-  migrate(database, migrations, 7);
+  migrate(database);
   const tables = database.prepare(`SELECT name, strict FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`).all();
   expect(tables.length).toBeGreaterThan(4);
   for (const { name, strict } of tables) expect([name, strict]).toEqual([name, 1]);

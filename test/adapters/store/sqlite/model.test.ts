@@ -1,16 +1,15 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createMemoryStore } from '../../../doubles/memory/index.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../../src/domain/conversation.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { sandboxStatuses } from '../../../../src/domain/sandbox.ts';
 import type { ConversationFilter } from '../../../../src/ports/conversation-store.ts';
 import type { EventFilter } from '../../../../src/ports/event-store.ts';
-import type { Store } from '../../../../src/ports/store.ts';
 import { eventOf, someConversation, someEvent, someMessage, somePooled, someSandbox, someSpec } from '../../../contracts/records.ts';
+import { createReferenceStore, type ReferenceStore } from '../reference/store.ts';
 import { sqliteHarness } from './harness.ts';
 
-type Call = (store: Store) => Promise<unknown>;
+type Call = (store: ReferenceStore) => Promise<unknown>;
 
 const few = (prefix: string): fc.Arbitrary<string> => fc.constantFrom('1', '2', '3', '4', '5').map((n) => prefix + n);
 const time = fc.integer({ min: 1, max: 6 });
@@ -115,7 +114,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   { weight: 3, arbitrary: fillPool },
   { weight: 3, arbitrary: handOut },
   pooled.map((one): Call => (s) => s.sandboxes.replace(one)),
-  fc.constant((s: Store) => s.sandboxes.pooled()),
+  fc.constant((s: ReferenceStore) => s.sandboxes.pooled()),
   fc.oneof(few('i'), few('p')).map((id): Call => (s) => s.sandboxes.findByInstance(id)),
   fc.tuple(perhaps(owner), fc.integer({ min: 1, max: 4 })).map(([who, limit]): Call => (s) => s.sandboxes.longestIdle(who, limit)),
   fc.tuple(few('s'), time).map(([id, at]): Call => (s) => s.sandboxes.touch(id, at)),
@@ -142,18 +141,18 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   { weight: 3, arbitrary: events.map((told): Call => (s) => s.events.append(told)) },
   { weight: 3, arbitrary: readEvents },
   fc.tuple(time, fc.integer({ min: 1, max: 3 })).map(([before, limit]): Call => (s) => s.events.purge(before, limit)),
-  fc.constant((s: Store) => s.events.latest()),
+  fc.constant((s: ReferenceStore) => s.events.latest()),
 );
 
-test('answers every sequence of calls as the store in memory does', async () => {
+test('answers every sequence of calls as the reference does', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(call, { minLength: 40, maxLength: 80 }), async (calls) => {
       const open = await sqliteHarness.open();
-      const memory = createMemoryStore();
+      const reference = createReferenceStore();
       try {
         for (const [turn, make] of calls.entries()) {
           const store = open.connections[turn % open.connections.length] ?? open.connections[0];
-          expect(await make(store)).toEqual(await make(memory));
+          expect(await make(store)).toEqual(await make(reference));
         }
       } finally {
         await open.dispose();

@@ -1,38 +1,92 @@
-import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test } from 'vitest';
-import { searchFor } from '../../../../src/adapters/store/sqlite/conversation-search.ts';
-import * as conversations from '../../../../src/adapters/store/sqlite/conversation-statements.ts';
-import { readFor } from '../../../../src/adapters/store/sqlite/event-reading.ts';
-import * as events from '../../../../src/adapters/store/sqlite/event-statements.ts';
-import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
-import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
-import * as sandboxes from '../../../../src/adapters/store/sqlite/sandbox-statements.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
+import { createEventLog } from '../../../../src/adapters/store/event-log.ts';
+import { createEventStore } from '../../../../src/adapters/store/event-store.ts';
+import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
+import { createSandboxStore } from '../../../../src/adapters/store/sandbox-store.ts';
+import { migrate } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { latestSequence } from '../../../../src/adapters/store/sqlite/store.ts';
 import { conversationSortOrders } from '../../../../src/domain/conversation.ts';
 import { eventKinds } from '../../../../src/domain/event.ts';
+import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import type { ConversationFilter } from '../../../../src/ports/conversation-store.ts';
 import type { EventFilter } from '../../../../src/ports/event-store.ts';
+import type { SandboxFilter } from '../../../../src/ports/sandbox-store.ts';
+import { nextGeneration, someConversation, someEvent, somePooled, someSandbox } from '../../../contracts/records.ts';
+import { openDb } from './harness.ts';
 
-const database = new DatabaseSync(':memory:');
-migrate(database, migrations, 7);
+const statements: string[] = [];
+const { sqlite, db } = openDb(':memory:', ({ query }) => statements.push(query.sql));
+migrate(sqlite);
+const log = createEventLog(db);
+const sandboxes = createSandboxStore(db, log);
+const conversations = createConversationStore(db, log);
+const events = createEventStore(db, log, () => latestSequence(db));
+const cache = createListingCache(db, { maxBytes: 10, now: () => 100_000 });
 
-function planOf(sql: string): string {
-  const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
-  return plan.map(({ detail }) => String(detail)).join('; ');
+const gone = { deletedAt: 1, removedAt: 1 };
+beforeAll(async () => {
+  await sandboxes.insert(someSandbox('gone', gone), unlimited);
+  await conversations.insert(someConversation('gone', gone));
+});
+
+function planOf(statement: string): string {
+  return sqlite.prepare(`EXPLAIN QUERY PLAN ${statement}`).all().map(({ detail }) => String(detail)).join('; ');
 }
 
-/** Each statement reads the rows that it answers with, however many others there are. */
-describe('the plan of a statement', () => {
-  const { searchSandboxes, ...others } = sandboxes;
-  const statements = { ...others, ...conversations, ...events };
+/** The plans of the statements that the call made, as kysely compiled them. */
+async function plansOf(call: () => Promise<unknown>): Promise<string[]> {
+  statements.length = 0;
+  await call();
+  return statements.map(planOf).filter((plan) => plan !== '');
+}
 
-  test.each(Object.entries(statements))('%s walks through no whole table', (_, { sql }) => {
-    // Those two indexes hold nothing else than what is counted, or shown in their order.
-    const meant = '(?! USING (COVERING INDEX sandboxes_running|INDEX sandboxes_idle))';
-    expect(planOf(sql)).not.toMatch(new RegExp(`SCAN (sandboxes|conversations|events)${meant}|TEMP B-TREE`));
+const limits = { runningPerOwner: 2, running: 3, existingPerOwner: 4, existing: 5 };
+const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
+const page = { after: null, limit: 20 };
+const next = { after: { value: 5, id: 'x' }, limit: 20 };
+
+/** Each statement reads the rows that it returns, however many others there are. */
+describe('the plan of a statement', () => {
+  test.each<[string, () => Promise<unknown>]>([
+    ['sandboxes.insert', () => sandboxes.insert(someSandbox('one'), limits, claim, [someEvent('told')])],
+    ['sandboxes.insertPooled', () => sandboxes.insertPooled(somePooled('p'), 'f', 9)],
+    ['sandboxes.claimFromPool', () => sandboxes.claimFromPool(someSandbox('two', { ownerId: 'bob' }), somePooled('p'), limits, { ...claim, key: 'other' })],
+    ['sandboxes.pooled', () => sandboxes.pooled()],
+    ['sandboxes.replace', () => sandboxes.replace(nextGeneration(someSandbox('one')), [someEvent('told')])],
+    ['sandboxes.admit', () => sandboxes.admit(nextGeneration(someSandbox('one', { version: 2 })), limits)],
+    ['sandboxes.touch', () => sandboxes.touch('one', 1)],
+    ['sandboxes.find', () => sandboxes.find('one')],
+    ['sandboxes.findMany', () => sandboxes.findMany(['one', 'two'])],
+    ['sandboxes.findByInstance', () => sandboxes.findByInstance('one')],
+    ['sandboxes.longestIdle', () => sandboxes.longestIdle(null, 5)],
+    ['sandboxes.longestIdle of an owner', () => sandboxes.longestIdle('ann', 5)],
+    ['sandboxes.scan', () => sandboxes.scan('one', 5)],
+    ['sandboxes.purge', () => sandboxes.purge(5)],
+    ['conversations.insert', () => conversations.insert(someConversation('one'), claim, [someEvent('told')])],
+    ['conversations.replace', () => conversations.replace(nextGeneration(someConversation('one')), [], claim)],
+    ['conversations.withdraw', () => conversations.withdraw('one')],
+    ['conversations.find', () => conversations.find('one')],
+    ['conversations.findUsing', () => conversations.findUsing('one')],
+    ['conversations.scanUnsettled', () => conversations.scanUnsettled('one', 5)],
+    ['conversations.purge', () => conversations.purge(5)],
+    ['events.purge', () => events.purge(5, 5)],
+    ['listingCache.put', () => cache.put('s', 'k', 'v')],
+    ['listingCache.put in the place of others', () => cache.put('s', 'other', 'longer')],
+    ['listingCache.get', () => cache.get('s', 'other')],
+  ])('%s walks through no whole table', async (_, call) => {
+    const plans = await plansOf(call);
+    expect(statements.length).toBeGreaterThan(0);
+    // These indexes hold nothing but what is counted, or what is returned, in its order.
+    const meant = '(?! USING (COVERING INDEX (sandboxes_running|listing_cache_by_use)|INDEX sandboxes_idle))';
+    for (const plan of plans) expect(plan).not.toMatch(new RegExp(`SCAN (sandboxes|conversations|events|claims|listing_cache\\b)${meant}|TEMP B-TREE`));
   });
 
-  const { countExisting, countExistingOf, countRunning, countRunningOf } = sandboxes;
-  test.each(Object.entries({ countExisting, countExistingOf, countRunning, countRunningOf }))('%s counts in an index alone', (_, { sql }) => {
-    expect(planOf(sql)).toMatch(/USING COVERING INDEX sandboxes_(existing|running)/);
+  test('limits are counted in an index alone', async () => {
+    const plans = await plansOf(() => sandboxes.insert(someSandbox('three'), limits));
+    const counts = plans.filter((plan) => plan.includes('CO-ROUTINE') || plan.includes('COVERING'));
+    expect(counts).toHaveLength(4);
+    for (const plan of counts) expect(plan).toMatch(/USING COVERING INDEX sandboxes_(existing|running)/);
   });
 
   test.each<[EventFilter, readonly string[]]>([
@@ -52,33 +106,47 @@ describe('the plan of a statement', () => {
         ...['plan', 'usage'].map(() => 'events_by_sandbox_and_kind (sandbox_id=? AND owner_id=? AND kind=?'),
       ],
     ],
-  ])('events: %j are a range of an index for each place and kind, in the order of the log', (filter, ranges) => {
-    const steps = planOf(readFor(filter)?.sql ?? '').split('; ').filter((step) => /SEARCH|SCAN|B-TREE/.test(step));
+  ])('events: %j are a range of an index for each place and kind, in the order of the log', async (filter, ranges) => {
+    const [plan = ''] = await plansOf(() => events.read(filter, 3, 9));
+    const steps = plan.split('; ').filter((step) => /SEARCH|SCAN|B-TREE/.test(step));
     expect(steps).toEqual(ranges.map((range) => `SEARCH events USING INDEX ${range} AND rowid>?)`));
   });
 
-  test.each([
-    ['all', 'sandboxes_by_owner (owner_id=?'],
-    ['byStatus', 'sandboxes_by_status (owner_id=? AND status=?'],
-    ['bySpec', 'sandboxes_by_spec (owner_id=? AND spec_id=?'],
-    ['byBoth', 'sandboxes_by_spec_and_status (owner_id=? AND spec_id=? AND status=?'],
-  ] as const)('sandboxes: %s begins in the index where the page begins', (shape, index) => {
-    const plan = planOf(searchSandboxes[shape].sql);
-    expect(plan).toContain(`${index} AND (created_at,id)<(?,?))`);
-    expect(plan).not.toContain('TEMP B-TREE');
+  test.each<[SandboxFilter, string]>([
+    [{}, 'sandboxes_by_owner (owner_id=?'],
+    [{ status: 'RUNNING' }, 'sandboxes_by_status (owner_id=? AND status=?'],
+    [{ specId: 'x' }, 'sandboxes_by_spec (owner_id=? AND spec_id=?'],
+    [{ status: 'RUNNING', specId: 'x' }, 'sandboxes_by_spec_and_status (owner_id=? AND spec_id=? AND status=?'],
+  ])('sandboxes: %j begins in the index where the page begins', async (filter, index) => {
+    expect(await plansOf(() => sandboxes.search('x', filter, next))).toEqual([expect.stringContaining(`${index} AND (created_at,id)<(?,?))`)]);
+    expect(await plansOf(() => sandboxes.search('x', filter, page))).toEqual([expect.stringContaining(`${index})`)]);
+    for (const plan of statements.map(planOf)) expect(plan).not.toContain('TEMP B-TREE');
   });
 
-  test.each(conversationSortOrders)('conversations: %s begins in the index where the page begins', (order) => {
-    const [index, column] = order.startsWith('CREATED') ? ['creation', 'created_at'] : ['update', 'updated_at'];
-    const plan = planOf(searchFor({}, order).sql);
-    expect(plan).toContain(`conversations_by_${index} (owner_id=? AND (${column},id)>(?,?) AND (${column},id)<(?,?))`);
-    expect(plan).not.toContain('TEMP B-TREE');
+  test.each(conversationSortOrders)('conversations: %s begins in the index where the page or the time begins', async (order) => {
+    const byCreation = order.startsWith('CREATED');
+    const [index, column] = byCreation ? ['creation', 'created_at'] : ['update', 'updated_at'];
+    const times = byCreation ? { createdFrom: 1, createdBefore: 9 } : { updatedFrom: 1, updatedBefore: 9 };
+    const others = byCreation ? { updatedFrom: 1, updatedBefore: 9 } : { createdFrom: 1, createdBefore: 9 };
+    const key = order.endsWith('DESC') ? [`${column}>?`, `(${column},id)<(?,?)`] : [`(${column},id)>(?,?)`, `${column}<?`];
+    const expected = [
+      [{}, page, 'owner_id=?'],
+      [others, page, 'owner_id=?'],
+      [times, page, `owner_id=? AND ${column}>? AND ${column}<?`],
+      [{ ...times, ...others, titleContains: 'x' }, next, `owner_id=? AND ${key.join(' AND ')}`],
+    ] as const;
+    for (const [filter, where, range] of expected) {
+      const [plan] = await plansOf(() => conversations.search('x', filter, order, where));
+      expect(plan).toContain(`conversations_by_${index} (${range})`);
+      expect(plan).not.toContain('TEMP B-TREE');
+    }
   });
 
-  test.each(conversationSortOrders)('conversations: %s finds the few of a filter by it', (order) => {
-    expect(planOf(searchFor({ sandboxId: 'x' }, order).sql)).toContain('conversations_by_sandbox (sandbox_id=?)');
+  test.each(conversationSortOrders)('conversations: %s finds the few of a filter by it', async (order) => {
+    const find = async (filter: ConversationFilter) => await plansOf(() => conversations.search('x', filter, order, page));
+    expect(await find({ sandboxId: 'x' })).toEqual([expect.stringContaining('conversations_by_sandbox (sandbox_id=?)')]);
     for (const filter of [{ ids: ['x'] }, { ids: ['x'], sandboxId: 'x' }]) {
-      expect(planOf(searchFor(filter, order).sql)).toContain('sqlite_autoindex_conversations_1 (id=?');
+      expect(await find(filter)).toEqual([expect.stringContaining('sqlite_autoindex_conversations_1 (id=?')]);
     }
   });
 });

@@ -2,9 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
-import { applicationId } from '../../../../src/adapters/store/sqlite/open-database.ts';
-import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
-import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { migrate, migrations, versionOf } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { defaultIsolation, defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import type { Store } from '../../../../src/ports/store.ts';
@@ -39,10 +37,10 @@ const oldSpec = {
   rest: { freezeAfterMs: 7, stopAfterMs: null, deleteAfterMs: null },
 };
 
-/** A database with the schema of version 2, which knew neither events nor agents, and what its program wrote. */
-function writeVersion2(rows: (database: DatabaseSync) => void): void {
+/** A database with the schema of the version, and what its program wrote. */
+function writeVersion(version: number, rows: (database: DatabaseSync) => void): void {
   const database = new DatabaseSync(join(folder.path, 'skep.db'));
-  migrate(database, migrations.slice(0, 2), applicationId);
+  migrate(database, migrations.slice(0, version));
   rows(database);
   database.close();
 }
@@ -64,9 +62,21 @@ function oldConversation(database: DatabaseSync, id: string, status: string, mes
   insert.run(id, status, deletedAt, Number(deletedAt !== null || (status !== 'READY' && status !== 'ERROR')), message);
 }
 
+test('a database of version 1 gets the tables that it lacks, and keeps its records', async () => {
+  writeVersion(1, (database) =>
+    database.exec(`INSERT INTO specs VALUES ('node', 'v1', 100); INSERT INTO api_keys VALUES ('k', 'ci', 'u', 'full', 'h', 1, NULL, NULL)`),
+  );
+  store = await createSqliteStore({ dataDir: folder.path });
+  expect(await store.specs.firstSeen('node', 'v1', 200)).toBe(100);
+  expect((await store.apiKeys.list()).map(({ name }) => name)).toEqual(['ci']);
+  expect(await store.listingCache.get('scope', 'key')).toBeNull();
+  await store.listingCache.put('scope', 'key', 'value');
+  expect(await store.listingCache.get('scope', 'key')).toBe('value');
+});
+
 describe('a database of the version before agents and pools', () => {
   test('keeps its sandboxes: each is its own instance, and its spec says the rest by default', async () => {
-    writeVersion2((database) => {
+    writeVersion(2, (database) => {
       oldSandbox(database, 'running', 'RUNNING', 1);
       oldSandbox(database, 'starting', 'STARTING', 1);
       oldSandbox(database, 'paused', 'PAUSED', 0);
@@ -113,7 +123,7 @@ describe('a database of the version before agents and pools', () => {
     const text = `it's "quoted",\n\u0000 and \u{1f600}`;
     const message = { content: [{ type: 'text', text }] };
     const statuses = ['WORKING', 'WAITING_FOR_SANDBOX', 'READY', 'ERROR'];
-    writeVersion2((database) => {
+    writeVersion(2, (database) => {
       for (const status of statuses) {
         oldConversation(database, status, status, JSON.stringify(message));
         oldConversation(database, `silent-${status}`, status, null);
@@ -159,7 +169,7 @@ describe('a database of the version before agents and pools', () => {
   });
 
   test('takes new records and events', async () => {
-    writeVersion2((database) => oldConversation(database, 'one', 'READY', null));
+    writeVersion(2, (database) => oldConversation(database, 'one', 'READY', null));
     store = await createSqliteStore({ dataDir: folder.path });
     const one = await store.conversations.find('one');
     if (one === null) throw new Error('it is gone');
@@ -167,5 +177,44 @@ describe('a database of the version before agents and pools', () => {
     expect(await store.conversations.replace(next, [someEvent('hello')])).toEqual({ kind: 'replaced' });
     expect(await store.conversations.find('one')).toEqual(next);
     expect(await store.events.latest()).toBe(1);
+  });
+});
+
+/** Every table and index, with its columns in their order. */
+function schemaOf(database: DatabaseSync): unknown[] {
+  const columns = `SELECT m.type, m.name, m.tbl_name, p.name AS column_name, p.type AS column_type
+    FROM sqlite_schema AS m LEFT JOIN pragma_table_xinfo(m.name) AS p ORDER BY m.type, m.name, p.cid`;
+  return database.prepare(columns).all();
+}
+
+describe('a database of the version before columns were renamed', () => {
+  const insertSandbox = `
+    INSERT INTO sandboxes (id, instance_id, owner_id, spec_id, status, status_since, turn_at, session_api_key, generation, created_at,
+      updated_at, last_active_at, running, exposed_urls, spec)
+    VALUES ('starting', 'starting', 'ann', 'node', 'STARTING', 11, 9, 'key', 7, 10, 12, 13, 1, '[]', '${JSON.stringify(oldSpec)}')`;
+
+  test('keeps versions, start slots and what was learnt of hosts, under the new names', async () => {
+    writeVersion(3, (database) => {
+      database.exec(insertSandbox);
+      database.exec(`INSERT INTO knowledge (scope, key, bytes, used_at, value) VALUES ('s', 'k', 3, 1, 'v'); UPDATE knowledge_size SET bytes = 3`);
+    });
+    store = await createSqliteStore({ dataDir: folder.path, listingCacheBytes: 5 });
+    const starting = await store.sandboxes.find('starting');
+    expect(starting).toMatchObject({ version: 7, startingSince: 9 });
+    if (starting === null) throw new Error('it is gone');
+    expect(await store.sandboxes.replace(starting)).toEqual({ kind: 'stale' });
+    expect(await store.sandboxes.replace(nextGeneration(starting, { status: 'RUNNING' }))).toEqual({ kind: 'replaced' });
+    expect(await store.listingCache.get('s', 'k')).toBe('v');
+    await store.listingCache.put('s', 'new', 'v');
+    expect([await store.listingCache.get('s', 'k'), await store.listingCache.get('s', 'new')]).toEqual([null, 'v']);
+  });
+
+  test.each([1, 2, 3])('has the schema of a new one after the upgrade, from version %i', (version) => {
+    const [fresh, upgraded] = [new DatabaseSync(':memory:'), new DatabaseSync(':memory:')];
+    migrate(fresh);
+    migrate(upgraded, migrations.slice(0, version));
+    migrate(upgraded);
+    expect(versionOf(upgraded)).toBe(migrations.length);
+    expect(schemaOf(upgraded)).toEqual(schemaOf(fresh));
   });
 });

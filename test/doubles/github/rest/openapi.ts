@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import { overlay, sampleOf } from './sample.ts';
+
+/** Made by `update-description.ts`. */
+export const descriptionFile = join(import.meta.dirname, 'github-rest.json');
 
 /** GitHub's own description of its REST API. */
 export interface Description {
@@ -25,24 +27,20 @@ type Json = Readonly<Record<string, unknown>>;
 
 let loaded: Description | undefined;
 
-/** The description is large: it is read once, and only the part that is asked for is compiled. */
+/** It is read once, and only the part that is asked for is compiled. */
 export function githubDescription(): Description {
   loaded ??= load();
   return loaded;
 }
 
 function load(): Description {
-  const root = dirname(createRequire(import.meta.url).resolve('@octokit/openapi/package.json'));
-  const document: unknown = JSON.parse(readFileSync(join(root, 'generated/api.github.com.json'), 'utf8'));
+  const document: unknown = JSON.parse(readFileSync(descriptionFile, 'utf8'));
   const ajv = new Ajv({ strict: false, validateSchema: false, allErrors: false });
   formats.default(ajv);
   ajv.addSchema(toJson(withNulls(document)), 'github', undefined, false);
   const validators = new Map<string, ValidateFunction>();
 
-  function at(pointer: string): unknown {
-    const segments = pointer.replace(/^#\//u, '').split('/').map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
-    return segments.reduce((value: unknown, segment) => toJson(value)[segment], document);
-  }
+  const at = (pointer: string): unknown => lookUp(document, pointer);
 
   function answerPointer({ path, method }: Operation): string {
     const responses = `#/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method}/responses`;
@@ -77,6 +75,12 @@ function load(): Description {
   };
 }
 
+/** The value at a JSON pointer (`#/paths/~1repos`); undefined if there is none. */
+export function lookUp(document: unknown, pointer: string): unknown {
+  const segments = pointer.replace(/^#\//u, '').split('/').map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return segments.reduce((value: unknown, segment) => toJson(value)[segment], document);
+}
+
 /** OpenAPI 3.0 allows `nullable` where Ajv does not: where there is no `type` beside it. */
 function withNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withNulls);
@@ -85,6 +89,10 @@ function withNulls(value: unknown): unknown {
   if (copy['nullable'] !== true || 'type' in copy) return copy;
   const { nullable: _nullable, ...rest } = copy;
   return { anyOf: [rest, { enum: [null] }] };
+}
+
+export function isRecord(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function toJson(value: unknown): Json {

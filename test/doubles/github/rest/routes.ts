@@ -33,6 +33,9 @@ const routes: readonly (readonly [begin: readonly string[], values: number, rout
   [['contents'], Number.POSITIVE_INFINITY, listContents],
 ];
 
+/** Those that GitHub's description has to contain. */
+export const operations: readonly Operation[] = routes.map(([, , { operation }]) => operation);
+
 export interface FoundRoute {
   readonly route: Route;
   readonly owner: string;

@@ -1,0 +1,35 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+/** What a server of the benchmark sends to its parent when it listens. */
+export interface Listening {
+  readonly url: string;
+  /** Empty if none is needed. */
+  readonly key: string;
+}
+
+export interface ServerProcess extends AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly listening: Listening;
+}
+
+/** Starts a server in a process of its own. It begins with the message, and ends when it is disconnected. */
+export async function startServerProcess(module: string, message: string | object): Promise<ServerProcess> {
+  const child = fork(join(import.meta.dirname, module), { env: { ...process.env, NODE_ENV: 'production' } });
+  child.send(message);
+  const [listening]: unknown[] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
+  if (!isListening(listening)) throw new Error(`${module} ended with ${String(listening)}`);
+  return {
+    child,
+    listening,
+    async [Symbol.asyncDispose]() {
+      child.disconnect();
+      await once(child, 'exit');
+    },
+  };
+}
+
+function isListening(message: unknown): message is Listening {
+  return typeof message === 'object' && message !== null && 'url' in message && 'key' in message;
+}

@@ -1,0 +1,61 @@
+import { type ApiKeyRecord, keyAccesses } from '../../domain/principal.ts';
+import type { ApiKeyStore } from '../../ports/api-key-store.ts';
+import type { ApiKeyRow, Db } from './database.ts';
+import { wordOf } from './json-columns.ts';
+
+export function createApiKeyStore(db: Db): ApiKeyStore {
+  return {
+    insert: async (key) => {
+      const { numInsertedOrUpdatedRows } = await db
+        .insertInto('api_keys')
+        .values(rowOf(key))
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirstOrThrow();
+      return numInsertedOrUpdatedRows === 1n;
+    },
+
+    findByHash: async (hash) => {
+      const row = await db.selectFrom('api_keys').selectAll().where('hash', '=', hash).executeTakeFirst();
+      return row === undefined ? null : recordOf(row);
+    },
+
+    list: async () => (await db.selectFrom('api_keys').selectAll().orderBy('created_at').orderBy('id').execute()).map(recordOf),
+
+    // An id belongs to one key for ever, a name only to one that is not revoked: the id goes first.
+    revoke: async (idOrName, revokedAt) =>
+      db.transaction().execute(async (trx) => {
+        const valid = trx.selectFrom('api_keys').select('id').where('revoked_at', 'is', null);
+        const key =
+          (await valid.where('id', '=', idOrName).executeTakeFirst()) ?? (await valid.where('name', '=', idOrName).executeTakeFirst());
+        if (key === undefined) return false;
+        await trx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', key.id).executeTakeFirst();
+        return true;
+      }),
+  };
+}
+
+function rowOf(key: ApiKeyRecord): ApiKeyRow {
+  return {
+    id: key.id,
+    name: key.name,
+    user_id: key.userId,
+    access: key.access,
+    hash: key.hash,
+    created_at: key.createdAt,
+    expires_at: key.expiresAt,
+    revoked_at: key.revokedAt,
+  };
+}
+
+function recordOf(row: ApiKeyRow): ApiKeyRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    userId: row.user_id,
+    access: wordOf(keyAccesses, row.access),
+    hash: row.hash,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}

@@ -1,0 +1,69 @@
+import type { Selectable } from 'kysely';
+import type { z } from 'zod';
+import { type Event, eventKinds } from '../../domain/event.ts';
+import type { EventFilter, EventStore } from '../../ports/event-store.ts';
+import type { Database, Db } from './database.ts';
+import type { EventLog } from './event-log.ts';
+import { eventActors, EventDataColumns, parseColumn, wordOf } from './json-columns.ts';
+
+/** `latest` returns the highest sequence number that was ever given, 0 for none; databases keep it in different places. */
+export function createEventStore(db: Db, log: EventLog, latest: () => Promise<number>): EventStore {
+  return {
+    append: (events) => log.transaction((_, writeEvents) => writeEvents(events)),
+
+    read: async (filter, after, limit) => {
+      const [first, ...others] = rangesOf(db, filter, after);
+      if (first === undefined) return [];
+      const query = others.reduce((merged, other) => merged.unionAll(other), first);
+      return (await query.orderBy('sequence').limit(limit).execute()).map(eventOf);
+    },
+
+    latest,
+
+    subscribe: (listener) => log.subscribe(listener),
+
+    purge: async (before, limit) => {
+      const { numDeletedRows } = await db
+        .deleteFrom('events')
+        .where('sequence', 'in', (eb) =>
+          eb.selectFrom('events').select('sequence').where('at', '<', before).orderBy('at').orderBy('sequence').limit(limit),
+        )
+        .executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    },
+  };
+}
+
+/**
+ * One query for each place and kind that the filter asks for. Each is one range of an index, in the order of the log, so
+ * the database merges them side by side and reads no other event. In one statement they skip no event that is written
+ * meanwhile.
+ */
+function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFilter, after: number) {
+  const all = db.selectFrom('events').selectAll().where('owner_id', '=', ownerId).where('sequence', '>', after);
+  const places = [
+    ...(conversationId === undefined ? [] : [all.where('conversation_id', '=', conversationId)]),
+    ...(sandboxId === undefined ? [] : [all.where('sandbox_id', '=', sandboxId).where('conversation_id', 'is', null)]),
+  ];
+  const wanted = places.length === 0 ? [all] : places;
+  // Each kind once: two ranges must not hold the same event.
+  return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
+}
+
+function eventOf(row: Selectable<Database['events']>): Event {
+  const kind = wordOf(eventKinds, row.kind);
+  const column: z.ZodType = EventDataColumns[kind];
+  const event = {
+    sequence: row.sequence,
+    kind,
+    at: row.at,
+    ownerId: row.owner_id,
+    conversationId: row.conversation_id,
+    sandboxId: row.sandbox_id,
+    actor: wordOf(eventActors, row.actor),
+    reason: row.reason,
+    data: parseColumn(column, row.data),
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the data was read by the schema of its own kind
+  return event as Event;
+}

@@ -1,0 +1,33 @@
+import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { ClaimRow, Db } from './database.ts';
+
+/** Returns the outcome of the request that made the claim before; null if the claim is new. */
+export async function findClaim(trx: Db, kind: ClaimRow['kind'], claim: IdempotencyClaim | undefined): Promise<ClaimOutcome | null> {
+  if (claim === undefined) return null;
+  const row = await trx
+    .selectFrom('claims')
+    .select(['fingerprint', 'record_id'])
+    .where('owner_id', '=', claim.ownerId)
+    .where('kind', '=', kind)
+    .where('key', '=', claim.key)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  return row.fingerprint === claim.fingerprint ? { kind: 'repeated', id: row.record_id } : { kind: 'conflict' };
+}
+
+/** Keeps the claim. Call it in the transaction that writes the record. */
+export async function keepClaim(
+  trx: Db,
+  kind: ClaimRow['kind'],
+  claim: IdempotencyClaim | undefined,
+  recordId: string,
+): Promise<void> {
+  if (claim === undefined) return;
+  const { ownerId, key, fingerprint } = claim;
+  await trx.insertInto('claims').values({ owner_id: ownerId, kind, key, fingerprint, record_id: recordId }).executeTakeFirst();
+}
+
+/** Deletes the claims of records. Call it in the transaction that deletes the records. */
+export async function forgetClaims(trx: Db, kind: ClaimRow['kind'], recordIds: readonly string[]): Promise<void> {
+  await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', recordIds).executeTakeFirst();
+}

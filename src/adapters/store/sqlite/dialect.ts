@@ -1,0 +1,104 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
+import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
+import { storeUnavailable } from '../store-failure.ts';
+import { asFailure, isBusy } from './sqlite-error.ts';
+
+const busyPollMs = 1;
+
+/** Statements differ in the number of ids that they take, so there are a few hundred of them. */
+const maxStatements = 500;
+
+/**
+ * kysely's dialect over `node:sqlite`. Kysely runs one query or transaction at a time on the connection. A statement that
+ * another connection blocks is tried again for `busyTimeoutMs`, without blocking the process. Errors of SQLite are
+ * `store_unavailable`.
+ */
+export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: number): Dialect {
+  // SQLite's own timeout would block the process, and with it a transaction of this process that holds the lock.
+  database.exec('PRAGMA busy_timeout = 0');
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => createDriver(new SqliteConnection(database, busyTimeoutMs)),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+function createDriver(connection: SqliteConnection): Driver {
+  return {
+    init: async () => {},
+    acquireConnection: async () => connection,
+    // IMMEDIATE takes the only write lock at once, so what the transaction reads stays true until its end.
+    beginTransaction: async () => void (await connection.run('BEGIN IMMEDIATE', [])),
+    commitTransaction: async () => void (await connection.run('COMMIT', [])),
+    rollbackTransaction: async () => connection.rollback(),
+    releaseConnection: async () => {},
+    destroy: async () => connection.close(),
+  };
+}
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly returnsRows: boolean;
+}
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #database: DatabaseSync;
+  readonly #busyTimeoutMs: number;
+  readonly #prepared = new Map<string, Prepared>();
+
+  constructor(database: DatabaseSync, busyTimeoutMs: number) {
+    this.#database = database;
+    this.#busyTimeoutMs = busyTimeoutMs;
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    return await this.run<R>(sql, parameters);
+  }
+
+  async run<R>(sql: string, parameters: readonly unknown[]): Promise<QueryResult<R>> {
+    for (const start = performance.now(); ; await setTimeout(busyPollMs)) {
+      if (!this.#database.isOpen) throw storeUnavailable('it is closed');
+      try {
+        return this.#execute<R>(sql, parameters);
+      } catch (error) {
+        const mayWait = isBusy(error) && !this.#database.isTransaction && performance.now() - start < this.#busyTimeoutMs;
+        if (!mayWait) throw asFailure(error);
+      }
+    }
+  }
+
+  streamQuery(): never {
+    throw new Error('the SQLite dialect does not stream');
+  }
+
+  /** SQLite itself rolls back after some errors, a full disk for example. */
+  rollback(): void {
+    if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
+  }
+
+  close(): void {
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #execute<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
+    const { statement, returnsRows } = this.#prepare(sql);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- node:sqlite refuses what it can't bind
+    const values = parameters as SQLInputValue[];
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kysely derives the row type from the query
+    if (returnsRows) return { rows: statement.all(...values) as R[] };
+    return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+  }
+
+  #prepare(sql: string): Prepared {
+    const known = this.#prepared.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#database.prepare(sql);
+    const prepared = { statement, returnsRows: statement.columns().length > 0 };
+    if (this.#prepared.size >= maxStatements) this.#prepared.clear();
+    this.#prepared.set(sql, prepared);
+    return prepared;
+  }
+}

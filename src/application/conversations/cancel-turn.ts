@@ -1,0 +1,17 @@
+import type { ConversationReconciler } from './conversation-reconciler.ts';
+import { getConversation, getOwned, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
+
+export interface CancelTurnDeps extends GetConversationDeps {
+  readonly reconciler: ConversationReconciler;
+}
+
+/**
+ * Asks the agent to stop its turn and returns at once. The turn ends a moment later, by itself or with the agent. Queued
+ * messages stay, and the next is handed over then. Idempotent; without a turn nothing happens. Throws
+ * `conversation_not_found` or `store_unavailable`.
+ */
+export async function cancelTurn(deps: CancelTurnDeps, ownerId: string, id: string): Promise<ConversationView> {
+  const { turn } = await getOwned(deps.store, ownerId, id);
+  if (turn !== null) deps.reconciler.cancel(id);
+  return await getConversation(deps, ownerId, id);
+}

@@ -1,0 +1,77 @@
+import type { Conversation, ConversationSortOrder } from '../../domain/conversation.ts';
+import { sandboxLoss, shownExecution } from '../../domain/conversation-next-step.ts';
+import { Failure } from '../../domain/failure.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
+import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+
+export interface GetConversationDeps {
+  readonly store: ConversationStore;
+  readonly sandboxStore: SandboxStore;
+}
+
+/**
+ * A conversation as its owner sees it, and the status of its sandbox; MISSING if the sandbox was deleted. Its
+ * `executionStatus` is never `running` while the sandbox is paused or lost.
+ */
+export interface ConversationView {
+  readonly conversation: Conversation;
+  readonly sandboxStatus: SandboxStatus;
+}
+
+/** Returns the owner's conversation. Throws `conversation_not_found` or `store_unavailable`. */
+export async function getConversation(deps: GetConversationDeps, ownerId: string, id: string): Promise<ConversationView> {
+  const [view] = await viewsOf(deps.sandboxStore, [await getOwned(deps.store, ownerId, id)]);
+  if (view === undefined) throw conversationNotFound(id);
+  return view;
+}
+
+/** Returns the owner's conversations. Reads the store only. */
+export async function searchConversations(
+  { store, sandboxStore }: GetConversationDeps,
+  ownerId: string,
+  filter: ConversationFilter,
+  order: ConversationSortOrder,
+  page: PageRequest,
+): Promise<Page<ConversationView>> {
+  const { items, next } = await store.search(ownerId, filter, order, page);
+  return { items: await viewsOf(sandboxStore, items), next };
+}
+
+/** Returns the record of the owner's conversation. Throws `conversation_not_found` or `store_unavailable`. */
+export async function getOwned(store: ConversationStore, ownerId: string, id: string): Promise<Conversation> {
+  const conversation = await store.find(id);
+  if (conversation === null) throw conversationNotFound(id);
+  checkOwned(conversation, ownerId);
+  return conversation;
+}
+
+/** Throws `conversation_not_found` if the conversation is another owner's, or deleted. */
+export function checkOwned({ id, ownerId, deletedAt }: Conversation, owner: string): void {
+  if (ownerId !== owner || deletedAt !== null) throw conversationNotFound(id);
+}
+
+export function conversationNotFound(id: string): Failure {
+  return new Failure('conversation_not_found', { id });
+}
+
+async function viewsOf(store: SandboxStore, conversations: readonly Conversation[]): Promise<ConversationView[]> {
+  const ids = [...new Set(conversations.map(({ sandboxId }) => sandboxId))];
+  const found = ids.length === 0 ? [] : await store.findMany(ids);
+  const sandboxes = new Map(found.filter(({ deletedAt }) => deletedAt === null).map((sandbox) => [sandbox.id, sandbox] as const));
+  return conversations.map((conversation) => viewOf(conversation, sandboxes.get(conversation.sandboxId) ?? null));
+}
+
+function viewOf(conversation: Conversation, sandbox: Sandbox | null): ConversationView {
+  const sandboxStatus = sandbox?.status ?? statusWithoutRecord(conversation);
+  const executionStatus = shownExecution(conversation, sandboxStatus);
+  const lost = executionStatus === 'error' && conversation.executionStatus !== 'error';
+  const statusDetail = lost ? sandboxLoss(sandbox) : conversation.statusDetail;
+  return { conversation: { ...conversation, executionStatus, statusDetail }, sandboxStatus };
+}
+
+/** A sandbox without a record is about to be written, or was purged. */
+function statusWithoutRecord({ startStatus, startsSandbox }: Conversation): SandboxStatus {
+  return startStatus === 'WORKING' && startsSandbox ? 'STARTING' : 'MISSING';
+}

@@ -1,0 +1,68 @@
+import { sandboxLoss } from '../../domain/conversation-next-step.ts';
+import { queueRefusal, type Conversation, type Message, type QueuedMessage } from '../../domain/conversation.ts';
+import { messageBody } from '../../domain/event.ts';
+import { Failure } from '../../domain/failure.ts';
+import { fingerprintOf } from '../../domain/fingerprint.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { Random } from '../../ports/random.ts';
+import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
+import type { ConversationReconciler } from './conversation-reconciler.ts';
+import { checkOwned, getConversation, getOwned, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
+
+export interface SendMessageDeps extends GetConversationDeps {
+  readonly specs: SandboxSpecs;
+  readonly reconciler: ConversationReconciler;
+  readonly random: Random;
+}
+
+/** A message that was accepted, with the id that the events of its turn name. */
+export interface SentMessage extends ConversationView {
+  readonly messageId: string;
+}
+
+/**
+ * Puts a message into the conversation's queue and returns when that is durable. The agent gets it when its present turn has
+ * ended; a paused sandbox is resumed for it. Before the conversation is READY messages wait. An agent gets a message at most
+ * once; if its agent can't be started, the log says so. Throws `conversation_not_found`, `conversation_not_ready` (no agent, a
+ * failed start or sandbox, a full queue), `idempotency_conflict` or `store_unavailable`.
+ */
+export async function sendMessage(
+  deps: SendMessageDeps,
+  ownerId: string,
+  id: string,
+  message: Message,
+  claim?: IdempotencyClaim,
+): Promise<SentMessage> {
+  const { store, sandboxStore, reconciler, random, specs } = deps;
+  const { sandboxId, sandboxSpecId } = await getOwned(store, ownerId, id);
+  const sandbox = await sandboxStore.find(sandboxId);
+  const spec = specs.find(sandboxSpecId) ?? null;
+  // A request that is made again gets the same id for its message.
+  const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([id, claim.key])}`;
+  const queued = { messageId, message };
+  const enqueue = (conversation: Conversation) => {
+    checkOwned(conversation, ownerId);
+    const reason = refusal(conversation, queued, sandbox, spec);
+    if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
+    return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
+  };
+  const outcome = await reconciler.records.write(id, enqueue, claim);
+  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (outcome.kind !== 'repeated') reconciler.enqueue(id);
+  return { ...(await getConversation(deps, ownerId, id)), messageId };
+}
+
+/** Returns why the conversation takes no message; null if it does. `spec` is used while there is no sandbox yet. */
+function refusal(conversation: Conversation, { message }: QueuedMessage, sandbox: Sandbox | null, spec: SandboxSpec | null): string | null {
+  const { startStatus, statusDetail, executionStatus } = conversation;
+  if (startStatus === 'ERROR') return `its start has failed (${statusDetail ?? 'no reason is known'})`;
+  const starting = startStatus !== 'READY';
+  // During the start its sandbox may have no record yet.
+  const present = sandbox?.deletedAt === null ? sandbox : null;
+  const loss = present === null && starting ? null : sandboxLoss(present);
+  if (loss !== null) return loss;
+  const agent = starting ? ((present?.spec ?? spec)?.agent ?? null) : executionStatus;
+  return agent === null ? 'its sandbox spec names no agent' : queueRefusal(conversation, message);
+}

@@ -1,0 +1,22 @@
+import { Failure } from '../../domain/failure.ts';
+import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
+import { waitAtMost } from '../timers.ts';
+import type { AwaitStatusDeps } from './await-status.ts';
+import { writeMove, type WriteDeps } from './sandbox-writes.ts';
+
+export type DeleteSandboxDeps = AwaitStatusDeps & WriteDeps;
+
+/**
+ * Deletes the owner's sandbox. It is gone for every caller when this returns; if the runtime does not answer, it is removed
+ * there later. Idempotent. Throws `sandbox_not_found` if there never was one, or it is another owner's.
+ */
+export async function deleteSandbox(deps: DeleteSandboxDeps, ownerId: string, id: string): Promise<void> {
+  const { store, clock, reconciler, answerWithinMs } = deps;
+  for (;;) {
+    const sandbox = await store.find(id);
+    if (sandbox === null || sandbox.ownerId !== ownerId) throw new Failure('sandbox_not_found', { id });
+    if (sandbox.deletedAt !== null) break;
+    if (await writeMove(deps, sandbox, markDeleted(sandbox, 'deleted by its owner', clock.now()), 'user')) break;
+  }
+  await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
+}

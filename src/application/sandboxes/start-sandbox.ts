@@ -1,0 +1,84 @@
+import { movedEvents } from '../../domain/event.ts';
+import { Failure } from '../../domain/failure.ts';
+import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { Random } from '../../ports/random.ts';
+import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
+import { getSandbox } from './find-sandbox.ts';
+import { admit, limitFailure, type AdmissionDeps, type Limited } from './sandbox-admission.ts';
+import type { SandboxPool } from './sandbox-pool.ts';
+import type { SandboxSpecs } from './sandbox-specs.ts';
+import { logMove } from './sandbox-writes.ts';
+
+export interface StartSandboxDeps extends AdmissionDeps {
+  readonly specs: SandboxSpecs;
+  readonly pool: SandboxPool;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface StartSandboxRequest {
+  /** Null is the deployment's default. */
+  readonly specId: string | null;
+  readonly claim?: IdempotencyClaim;
+}
+
+/**
+ * Starts a sandbox and returns it while it is STARTING, or RUNNING if it came from the pool of its spec. Throws
+ * `invalid_request` (unknown spec), `sandbox_limit_reached`, `idempotency_conflict` or `store_unavailable`.
+ */
+export async function startSandbox(deps: StartSandboxDeps, id: string, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
+  const { specId, claim } = request;
+  const spec = deps.specs.find(specId);
+  if (spec === undefined) throw unknownSpec(specId);
+  const started = await admit(deps, { id, ownerId }, () => startOnce(deps, { id, ownerId, spec, now: deps.clock.now() }, claim));
+  switch (started.kind) {
+    case 'started':
+      return started.sandbox;
+    case 'limit':
+      throw limitFailure(started.reached);
+    case 'repeated':
+      return await getSandbox(deps.store, ownerId, started.id);
+    case 'conflict':
+      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  }
+}
+
+/**
+ * Starts a sandbox under an id that was chosen before. Idempotent by id. Throws what `startSandbox` throws, and
+ * `sandbox_not_found` if it was started before and deleted since.
+ */
+export async function startSandboxAs(deps: StartSandboxDeps, id: string, ownerId: string, specId: string | null): Promise<Sandbox> {
+  if ((await deps.store.find(id)) === null) await startSandbox(deps, id, ownerId, { specId });
+  return await getSandbox(deps.store, ownerId, id);
+}
+
+export function unknownSpec(specId: string | null): Failure {
+  const msg = specId === null ? 'The deployment has no sandbox spec' : `There is no sandbox spec ${JSON.stringify(specId)}`;
+  return new Failure('invalid_request', { problems: [{ loc: ['body', 'sandbox_spec_id'], msg, type: 'unknown_sandbox_spec' }] });
+}
+
+type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;
+
+/** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
+async function startOnce(deps: StartSandboxDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
+  const { store, pool, limits, random } = deps;
+  const warm = await pool.claim(asked, async (sandbox, member) => {
+    const outcome = await store.claimFromPool(sandbox, member, limits, claim, movedEvents(null, sandbox, 'user'));
+    return outcome.kind === 'stale' ? outcome : started(deps, sandbox, outcome);
+  });
+  if (warm !== null && warm.kind !== 'stale') {
+    if (warm.kind === 'started') pool.enqueue();
+    return warm;
+  }
+  const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
+  return started(deps, cold, await store.insert(cold, limits, claim, movedEvents(null, cold, 'user')));
+}
+
+function started({ reconciler, logger }: StartSandboxDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
+  if (outcome.kind !== 'inserted') return outcome;
+  logMove(logger, null, sandbox, 'user');
+  reconciler.enqueue(sandbox.id);
+  return { kind: 'started', sandbox };
+}

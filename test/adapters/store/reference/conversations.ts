@@ -1,0 +1,112 @@
+import { isUnsettled } from '../../../../src/domain/conversation-start.ts';
+import { type Conversation, type ConversationSortOrder, foldTitle } from '../../../../src/domain/conversation.ts';
+import type { EventDraft } from '../../../../src/domain/event.ts';
+import type { PageKey } from '../../../../src/domain/page.ts';
+import type { ConversationFilter, ConversationStore } from '../../../../src/ports/conversation-store.ts';
+import type { ClaimOutcome, IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
+import type { ReplaceOutcome } from '../../../../src/ports/sandbox-store.ts';
+import type { ReferenceEvents } from './events.ts';
+import { atOnce, Claims, pageIn, scanOf } from './records.ts';
+
+export function createReferenceConversations(log: ReferenceEvents): ConversationStore {
+  const records = new Map<string, Conversation>();
+  const claims = new Claims();
+  const all = (): Conversation[] => [...records.values()];
+
+  function forget(id: string): void {
+    records.delete(id);
+    claims.forget(id);
+  }
+
+  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[],
+    claim: IdempotencyClaim | undefined,
+  ): Promise<ReplaceOutcome | ClaimOutcome>;
+  function replace(
+    conversation: Conversation,
+    events: readonly EventDraft[] = [],
+    claim?: IdempotencyClaim,
+  ): Promise<ReplaceOutcome | ClaimOutcome> {
+    return atOnce(() => {
+      const earlier = claims.find(claim);
+      if (earlier !== null) return earlier;
+      if (records.get(conversation.id)?.version !== conversation.version - 1) return { kind: 'stale' };
+      records.set(conversation.id, conversation);
+      claims.keep(claim, conversation.id);
+      log.write(events);
+      return { kind: 'replaced' };
+    });
+  }
+
+  return {
+    replace,
+
+    insert: (conversation, claim, events = []) =>
+      atOnce(() => {
+        if (records.has(conversation.id)) return { kind: 'inserted' };
+        const earlier = claims.find(claim);
+        if (earlier !== null) return earlier;
+        records.set(conversation.id, conversation);
+        claims.keep(claim, conversation.id);
+        log.write(events);
+        return { kind: 'inserted' };
+      }),
+
+    withdraw: (id) =>
+      atOnce(() => {
+        forget(id);
+        log.forgetConversation(id);
+      }),
+
+    find: (id) => atOnce(() => records.get(id) ?? null),
+
+    search: (ownerId, filter, order, page) =>
+      atOnce(() => {
+        const accepts = matcher(filter);
+        const found = all().filter((one) => one.ownerId === ownerId && one.deletedAt === null && accepts(one));
+        const { keyOf, direction } = sortings[order];
+        return pageIn(found, keyOf, direction, page);
+      }),
+
+    findUsing: (sandboxId) =>
+      atOnce(() => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null)),
+
+    scanUnsettled: (afterId, limit) => atOnce(() => scanOf(all().filter(isUnsettled), afterId, limit)),
+
+    purge: (removedBefore) =>
+      atOnce(() => {
+        for (const { id, removedAt } of all()) if (removedAt !== null && removedAt < removedBefore) forget(id);
+      }),
+  };
+}
+
+interface Sorting {
+  readonly keyOf: (conversation: Conversation) => PageKey;
+  readonly direction: 'asc' | 'desc';
+}
+
+const byCreation = ({ createdAt, id }: Conversation): PageKey => ({ value: createdAt, id });
+const byUpdate = ({ updatedAt, id }: Conversation): PageKey => ({ value: updatedAt, id });
+
+const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
+  CREATED_AT: { keyOf: byCreation, direction: 'asc' },
+  CREATED_AT_DESC: { keyOf: byCreation, direction: 'desc' },
+  UPDATED_AT: { keyOf: byUpdate, direction: 'asc' },
+  UPDATED_AT_DESC: { keyOf: byUpdate, direction: 'desc' },
+};
+
+function matcher(filter: ConversationFilter): (conversation: Conversation) => boolean {
+  const { ids, sandboxId } = filter;
+  const { createdFrom = -Infinity, createdBefore = Infinity, updatedFrom = -Infinity, updatedBefore = Infinity } = filter;
+  const title = foldTitle(filter.titleContains ?? '');
+  return (one) =>
+    (ids === undefined || ids.includes(one.id)) &&
+    (sandboxId === undefined || one.sandboxId === sandboxId) &&
+    one.createdAt >= createdFrom &&
+    one.createdAt < createdBefore &&
+    one.updatedAt >= updatedFrom &&
+    one.updatedAt < updatedBefore &&
+    foldTitle(one.title ?? '').includes(title);
+}

@@ -1,0 +1,51 @@
+import type { Event, EventDraft } from '../../../../src/domain/event.ts';
+import type { EventFilter, EventStore } from '../../../../src/ports/event-store.ts';
+import { atOnce } from './records.ts';
+
+/** The log, which the other parts of the store write to together with their record. */
+export interface ReferenceEvents extends Omit<EventStore, 'subscribe'> {
+  write(events: readonly EventDraft[]): void;
+  forgetConversation(id: string): void;
+}
+
+export function createReferenceEvents(): ReferenceEvents {
+  // In the order of their sequence numbers.
+  let log: Event[] = [];
+  let latest = 0;
+
+  function write(events: readonly EventDraft[]): void {
+    for (const event of events) log.push({ ...event, sequence: (latest += 1) });
+  }
+
+  return {
+    write,
+    forgetConversation(id) {
+      log = log.filter(({ conversationId }) => conversationId !== id);
+    },
+
+    append: (events) => atOnce(() => write(events)),
+
+    read: (filter, after, limit) =>
+      atOnce(() => log.filter(({ sequence }) => sequence > after).filter(matcher(filter)).slice(0, limit)),
+
+    latest: () => atOnce(() => latest),
+
+    purge: (before, limit) =>
+      atOnce(() => {
+        const older = log.filter(({ at }) => at < before).toSorted((a, b) => a.at - b.at || a.sequence - b.sequence);
+        const forgotten = new Set(older.slice(0, limit));
+        log = log.filter((event) => !forgotten.has(event));
+        return forgotten.size;
+      }),
+  };
+}
+
+function matcher({ ownerId, conversationId, sandboxId, kinds }: EventFilter): (event: Event) => boolean {
+  const everywhere = conversationId === undefined && sandboxId === undefined;
+  return (event) =>
+    event.ownerId === ownerId &&
+    (everywhere ||
+      (conversationId !== undefined && event.conversationId === conversationId) ||
+      (sandboxId !== undefined && event.conversationId === null && event.sandboxId === sandboxId)) &&
+    (kinds === undefined || kinds.includes(event.kind));
+}

@@ -1,0 +1,143 @@
+import type { EventDraft } from '../../../../src/domain/event.ts';
+import { countsAsRunning } from '../../../../src/domain/sandbox-lifecycle.ts';
+import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../../../src/domain/sandbox-limits.ts';
+import { isPooled, type Sandbox } from '../../../../src/domain/sandbox.ts';
+import type { IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
+import type { InsertSandboxOutcome, ReplaceOutcome, SandboxStore } from '../../../../src/ports/sandbox-store.ts';
+import type { ReferenceEvents } from './events.ts';
+import { atOnce, Claims, compare, pageIn, scanOf } from './records.ts';
+
+export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
+  const records = new Map<string, Sandbox>();
+  /** The fingerprint that each pool member was added under, by its id. */
+  const fingerprints = new Map<string, string>();
+  const claims = new Claims();
+  const all = (): Sandbox[] => [...records.values()];
+  const pooled = (): Sandbox[] => all().filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
+
+  function room(sandbox: Sandbox, limits: SandboxLimits, newcomer: Newcomer): LimitReached | null {
+    if (isPooled(sandbox)) return null;
+    const existing = all().filter((one) => one.deletedAt === null && !isPooled(one));
+    const running = existing.filter(countsAsRunning);
+    const ofOwner = (some: readonly Sandbox[]): number => some.filter(({ ownerId }) => ownerId === sandbox.ownerId).length;
+    const counts = {
+      runningOfOwner: ofOwner(running),
+      running: running.length,
+      existingOfOwner: ofOwner(existing),
+      existing: existing.length,
+    };
+    return limitReached(limits, counts, newcomer);
+  }
+
+  /** The outcome of an earlier insert of the same record or with the same claim; null if there was none. */
+  function known(sandbox: Sandbox, claim: IdempotencyClaim | undefined): InsertSandboxOutcome | null {
+    return records.has(sandbox.id) ? { kind: 'inserted' } : claims.find(claim);
+  }
+
+  function add(sandbox: Sandbox, claim: IdempotencyClaim | undefined, events: readonly EventDraft[]): { kind: 'inserted' } {
+    records.set(sandbox.id, sandbox);
+    claims.keep(claim, sandbox.id);
+    log.write(events);
+    return { kind: 'inserted' };
+  }
+
+  function swap(sandbox: Sandbox, events: readonly EventDraft[]): ReplaceOutcome {
+    const stored = records.get(sandbox.id);
+    if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
+    const lastActiveAt = Math.max(stored.lastActiveAt, sandbox.lastActiveAt);
+    records.set(sandbox.id, { ...sandbox, lastActiveAt });
+    log.write(events);
+    return { kind: 'replaced' };
+  }
+
+  function forget(id: string): void {
+    records.delete(id);
+    fingerprints.delete(id);
+    claims.forget(id);
+  }
+
+  return {
+    insert: (sandbox, limits, claim, events = []) =>
+      atOnce(() => {
+        const earlier = known(sandbox, claim);
+        if (earlier !== null) return earlier;
+        const reached = room(sandbox, limits, 'new');
+        return reached === null ? add(sandbox, claim, events) : { kind: 'limit', reached };
+      }),
+
+    claimFromPool: (sandbox, { id, version }, limits, claim, events = []) =>
+      atOnce(() => {
+        const earlier = known(sandbox, claim);
+        if (earlier !== null) return earlier;
+        const member = pooled().find((one) => one.id === id);
+        if (member?.version !== version || member.status !== 'RUNNING') return { kind: 'stale' };
+        const reached = room(sandbox, limits, 'new');
+        if (reached !== null) return { kind: 'limit', reached };
+        forget(id);
+        return add(sandbox, claim, events);
+      }),
+
+    insertPooled: (sandbox, fingerprint, size) =>
+      atOnce(() => {
+        if (records.has(sandbox.id)) return { kind: 'inserted' };
+        if (pooled().filter(({ id }) => fingerprints.get(id) === fingerprint).length >= size) return { kind: 'full' };
+        fingerprints.set(sandbox.id, fingerprint);
+        return add(sandbox, undefined, []);
+      }),
+
+    pooled: () =>
+      atOnce(() =>
+        pooled()
+          .toSorted((a, b) => a.createdAt - b.createdAt || compare(a.id, b.id))
+          .map((sandbox) => ({ sandbox, fingerprint: fingerprints.get(sandbox.id) ?? '' })),
+      ),
+
+    replace: (sandbox, events = []) => atOnce(() => swap(sandbox, events)),
+
+    admit: (sandbox, limits, events = []) =>
+      atOnce(() => {
+        const stored = records.get(sandbox.id);
+        if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
+        const reached = countsAsRunning(stored) ? null : room(sandbox, limits, 'resumed');
+        return reached === null ? swap(sandbox, events) : { kind: 'limit', reached };
+      }),
+
+    touch: (id, lastActiveAt) =>
+      atOnce(() => {
+        const stored = records.get(id);
+        if (stored !== undefined && stored.lastActiveAt < lastActiveAt) records.set(id, { ...stored, lastActiveAt });
+      }),
+
+    find: (id) => atOnce(() => records.get(id) ?? null),
+
+    findMany: (ids) => atOnce(() => all().filter(({ id }) => ids.includes(id))),
+
+    findByInstance: (instanceId) => atOnce(() => all().find((one) => one.instanceId === instanceId) ?? null),
+
+    longestIdle: (ownerId, limit) =>
+      atOnce(() =>
+        all()
+          .filter((one) => one.status === 'RUNNING' && one.deletedAt === null && !isPooled(one))
+          .filter((one) => ownerId === null || one.ownerId === ownerId)
+          .toSorted((a, b) => a.lastActiveAt - b.lastActiveAt || compare(a.id, b.id))
+          .slice(0, limit),
+      ),
+
+    search: (ownerId, { status, specId }, page) =>
+      atOnce(() => {
+        const found = all()
+          .filter((sandbox) => sandbox.ownerId === ownerId && sandbox.deletedAt === null)
+          .filter((sandbox) => status === undefined || sandbox.status === status)
+          .filter((sandbox) => specId === undefined || sandbox.spec.id === specId);
+        return pageIn(found, ({ createdAt, id }) => ({ value: createdAt, id }), 'desc', page);
+      }),
+
+    scan: (afterId, limit) =>
+      atOnce(() => scanOf(all().filter(({ removedAt }) => removedAt === null), afterId, limit)),
+
+    purge: (removedBefore) =>
+      atOnce(() => {
+        for (const { id, removedAt } of all()) if (removedAt !== null && removedAt < removedBefore) forget(id);
+      }),
+  };
+}
