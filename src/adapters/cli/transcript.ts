@@ -2,7 +2,6 @@ import { styleText } from 'node:util';
 import { safeText, safeLine } from '../../client/client.ts';
 import type { ShownEvent } from '../../client/events.ts';
 
-/** The output of a transcript. */
 export interface Screen {
   write(text: string): void;
   /** Whether text may be styled. */

@@ -37,7 +37,8 @@ function bindConversations(bind: ContainerModuleLoadOptions['bind']): void {
     ],
     (store, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, clock, random, logger, closers) => {
       const stores = { store: store.conversations, events: store.events, sandboxStore: store.sandboxes };
-      const deps = { ...stores, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, clock, random, logger };
+      const parts = { sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents };
+      const deps = { ...stores, ...parts, clock, random, logger };
       const reconciler = new ConversationReconciler(deps);
       closers.defer(() => reconciler.close());
       return reconciler;
