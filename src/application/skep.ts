@@ -9,7 +9,7 @@ import type { Microagents } from './microagents/list-microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
-/** One part of a deployment and whether it answers. */
+/** Whether a part of a deployment answers. */
 export interface PartCheck extends CheckResult {
   /** `store`, `runtime`, `git`. */
   readonly part: string;
@@ -17,7 +17,7 @@ export interface PartCheck extends CheckResult {
   readonly adapter: string;
 }
 
-/** Everything that a deployment of Skep can do; what driving adapters stand on. */
+/** The use cases of a deployment. Entry adapters call them. */
 export interface Skep {
   readonly microagents: Microagents;
   readonly sandboxes: Sandboxes;
@@ -29,9 +29,9 @@ export interface Skep {
   readonly random: Random;
   readonly logger: Logger;
 
-  /** Asks every part whether it answers. Never fails. */
+  /** Checks whether each part answers. Never fails. */
   check(): Promise<readonly PartCheck[]>;
 
-  /** Ends what it does and holds open; sandboxes go on. Idempotent. */
+  /** Stops the deployment and closes what it opened, not what it was given. Sandboxes keep running. Idempotent. */
   close(): Promise<void>;
 }

@@ -3,38 +3,43 @@ import type {
 } from '../domain/agent.ts';
 import type { Message } from '../domain/conversation.ts';
 
-/** The standard streams of an agent's process. */
+/** The standard streams of an agent's process. Whoever opens a session gives them to it. */
 export interface AgentStreams {
   readonly stdin: WritableStream<Uint8Array>;
   readonly stdout: ReadableStream<Uint8Array>;
 }
 
-/** What an agent says while it works, in order. */
+/** What an agent reports while it works, in order. */
 export type AgentUpdate =
   | { readonly kind: 'message_chunk'; readonly channel: MessageChannel; readonly messageId: string | null; readonly text: string }
-  /** The call as it stands, what an update left out included. */
+  /** The complete call, including what the agent's update left out. */
   | { readonly kind: 'tool_call'; readonly call: ToolCall }
   | { readonly kind: 'plan'; readonly entries: readonly PlanEntry[] }
-  | { readonly kind: 'usage'; readonly usedTokens: number; readonly contextTokens: number; readonly cost: { readonly amount: number; readonly currency: string } | null };
+  | {
+      readonly kind: 'usage';
+      readonly usedTokens: number;
+      readonly contextTokens: number;
+      readonly cost: { readonly amount: number; readonly currency: string } | null;
+    };
 
-/** What an agent asks leave for. */
+/** An agent's request for permission. */
 export interface AgentPermission {
   readonly toolCallId: string;
   readonly title: string;
   readonly options: readonly PermissionOption[];
 }
 
-/** Whoever talks with the agent. */
+/** The other side of the agent: it takes updates and answers requests for permission. */
 export interface AgentClient {
   /**
-   * Takes an update of the turn; the agent is not read on until this has answered, so that a flood is held back. Rejecting ends
-   * the session: nothing is lost in silence.
+   * Takes an update of the turn. No more of the agent's output is read until this resolves, so a flood is held back. If it rejects,
+   * the session ends: no update is lost silently.
    */
   update(update: AgentUpdate): Promise<void>;
 
   /**
-   * Answers with the id of the option that was chosen; null where the request is withdrawn (the signal fired, the turn was
-   * cancelled). The tool call that it is about was told as an update before.
+   * Resolves to the id of the chosen option, or to null if the request is withdrawn: the signal fired, or the turn was cancelled.
+   * The tool call that it is about came as an update before.
    */
   permission(request: AgentPermission, signal: AbortSignal): Promise<string | null>;
 }
@@ -43,55 +48,55 @@ export interface OpenAgentSession {
   readonly streams: AgentStreams;
   /** Absolute path inside the sandbox. */
   readonly workingDir: string;
-  /** The agent's own method by which it is to authenticate first, with what its environment holds; null is none. */
+  /** The agent's own method by which it authenticates first, with values from its environment. Null: none. */
   readonly authMethod: string | null;
-  /** The session to go on with; null for a new one. */
+  /** The session to continue. Null: a new one. */
   readonly sessionId: string | null;
   readonly client: AgentClient;
 }
 
 export interface AgentTurn {
   readonly stopReason: TurnStopReason;
-  /** What the agent said of a failure, in words. */
+  /** The agent's message about a failure. */
   readonly detail: string | null;
 }
 
-/** A session with an agent that runs. */
+/** A session with a running agent. */
 export interface AgentSession {
   readonly id: string;
-  /** Was the session that was asked for found again? What was said in it before is not told anew. */
+  /** Whether the requested session was found. Its earlier updates are not reported again. */
   readonly loaded: boolean;
 
   /**
-   * Hands the message over and answers when the turn has ended; every update of the turn was taken by then. One at a
-   * time. Never rejects: an agent that fails ends the turn as `failed`, one that is gone as `interrupted`.
+   * Sends the message, and resolves when the turn has ended and every update of it was taken. One turn at a time. Never rejects: if the
+   * agent fails, the turn ends as `failed`; if it is gone, as `interrupted`. A turn has no time limit here; the caller cancels or closes.
    */
   prompt(message: Message): Promise<AgentTurn>;
 
-  /** Asks the agent to leave off the turn, which then ends by itself. Idempotent; nothing happens between turns. */
+  /** Asks the agent to stop the turn. `prompt` resolves when it has. Idempotent; has no effect between turns. */
   cancel(): Promise<void>;
 
-  /** Answers when the connection has ended, with why in words. */
+  /** Resolves when the connection has ended, with the reason as a sentence. Never rejects. */
   readonly closed: Promise<string>;
 
-  /** Ends the connection; a turn under way is `interrupted`. Idempotent. */
+  /** Ends the connection and closes both streams, not the agent's process. A turn that runs ends as `interrupted`. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Why no session came about, in words for a person: it goes into the conversation's `status_detail`. */
+/** Why no session could be opened. The message is for a person: it becomes the conversation's `status_detail`. */
 export class AgentRefusal extends Error {
   override readonly name = 'AgentRefusal';
 }
 
-/** A protocol that coding agents speak over their standard streams. */
+/** A protocol that coding agents speak over their standard streams. It holds nothing open besides its sessions, so it has no `close`. */
 export interface AgentProtocol {
   /** `acp`. */
   readonly name: string;
 
   /**
-   * Opens a session: the one that is asked for where the agent still has it, a new one otherwise. Rejects with an
-   * {@link AgentRefusal} where the agent does not speak the protocol, speaks another version, refuses or ends; with
-   * the signal's reason when it fires. The streams are closed then.
+   * Opens the requested session if the agent still has it, otherwise a new one. Rejects with an {@link AgentRefusal} if the agent does
+   * not speak the protocol, speaks another version, refuses or ends. When the signal fires, it rejects with `signal.reason` itself. In
+   * both cases the streams are closed. After it has resolved, the signal has no effect.
    */
   open(request: OpenAgentSession, signal: AbortSignal): Promise<AgentSession>;
 }

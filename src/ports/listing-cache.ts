@@ -1,14 +1,15 @@
 /**
- * Keeps what was learnt elsewhere at a price and could be learnt again: a cache that survives a restart. Bounded in
- * size; what was not used for longest goes first. It is never the truth: a caller works without it, only dearer.
+ * Keeps what was expensive to learn from a host and can be learnt again: a cache that survives a restart. Its size is bounded, and
+ * the least recently used entries are removed first. It is never the truth: callers work without it, only slower, so an entry may
+ * disappear at any time.
  *
- * A scope is what may share knowledge: entries of one are never seen by another. Neither a scope nor a key nor a value
- * holds a secret. Failure: `store_unavailable`.
+ * Entries of one scope are never visible in another. Neither a scope nor a key nor a value contains a secret. Failure of both methods:
+ * `store_unavailable`. It is closed with the store that it belongs to.
  */
 export interface ListingCache {
-  /** The value, as it was put; null when it is not known (any more). */
+  /** Returns the value exactly as it was put, or null if it is not known (any more). */
   get(scope: string, key: string): Promise<string | null>;
 
-  /** Keeps the value in the place of an earlier one. What is larger than the bound is not kept. */
+  /** Keeps the value in the place of an earlier one. A value that is larger than the bound is not kept, which is no failure. */
   put(scope: string, key: string, value: string): Promise<void>;
 }

@@ -1,8 +1,8 @@
-/** The source of what nobody can guess. */
+/** A source of values that nobody can guess. Both methods are synchronous and never throw. */
 export interface Random {
-  /** A new id: lower-case, a DNS label, never given twice. */
+  /** Returns a new id that begins with the prefix and a dash: lower-case, a DNS label of at most 63 characters, never returned twice. */
   id(prefix: string): string;
 
-  /** A new secret of at least 256 bits, in characters that a URL and a header take. */
+  /** Returns a new secret of at least 256 bits, in characters that a URL and a header accept. */
   secret(): string;
 }

@@ -1,5 +1,8 @@
-/** The deployment's secrets, by the names of its environment. */
+/** The secrets of the deployment, by the names that specs use. */
 export interface Secrets {
-  /** The value; null where it is not set. It reaches only what it is meant for: never an answer, an event or a log. */
+  /**
+   * Returns the value, or null if it is not set. It is asked each time a process starts, so a changed value needs no restart if the
+   * adapter sees it. The value reaches only the process that the spec names, and never a response, an event or a log. Must not throw.
+   */
   get(name: string): string | null;
 }

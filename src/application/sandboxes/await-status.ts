@@ -6,6 +6,9 @@ import { waitAtMost } from '../timers.ts';
 import { getSandbox } from './find-sandbox.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
+/** How long a pause, a resumption or a deletion is waited for, if nothing else is configured. */
+export const defaultAnswerWithinMs = 20_000;
+
 export interface AwaitStatusDeps {
   readonly store: SandboxStore;
   readonly reconciler: SandboxReconciler;

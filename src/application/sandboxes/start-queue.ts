@@ -1,3 +1,6 @@
+/** How many starts run at a time for each core, if nothing else is configured. An engine that is asked for more only gets slower. */
+export const startsPerCore = 2;
+
 /** Leave to run a sandbox, until it is given back. */
 export interface StartSlot {
   /** Gives the turn to the next. Idempotent. */
