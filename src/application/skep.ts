@@ -9,7 +9,7 @@ import type { Microagents } from './microagents/list-microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
-/** The check of one part of a deployment. */
+/** Whether a part of a deployment answers. */
 export interface PartCheck extends CheckResult {
   /** `store`, `runtime`, `git`. */
   readonly part: string;
@@ -17,7 +17,7 @@ export interface PartCheck extends CheckResult {
   readonly adapter: string;
 }
 
-/** Everything that a deployment of Skep can do. Entry adapters use it. */
+/** The use cases of a deployment. Entry adapters call them. */
 export interface Skep {
   readonly microagents: Microagents;
   readonly sandboxes: Sandboxes;
@@ -29,9 +29,9 @@ export interface Skep {
   readonly random: Random;
   readonly logger: Logger;
 
-  /** Checks every part. Never fails. */
+  /** Checks whether each part answers. Never fails. */
   check(): Promise<readonly PartCheck[]>;
 
-  /** Ends all work and closes everything; sandboxes keep running. Idempotent. */
+  /** Stops the deployment and closes what it opened, not what it was given. Sandboxes keep running. Idempotent. */
   close(): Promise<void>;
 }

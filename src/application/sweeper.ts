@@ -8,6 +8,9 @@ import type { Store } from '../ports/store.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
 
+/** The rules of the sweep, if nothing else is configured. A deleted record is kept for a day. */
+export const sweeperDefaults = { sweepEveryMs: 10_000, orphanGraceMs: 10_000, rememberDeletedMs: 24 * 3_600_000 };
+
 export interface SweeperDeps {
   readonly store: Store;
   readonly runtime: SandboxRuntime;

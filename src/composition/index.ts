@@ -1,5 +1,12 @@
 export { createSkep } from './create-skep.ts';
 export type * from './options.ts';
+export { ContainerModule } from 'inversify';
+export { adaptersModule } from './wiring/adapters.ts';
+export { conversationsModule } from './wiring/conversations.ts';
+export { sandboxesModule } from './wiring/sandboxes.ts';
+export { upkeepModule } from './wiring/upkeep.ts';
+export { all, provide, provideValue, token, tokens, type Token } from './wiring/tokens.ts';
+export type { Rules } from './wiring/rules.ts';
 export type { PartCheck, Skep } from '../application/skep.ts';
 export type * from '../application/conversations/conversations.ts';
 export type * from '../application/events/events.ts';

@@ -1,9 +1,11 @@
+import type { ContainerModule } from 'inversify';
 import type { SandboxLimits } from '../domain/sandbox-limits.ts';
 import type { SandboxSpecInput } from '../domain/sandbox-spec.ts';
 import type { AgentProtocol } from '../ports/agent-protocol.ts';
 import type { Auth } from '../ports/auth.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { GitProvider } from '../ports/git-provider.ts';
+import type { ListingCache } from '../ports/listing-cache.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import type { ReadinessProbe } from '../ports/readiness-probe.ts';
@@ -21,24 +23,24 @@ export interface LocalGitOptions {
   readonly timeoutMs?: number;
 }
 
-/** What the hosts that are asked over HTTP have in common. */
+/** The options that GitHub and GitLab share. */
 interface HostedGitOptions {
   readonly token?: string;
   /** Limit of one listing, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
   /**
-   * While the host is down, a listing that it confirmed at most so many milliseconds ago is served, with its age. Default:
-   * a host that is down is a failure.
+   * How old a listing may be that is served, with its age, while the host is down, in milliseconds. Default: a host that is down is a
+   * failure.
    */
   readonly serveStaleForMs?: number;
 }
 
-/** GitHub, by a token, as an App's installation, or, for public repositories, without a credential. */
+/** GitHub, with a token, as the installation of an App, or without a credential for public repositories. */
 export interface GitHubOptions extends HostedGitOptions {
   readonly provider: 'github';
   /** Instead of a token. */
   readonly app?: GitHubApp;
-  /** The URL of the REST API. Default: the public one; of GitHub Enterprise `https://HOST/api/v3`. */
+  /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: the public one. */
   readonly url?: string;
 }
 
@@ -50,10 +52,10 @@ export interface GitHubApp {
   readonly privateKey: string;
 }
 
-/** GitLab, by a token, or, for public projects, without one. */
+/** GitLab, with a token, or without one for public projects. */
 export interface GitLabOptions extends HostedGitOptions {
   readonly provider: 'gitlab';
-  /** Where the host's pages are. Default: the public one; self-managed `https://HOST` or `https://HOST/path`. */
+  /** The URL of the host's pages. Self-managed: `https://HOST` or `https://HOST/path`. Default: the public one. */
   readonly url?: string;
 }
 
@@ -62,7 +64,7 @@ export type GitOptions = LocalGitOptions | GitHubOptions | GitLabOptions;
 /** Sandboxes as process groups of this machine, without isolation. */
 export interface ProcessRuntimeOptions {
   readonly kind: 'process';
-  /** Where the workspaces lie. Default: `sandboxes` in the data folder, or a temporary folder where there is none. */
+  /** The folder of the workspaces. Default: `sandboxes` in the data folder, or a temporary folder without one. */
   readonly root?: string;
 }
 
@@ -73,12 +75,12 @@ export interface DockerRuntimeOptions {
   readonly host?: string;
   /** The address of the engine's machine that ports are bound to. Default: loopback. */
   readonly publishAddress?: string;
-  /** The host in `exposed_urls`. Default: the engine's machine as it is reached. */
+  /** The host in `exposed_urls`. Default: the name by which the engine's machine is reached. */
   readonly urlHost?: string;
   /**
-   * A lower-case DNS label by which the deployment knows its own among what others have on the same engine: never one for
-   * two deployments. Default: one that is kept in the data folder. Where there is neither, one is made for this once, and its
-   * containers are removed when the deployment is closed.
+   * A lower-case DNS label that tells the deployment's containers from those of others on the same engine. Never use one for two
+   * deployments. Default: the id in the data folder. Without a data folder, the deployment gets a new id, and its containers are
+   * removed when it is closed.
    */
   readonly deployment?: string;
 }
@@ -94,28 +96,67 @@ export interface ApiKeyAuthOptions {
   readonly staticKey?: string;
 }
 
+/** What a factory of the options gets to know about the deployment. */
+export interface Deployment {
+  /** The `<product>` word of the microagents' directories. */
+  readonly product: string;
+  /** Null: nothing is to be written to disk. */
+  readonly dataDir: string | null;
+  /**
+   * Returns a lower-case DNS label that tells this deployment from others on the same engine. It is kept in the data folder.
+   * Without one, it is new in each deployment.
+   */
+  deploymentId(): string;
+}
+
+/** What the factory of a store gets. */
+export interface SystemDeps extends Deployment {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** What the factory of an adapter gets. */
+export interface AdapterDeps extends SystemDeps {
+  /** The store's cache, for what an adapter asks of a host again and again. */
+  readonly listingCache: ListingCache;
+}
+
 /**
- * What a deployment is made of. Anything that has a port takes a ready-made object too. Everything has a default:
- * local git, the process runtime, a store in memory (nothing is written to disk unless `dataDir` or `store` says so),
- * API keys, no log.
+ * An adapter of your own, ready-made or as a factory. `createSkep` calls a factory once. Who makes an adapter closes it: if a
+ * factory's adapter has a method `close`, the deployment's `close` calls it. Nothing closes a ready-made adapter but you, after the
+ * deployment.
+ */
+export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
+
+/**
+ * What a deployment is made of. Everything has a default: local git, the process runtime, a store in memory (nothing is written to
+ * disk unless `dataDir` or `store` says so), API keys, no log. Every port takes an adapter of your own, see {@link Own}. What
+ * `createSkep` makes itself, it closes.
  */
 export interface SkepOptions {
-  /** In order; the first serves names that no host stands in front of. */
-  readonly git?: readonly (GitOptions | GitProvider)[];
-  readonly runtime?: RuntimeOptions | SandboxRuntime;
-  readonly store?: StoreOptions | Store;
-  readonly auth?: ApiKeyAuthOptions | Auth;
-  readonly probe?: ReadinessProbe;
-  /** What brings repositories to this host. Default: mirrors in the data folder, by the git program. */
-  readonly checkouts?: RepositoryCheckouts;
-  /** What specs' agents are spoken to with. Default: `acp`. */
-  readonly protocols?: readonly AgentProtocol[];
-  /** Where the secrets are that specs' agents name. Default: the environment of this process. */
-  readonly secrets?: Secrets;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Logger;
-  /** Folder for the embedded store, the deployment's name and the process runtime's workspaces. */
+  /** In order. The first serves repository names without a host. */
+  readonly git?: readonly (GitOptions | Own<GitProvider>)[];
+  readonly runtime?: RuntimeOptions | Own<SandboxRuntime>;
+  readonly store?: StoreOptions | Own<Store, SystemDeps>;
+  readonly auth?: ApiKeyAuthOptions | Own<Auth>;
+  readonly probe?: Own<ReadinessProbe>;
+  /** Fetches repositories to this machine. Default: mirrors in the data folder, by the git program. */
+  readonly checkouts?: Own<RepositoryCheckouts>;
+  /** The protocols that the specs' agents speak. Default: `acp`. */
+  readonly protocols?: readonly Own<AgentProtocol>[];
+  /** The values of the secrets that the specs' agents name. Default: the environment of this process. */
+  readonly secrets?: Own<Secrets>;
+  readonly clock?: Own<Clock, Deployment>;
+  readonly random?: Own<Random, Deployment>;
+  readonly logger?: Own<Logger, Deployment>;
+  /**
+   * inversify modules, loaded in order after Skep's own. With `rebind` they replace what any of the `tokens` is bound to; with
+   * `bind` they add a git provider or an agent protocol. Nothing closes what a module makes, unless its factory adds that to
+   * `tokens.closers`.
+   */
+  readonly modules?: readonly ContainerModule[];
+  /** Folder for the embedded store, the deployment's id and the process runtime's workspaces. */
   readonly dataDir?: string;
   /** The `<product>` word of the microagents' directories. Default: `skep`. */
   readonly product?: string;
@@ -123,16 +164,16 @@ export interface SkepOptions {
   readonly specs?: readonly SandboxSpecInput[];
   readonly limits?: Partial<SandboxLimits>;
   /**
-   * What becomes of a start or a resumption that a limit on running sandboxes refuses: the refusal stands, or a sandbox that
-   * nobody used for long is frozen to make room. Default: `refuse`.
+   * What happens if a limit on running sandboxes leaves no room for a start or a resumption: it is refused, or a sandbox that was
+   * idle for long is frozen to make room. Default: `refuse`.
    */
   readonly whenFull?: 'refuse' | 'pause_idle';
   /** How many sandboxes are started at a time. Default: twice the number of cores. */
   readonly startsAtOnce?: number;
   /** How long events are kept, in milliseconds. Default: 30 days. */
   readonly keepEventsForMs?: number;
-  /** How often records and facts are compared, in milliseconds. Default: 10,000. */
+  /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
   readonly sweepEveryMs?: number;
-  /** How long a pause, resumption or deletion is waited for before the status on the way is the answer. Default: 20,000. */
+  /** How long a pause, resumption or deletion is waited for until its interim status is returned, in milliseconds. Default: 20,000. */
   readonly answerWithinMs?: number;
 }

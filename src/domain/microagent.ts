@@ -8,6 +8,9 @@ export interface Microagent {
   readonly createdAt: number;
 }
 
+/** The `<product>` word of a deployment that chooses none. */
+export const defaultProduct = 'skep';
+
 /** The two families of git hosts that the directory rule distinguishes. */
 export type GitHostFamily = 'gitlab' | 'other';
 

@@ -9,6 +9,11 @@ export interface PooledSpec {
   readonly fingerprint: string;
 }
 
+/** How many of the starts at a time pools may take: half of them. The rest is left to owners who wait. */
+export function poolStartsAtOnce(startsAtOnce: number): number {
+  return Math.max(1, Math.floor(startsAtOnce / 2));
+}
+
 export interface PoolMember {
   readonly sandbox: Sandbox;
   readonly fingerprint: string;

@@ -3,38 +3,38 @@ import type { Message } from '../domain/conversation.ts';
 import type { EventData } from '../domain/event.ts';
 import type { Reason } from '../domain/reason.ts';
 
-/** The standard streams of an agent's process. */
+/** The standard streams of an agent's process. Whoever opens a session gives them to it. */
 export interface AgentStreams {
   readonly stdin: WritableStream<Uint8Array>;
   readonly stdout: ReadableStream<Uint8Array>;
 }
 
-/** What an agent says while it works, in order. */
+/** What an agent reports while it works, in order. */
 export type AgentUpdate =
   | { readonly kind: 'message_chunk'; readonly channel: MessageChannel; readonly messageId: string | null; readonly text: string }
-  /** The whole call, also what the agent's update left out. */
+  /** The complete call, including what the agent's update left out. */
   | { readonly kind: 'tool_call'; readonly call: ToolCall }
   | { readonly kind: 'plan'; readonly entries: readonly PlanEntry[] }
   | ({ readonly kind: 'usage' } & EventData['usage']);
 
-/** A request for permission. */
+/** An agent's request for permission. */
 export interface AgentPermission {
   readonly toolCallId: string;
   readonly title: string;
   readonly options: readonly PermissionOption[];
 }
 
-/** Receives what an agent says and asks. */
+/** The other side of the agent: it takes updates and answers requests for permission. */
 export interface AgentClient {
   /**
-   * Receives an update of the turn. Nothing more is read from the agent until this resolves, so a flood is held back. If it
-   * rejects, the session ends.
+   * Takes an update of the turn. No more of the agent's output is read until this resolves, so a flood is held back. If it rejects,
+   * the session ends: no update is lost silently.
    */
   update(update: AgentUpdate): Promise<void>;
 
   /**
-   * Resolves to the id of the chosen option; null if the request is withdrawn (the signal fires, the turn is cancelled). An
-   * update with the tool call comes before it.
+   * Resolves to the id of the chosen option, or to null if the request is withdrawn: the signal fired, or the turn was cancelled.
+   * The tool call that it is about came as an update before.
    */
   permission(request: AgentPermission, signal: AbortSignal): Promise<string | null>;
 }
@@ -43,9 +43,9 @@ export interface OpenAgentSession {
   readonly streams: AgentStreams;
   /** Absolute path inside the sandbox. */
   readonly workingDir: string;
-  /** The agent's own method to authenticate with before the session is opened; null is none. */
+  /** The agent's own method by which it authenticates first, with values from its environment. Null: none. */
   readonly authMethod: string | null;
-  /** The session to continue; null for a new one. */
+  /** The session to continue. Null: a new one. */
   readonly sessionId: string | null;
   readonly client: AgentClient;
 }
@@ -59,26 +59,26 @@ export interface AgentTurn {
 /** A session with a running agent. */
 export interface AgentSession {
   readonly id: string;
-  /** True if it continues the requested session. Its earlier messages are not repeated. */
+  /** Whether the requested session was found. Its earlier updates are not reported again. */
   readonly loaded: boolean;
 
   /**
-   * Sends the message and resolves when the turn has ended and the client has received every update of it. One at a time.
-   * Never rejects: a turn is `failed` if the agent reports an error, and `interrupted` if the agent is gone.
+   * Sends the message, and resolves when the turn has ended and every update of it was taken. One turn at a time. Never rejects: if the
+   * agent fails, the turn ends as `failed`; if it is gone, as `interrupted`. A turn has no time limit here; the caller cancels or closes.
    */
   prompt(message: Message): Promise<AgentTurn>;
 
-  /** Asks the agent to stop the turn. It ends a moment later. Idempotent; does nothing between turns. */
+  /** Asks the agent to stop the turn. `prompt` resolves when it has. Idempotent; has no effect between turns. */
   cancel(): Promise<void>;
 
-  /** Resolves with the reason when the connection has ended. */
+  /** Resolves with the reason when the connection has ended. Never rejects. */
   readonly closed: Promise<Reason>;
 
-  /** Ends the connection. A running turn is `interrupted`. Idempotent. */
+  /** Ends the connection and closes both streams, not the agent's process. A turn that runs ends as `interrupted`. Idempotent. */
   close(): Promise<void>;
 }
 
-/** The agent has no session. The reason is shown to the conversation's owner. */
+/** No session could be opened. The reason is shown to the conversation's owner. */
 export class AgentRefusal extends Error {
   override readonly name = 'AgentRefusal';
   readonly reason: Reason;
@@ -89,15 +89,15 @@ export class AgentRefusal extends Error {
   }
 }
 
-/** A protocol that coding agents speak over their standard streams. */
+/** A protocol that coding agents speak over their standard streams. It holds nothing open besides its sessions, so it has no `close`. */
 export interface AgentProtocol {
   /** `acp`. */
   readonly name: string;
 
   /**
-   * Opens a session: the requested one if the agent still has it, otherwise a new one. Rejects with an {@link AgentRefusal}
-   * if the agent does not speak the protocol or speaks another version, refuses or ends, and with the signal's reason when it
-   * fires. The streams are closed then.
+   * Opens the requested session if the agent still has it, otherwise a new one. Rejects with an {@link AgentRefusal} if the agent does
+   * not speak the protocol, speaks another version, refuses or ends. When the signal fires, it rejects with `signal.reason` itself. In
+   * both cases the streams are closed. After it has resolved, the signal has no effect.
    */
   open(request: OpenAgentSession, signal: AbortSignal): Promise<AgentSession>;
 }

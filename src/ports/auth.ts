@@ -1,13 +1,17 @@
 import type { Principal } from '../domain/principal.ts';
 
-/** Finds out who makes a request. */
+/**
+ * Identifies who makes a request. It is asked for every request, and again and again for an open stream, with many calls at once. The
+ * port has no `close`: an adapter that holds something open is closed by whoever made it (see `Own` in `skep`).
+ */
 export interface Auth {
-  /** One line for a person: what it accepts. */
+  /** One line for a person: which credentials it accepts. It is read once and must not contain a secret. */
   readonly description: string;
 
   /**
-   * Returns the principal of the credential (the value of the header, null if it is absent). Failures: `unauthorized` (none,
-   * unknown, expired, revoked), `store_unavailable`.
+   * Returns the principal of the credential: the exact value of the header, null if it is absent. A credential must stop working at
+   * once when it expires or is revoked, so a result must not be cached past that moment. Any text must be accepted as input. Throws
+   * `unauthorized` (none, unknown, expired, revoked) or `store_unavailable`. There is no abort signal; the adapter bounds its own time.
    */
   authenticate(credential: string | null): Promise<Principal>;
 }

@@ -1,4 +1,4 @@
-/** Whether a part works. `detail` is one line for a person; it says how to repair what does not work. */
+/** Whether a part answers. The detail is one line for a person that says how to mend what does not, without a secret. */
 export interface CheckResult {
   readonly ok: boolean;
   readonly detail: string;

@@ -1,13 +1,15 @@
 /**
- * A cache of what git hosts said. It survives a restart and is bounded in size: the entry that was not used for the longest
- * time goes first. Callers also work without it, only slower.
+ * Keeps what was expensive to learn from a host and can be learnt again: a cache that survives a restart. Its size is bounded, and
+ * the least recently used entries are removed first. It is never the truth: callers work without it, only slower, so an entry may
+ * disappear at any time.
  *
- * Entries of one scope are never seen in another. Scopes, keys and values hold no secret. Failure: `store_unavailable`.
+ * Entries of one scope are never visible in another. Neither a scope nor a key nor a value contains a secret. Failure of both methods:
+ * `store_unavailable`. It is closed with the store that it belongs to.
  */
 export interface ListingCache {
-  /** Returns the value; null if there is none (any more). */
+  /** Returns the value exactly as it was put, or null if it is not known (any more). */
   get(scope: string, key: string): Promise<string | null>;
 
-  /** Stores the value in place of an earlier one. A value that is larger than the bound is not kept. */
+  /** Keeps the value in the place of an earlier one. A value that is larger than the bound is not kept, which is no failure. */
   put(scope: string, key: string, value: string): Promise<void>;
 }

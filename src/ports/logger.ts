@@ -1,10 +1,14 @@
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Writes structured log lines. Callers pass no secrets; fields with a secret's name are redacted. */
+/**
+ * Writes structured log lines. A method returns at once and never throws: a log that can't be written must not fail a request.
+ * Callers pass no secret; an adapter may redact fields by their names besides. The port has no `close`: whoever made the logger
+ * flushes it.
+ */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
-  /** `error` in the fields is written with its causes. */
+  /** A field `error` holds an `Error`, which is written with its causes. Levels are for the adapter to filter. */
   error(fields: LogFields, message: string): void;
 }

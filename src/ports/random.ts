@@ -1,8 +1,8 @@
-/** Makes values that nobody can guess. */
+/** A source of values that nobody can guess. Both methods are synchronous and never throw. */
 export interface Random {
-  /** Returns a new id: a lower-case DNS label, never returned twice. */
+  /** Returns a new id that begins with the prefix and a dash: lower-case, a DNS label of at most 63 characters, never returned twice. */
   id(prefix: string): string;
 
-  /** Returns a new secret of at least 256 bits, in characters that are safe in a URL and a header. */
+  /** Returns a new secret of at least 256 bits, in characters that a URL and a header accept. */
   secret(): string;
 }

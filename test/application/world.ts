@@ -1,16 +1,15 @@
-import { SandboxReconciler } from '../../src/application/sandboxes/sandbox-reconciler.ts';
-import { SandboxPool } from '../../src/application/sandboxes/sandbox-pool.ts';
+import type { ConversationReconciler } from '../../src/application/conversations/conversation-reconciler.ts';
 import type { WhenFull } from '../../src/application/sandboxes/sandbox-admission.ts';
-import { Sandboxes } from '../../src/application/sandboxes/sandboxes.ts';
-import { SandboxSpecs } from '../../src/application/sandboxes/sandbox-specs.ts';
-import { StartQueue } from '../../src/application/sandboxes/start-queue.ts';
-import { Sweeper } from '../../src/application/sweeper.ts';
 import type { ProbeMiss } from '../../src/domain/readiness.ts';
-import { type SandboxLimits, unlimited } from '../../src/domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { createContainer } from '../../src/composition/wiring/container.ts';
+import type { Rules } from '../../src/composition/wiring/rules.ts';
+import { type Token, tokens } from '../../src/composition/wiring/tokens.ts';
 import type { ProbeListener, ReadinessProbe } from '../../src/ports/readiness-probe.ts';
 import { createManualClock, createSeededRandom } from '../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
+import { doublesModule } from '../support/doubles-module.ts';
 import { ScriptedEngine } from './engine.ts';
 import { Faults, Mortal, runtimeFailure, storeFailure } from './mortal.ts';
 import { observed, type Write } from './observed.ts';
@@ -28,6 +27,9 @@ export type Process = ReturnType<ReturnType<typeof createWorld>['boot']>;
 
 /** Deleted records are remembered, so that a test sees what became of them. */
 const rememberDeletedMs = 3_600_000;
+
+/** No conversation is in these worlds. */
+const idle = { enqueue() {} } as unknown as ConversationReconciler;
 
 /** The use cases over a store in memory and a scripted engine, with a clock, faults and deaths that the test commands. */
 export function createWorld(options: WorldOptions = {}) {
@@ -61,31 +63,32 @@ export function createWorld(options: WorldOptions = {}) {
   const someSpecs = options.specs ?? [sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } })];
 
   /** A process of Skep over the same store and engine; `specs` are those of its configuration. */
-  function boot(specList: readonly SandboxSpec[] = someSpecs) {
+  function boot(specs: readonly SandboxSpec[] = someSpecs) {
     const mortal = new Mortal(faults);
-    const own = {
+    const runtime = mortal.port(engine.runtime(), runtimeFailure);
+    const sandboxes = mortal.port(store.sandboxes, storeFailure);
+    const conversations = mortal.port(store.conversations, storeFailure);
+    const { limits = {}, whenFull = 'refuse', atOnce = 2 } = options;
+    const closers = new AsyncDisposableStack();
+    const container = createContainer({ specs, limits, whenFull, startsAtOnce: atOnce, sweepEveryMs: 1000, answerWithinMs: 5000 }, closers);
+    const rules = { ...container.get<Rules>(tokens.rules.id), poolStartsAtOnce: 2, orphanGraceMs: 2000, rememberDeletedMs };
+    container.load(doublesModule({
+      rules, runtime, probe, random, logger,
       clock: mortal.clock(clock),
-      runtime: mortal.port(engine.runtime(), runtimeFailure),
-      sandboxes: mortal.port(store.sandboxes, storeFailure),
-      conversations: mortal.port(store.conversations, storeFailure),
+      store: { ...store, sandboxes, conversations },
+      conversationReconciler: idle,
+    }));
+    const get = <T>({ id }: Token<T>): T => container.get<T>(id);
+    return {
+      mortal, runtime,
+      specs: get(tokens.specs),
+      queue: get(tokens.startQueue),
+      driver: get(tokens.sandboxReconciler),
+      pool: get(tokens.sandboxPool),
+      sandboxes: get(tokens.sandboxes),
+      reconciler: get(tokens.sweeper),
+      shutdown: async () => await closers.disposeAsync(),
     };
-    const deps = { store: own.sandboxes, runtime: own.runtime, clock: own.clock, random, logger };
-    const specs = new SandboxSpecs(specList, store.specs, own.clock);
-    const queue = new StartQueue(options.atOnce ?? 2);
-    const driver = new SandboxReconciler({ ...deps, probe, queue });
-    const pool = new SandboxPool({ ...deps, specs, reconciler: driver, startsAtOnce: 2 });
-    const sandboxes = new Sandboxes({
-      ...deps, specs, reconciler: driver, pool, limits: { ...unlimited, ...options.limits }, whenFull: options.whenFull ?? 'refuse', answerWithinMs: 5000,
-    });
-    const reconciler = new Sweeper({
-      store: { ...store, sandboxes: own.sandboxes, conversations: own.conversations },
-      runtime: own.runtime, sandboxReconciler: driver, conversationReconciler: { enqueue() {} }, pool, clock: own.clock, logger,
-      sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs,
-    });
-    const shutdown = async (): Promise<void> => {
-      await Promise.all([reconciler.close(), pool.close(), driver.close()]);
-    };
-    return { mortal, runtime: own.runtime, specs, queue, driver, pool, sandboxes, reconciler, shutdown };
   }
 
   return { clock, engine, store, writes, faults, miss, logged, boot };

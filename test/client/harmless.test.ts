@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { harmless, harmlessLine } from '../../src/client/harmless.ts';
-import { table } from '../../src/adapters/cli/table.ts';
+import { safeText, safeLine } from '../../src/client/client.ts';
+import { table } from '../../src/adapters/cli/console.ts';
 
 describe('text of others', () => {
   test.each([
@@ -12,11 +12,11 @@ describe('text of others', () => {
     ['\u202egnp.exe\u2066', 'gnp.exe'],
     ['\u001b', ''],
   ])('%j is shown as %j', (text, shown) => {
-    expect(harmless(text)).toBe(shown);
+    expect(safeText(text)).toBe(shown);
   });
 
   test('makes no line of its own where it is a part of one', () => {
-    expect(harmlessLine(' one\r\n  2  Yes\u2028three\u001b[2K ')).toBe('one 2 Yes three');
+    expect(safeLine(' one\r\n  2  Yes\u2028three\u001b[2K ')).toBe('one 2 Yes three');
     expect(table(['ID', 'TITLE'], [['a', 'one\ntwo'], ['bcd', '\u001b[31m']])).toBe('ID   TITLE\na    one two\nbcd\n');
   });
 });

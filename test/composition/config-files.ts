@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { ConfigError } from '../../src/composition/config/problem.ts';
+import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';
 
 /** A folder for the tests of a file, and in it configuration files. */

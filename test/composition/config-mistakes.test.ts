@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileSchema } from '../../src/composition/config/file-schema.ts';
+import { fileSchema } from '../../src/composition/config/config.ts';
 import { allFields } from '../../src/composition/config/form.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { unsetSecrets } from '../../src/composition/config/variables.ts';
+import { unsetSecrets } from '../../src/composition/config/environment-warnings.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
 const { file, pathOf } = configFiles();
@@ -141,7 +141,7 @@ log_level: loud
       '7: spec web, ports[1].port: is 8000, which ports[0] has already',
       '8: spec web, colour: is not a field that Skep knows',
       '9: spec web, id: is "web", which spec no. 1 has already',
-      '11: spec web, image: is written twice, in line 10 too; keep one of the two',
+      '11: image: is written twice in one mapping; keep one of the two',
       '12: spec web, ready.within: is "soon", which is not a duration',
       '13: spec other, image: is missing, and Docker needs it',
       '14: spec other, ports: can not be reached while isolation.network is none; take one of the two out',

@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
 import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { parseDuration, parseSize } from '../../src/composition/config/quantities.ts';
+import { parseDuration, parseSize } from '../../src/composition/config/field-schemas.ts';
+import { rulesOf } from '../../src/composition/wiring/rules.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
 const { file, pathOf } = configFiles();
@@ -11,8 +13,12 @@ describe('the configuration', () => {
   test('has the defaults of the design', () => {
     expect(loadConfig({})).toMatchObject({
       host: '127.0.0.1', port: 3000, product: 'skep', gitProviders: ['local'], sandboxRuntime: 'auto', logLevel: 'info',
-      specs: null, starts: { atOnce: null }, events: { keepForMs: 30 * 86_400_000 }, warnings: [],
-      limits: { runningPerOwner: null, running: null, existingPerOwner: null, existing: null, whenFull: 'refuse', requestsPerMinute: null },
+      specs: null, requestsPerMinute: null, warnings: [],
+    });
+    expect(rulesOf(loadConfig({}).options)).toMatchObject({
+      limits: { runningPerOwner: null, running: null, existingPerOwner: null, existing: null }, whenFull: 'refuse',
+      startsAtOnce: 2 * availableParallelism(), answerWithinMs: 20_000, keepEventsForMs: 30 * 86_400_000,
+      sweepEveryMs: 10_000, orphanGraceMs: 10_000, rememberDeletedMs: 86_400_000,
     });
     expect(loadConfig({}).dataDir).toMatch(/skep$/);
   });
@@ -39,7 +45,7 @@ specs:
     pool: { size: 2 }
 limits: { running_per_owner: 5, running: 50 }
 `);
-    const { specs, limits, warnings } = loadConfig({ SKEP_CONFIG: path });
+    const { specs, options, requestsPerMinute, warnings } = loadConfig({ SKEP_CONFIG: path });
     expect(specs).toEqual([
       sandboxSpec({
         id: 'node', description: 'Node 26 with git', image: 'node:26', command: ['sh', '-c', 'exec sleep infinity'], workingDir: '/workspace',
@@ -50,7 +56,7 @@ limits: { running_per_owner: 5, running: 50 }
         pool: { size: 2 },
       }),
     ]);
-    expect(limits).toMatchObject({ runningPerOwner: 5, running: 50, requestsPerMinute: null });
+    expect([options.limits, requestsPerMinute]).toEqual([{ runningPerOwner: 5, running: 50 }, null]);
     expect(warnings).toEqual([]);
   });
 
@@ -70,7 +76,7 @@ limits: { existing_per_owner: 20, existing: 200, when_full: pause_idle }
 starts: { at_once: 3 }
 events: { keep_for: 2d }
 `);
-    const { specs, limits, starts, events } = loadConfig({ SKEP_CONFIG: path });
+    const { specs, options } = loadConfig({ SKEP_CONFIG: path });
     expect(specs?.[0]).toMatchObject({
       image: 'registry.example.com:5000/agents/coder@sha256:0123',
       resources: { cpus: null, memoryBytes: 2 ** 29, pids: null, openFiles: 4096, logBytes: null },
@@ -83,8 +89,9 @@ events: { keep_for: 2d }
       resources: defaultResources, isolation: defaultIsolation, labels: {}, pool: { size: 0 },
       agent: { env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000 },
     });
-    expect(limits).toMatchObject({ existingPerOwner: 20, existing: 200, whenFull: 'pause_idle' });
-    expect([starts.atOnce, events.keepForMs]).toEqual([3, 2 * 86_400_000]);
+    expect(options).toMatchObject({
+      limits: { existingPerOwner: 20, existing: 200 }, whenFull: 'pause_idle', startsAtOnce: 3, keepEventsForMs: 2 * 86_400_000,
+    });
   });
 
   test.each([

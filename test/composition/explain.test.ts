@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { explain } from '../../src/composition/executable/explain.ts';
-import { ConfigError } from '../../src/composition/config/problem.ts';
+import { explain } from '../../src/composition/executable/explain-error.ts';
+import { ConfigError } from '../../src/composition/config/config-error.ts';
 
 test.each([
   ['EADDRINUSE', 'listen', /in use by another program; set SKEP_PORT/],

@@ -4,9 +4,8 @@ import { createManualClock } from '../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { firstKey } from '../../src/composition/executable/first-key.ts';
+import { firstKey, keyState } from '../../src/composition/executable/api-key-state.ts';
 import { firstScreen, type FirstScreen } from '../../src/composition/executable/first-screen.ts';
-import { keyState } from '../../src/composition/executable/key-state.ts';
 
 /** A store of keys, at a time that the test turns. */
 function world() {
@@ -19,7 +18,7 @@ function world() {
 }
 
 const screen = (key: FirstScreen['key'], apiKey?: string): string =>
-  firstScreen({ config: loadConfig(apiKey === undefined ? {} : { SKEP_API_KEY: apiKey }), url: 'http://127.0.0.1:3000', deps: [], key });
+  firstScreen({ config: loadConfig(apiKey === undefined ? {} : { SKEP_API_KEY: apiKey }), url: 'http://127.0.0.1:3000', parts: [], key });
 
 const mine = 'a-static-key-of-mine';
 
@@ -45,7 +44,7 @@ describe('the key that is set', () => {
     expect(await state(full)).toEqual({ kind: 'stored', name: 'ci', access: 'full' });
     expect(screen(await state(full), full)).toMatch(/is the key ci of the store\.\nThe commands below/);
     expect(screen(await state(full), full)).not.toContain('WARNING');
-    expect(screen(await state(read), read)).toMatch(/WARNING: .*is the key look of the store, which may only look/);
+    expect(screen(await state(read), read)).toMatch(/WARNING: .*is the key look of the store, which may only read/);
   });
 
   test.each(['revoked', 'expired'])('is warned of where it was %s, with what to do', async (how) => {

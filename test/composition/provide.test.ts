@@ -1,8 +1,7 @@
 import 'reflect-metadata';
 import { Container } from 'inversify';
 import { expect, test } from 'vitest';
-import { provide, provideValue } from '../../src/composition/wiring/provide.ts';
-import { token } from '../../src/composition/wiring/token.ts';
+import { provide, provideValue, token } from '../../src/composition/wiring/tokens.ts';
 
 const port = token<number>('port');
 const host = token<string>('host');

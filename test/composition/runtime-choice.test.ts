@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/composition/config/load.ts';
-import { ConfigError } from '../../src/composition/config/problem.ts';
+import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { chooseRuntime } from '../../src/composition/config/runtime-choice.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';

@@ -1,40 +1,40 @@
-import type { Api } from '../../client/api.ts';
-import { followEvents } from '../../client/follow.ts';
-import { PendingMessages } from './pending.ts';
-import { readEvents } from '../../client/read-events.ts';
-import { conversation, messageAccepted, type PermissionAsked, type ShownEvent } from '../../client/schema.ts';
+import { conversation, messageAccepted, type SkepClient } from '../../client/client.ts';
+import { followEvents, type PermissionRequest, readEvents, type ShownEvent } from '../../client/events.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
 import { Transcript } from './transcript.ts';
 
-const help = 'Type a message, one a line. /cancel stops the turn, /pause lets the sandbox rest, /quit leaves; the conversation stays.';
-/** Statuses that a sandbox never leaves for RUNNING; null is gone. */
-const lost: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
+/** Statuses from which a sandbox never runs again. Null: it is deleted. */
+const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
+const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /quit leaves; the conversation stays.';
 
 /**
- * Talks with the agent of a conversation until its input ends and every message is answered, or until it is left. Its exit code
- * is 1 where the start failed, the conversation was ended, a message could not be sent, or a turn failed meanwhile.
+ * Talks with the agent of a conversation until the input ends and every message is answered, or until the person leaves. The exit
+ * code is 1 if the start failed, the conversation was ended, a message could not be sent, or a turn failed meanwhile.
  */
 export class Chat {
-  readonly #api: Api;
+  readonly #client: SkepClient;
   readonly #path: string;
   readonly #id: string;
   readonly #terminal: Terminal;
   readonly #transcript: Transcript;
   readonly #leaving = new AbortController();
-  readonly #pending = new PendingMessages();
-  /** Typed by a person, and so on the screen already. */
+  /** Accepted messages whose turn has not ended. */
+  readonly #waiting = new Set<string>();
+  /** Messages whose turn has ended. The event may come before the response that accepts the message. */
+  readonly #ended = new Set<string>();
+  /** Messages that a person typed. They are on the screen already. */
   readonly #typed: string[] = [];
-  #permission: PermissionAsked | null = null;
+  #permission: PermissionRequest | null = null;
   #input: Promise<void> = Promise.resolve();
   #underWay = 0;
   #inputEnded = false;
-  /** What came before it was joined is over. */
+  /** The events from before this chat have been read. A failure among them does not count. */
   #live = false;
   #ready = false;
   #code = 0;
 
-  constructor(api: Api, id: string, options: TerminalOptions) {
-    this.#api = api;
+  constructor(client: SkepClient, id: string, options: TerminalOptions) {
+    this.#client = client;
     this.#id = id;
     this.#path = `/api/v1/app-conversations/${id}`;
     this.#terminal = new Terminal(options, {
@@ -45,16 +45,19 @@ export class Chat {
     this.#transcript = new Transcript(this.#terminal);
   }
 
-  /** Shows what was said, sends the message, if there is one, and talks on. Answers with the exit code. */
+  /** Shows the conversation so far, sends the message, if any, and goes on until it is over. Returns the exit code. */
   async run(message: string | null): Promise<number> {
     const { signal } = this.#leaving;
     try {
       if (this.#terminal.interactive) this.#transcript.line(help);
-      if (message !== null) this.#after(() => this.#send(message));
-      const last = await readEvents(this.#api, `${this.#path}/events`, (event) => this.#on(event));
-      await this.#join();
-      const onLost = (why: string): void => this.#transcript.line(why);
-      for await (const event of followEvents(this.#api, `${this.#path}/events/stream?after=${last}`, { signal, onLost })) await this.#on(event);
+      if (message !== null) this.#enqueue(() => this.#send(message));
+      const last = await readEvents(this.#client, `${this.#path}/events`, (event) => this.#on(event));
+      this.#live = true;
+      await this.#readState();
+      this.#leaveWhenDone();
+      const onLost = (message: string): void => this.#transcript.line(message);
+      const events = followEvents(this.#client, `${this.#path}/events/stream?after=${last}`, { signal, onLost });
+      for await (const event of events) await this.#on(event);
     } finally {
       this.#leaving.abort();
       this.#terminal.close();
@@ -68,10 +71,10 @@ export class Chat {
     else this.#transcript.show(event);
     switch (event.kind) {
       case 'start_step':
-        if (this.#live && (event.data.to === 'READY' || event.data.to === 'ERROR')) await this.#look();
+        if (this.#live && (event.data.to === 'READY' || event.data.to === 'ERROR')) await this.#readState();
         break;
       case 'message':
-        if (event.data.role === 'user') this.#pending.taken(event.data.message_id);
+        if (event.data.role === 'user') this.#waitFor(event.data.message_id);
         break;
       case 'permission_requested':
         this.#permission = event.data;
@@ -81,14 +84,13 @@ export class Chat {
         this.#permission = null;
         break;
       case 'turn_ended':
-        this.#pending.ended(event.data.message_id);
-        if (event.data.stop_reason === 'failed' || event.data.stop_reason === 'interrupted') this.#fail();
+        this.#stopWaiting([event.data.message_id]);
+        if (this.#live && ['failed', 'interrupted'].includes(event.data.stop_reason)) this.#code = 1;
         break;
       case 'sandbox_moved':
-        if (lost.has(event.data.to)) {
-          this.#pending.forget();
-          this.#fail();
-        }
+        if (!lostStatuses.has(event.data.to)) break;
+        this.#stopWaiting(this.#waiting);
+        if (this.#live) this.#code = 1;
         break;
       case 'conversation_deleted':
         this.#leave(1);
@@ -101,41 +103,34 @@ export class Chat {
     this.#leaveWhenDone();
   }
 
-  async #join(): Promise<void> {
-    this.#live = true;
-    await this.#look();
-    this.#leaveWhenDone();
-  }
-
-  /** Is there an agent to talk with? */
-  async #look(): Promise<void> {
-    const { start_status, execution_status } = await this.#api.get(this.#path, conversation);
+  /** Reads the conversation, and leaves if it has no agent to talk with. */
+  async #readState(): Promise<void> {
+    const { start_status, execution_status } = await this.#client.get(this.#path, conversation);
     if (start_status === 'ERROR') this.#leave(1);
     if (start_status !== 'READY' || this.#leaving.signal.aborted) return;
     this.#ready = true;
     if (execution_status === null) {
-      this.#transcript.line('Its spec names no agent: nobody answers here. Choose one that does with --spec.');
+      this.#transcript.line('Its spec names no agent, so nobody answers. Choose a spec with an agent with --spec.');
       this.#leave(1);
-    } else this.#terminal.ask();
+    } else this.#terminal.showPrompt();
   }
 
   #take(line: string): void {
     if (line === '') return;
     if (line === '/quit') this.#leave(this.#code);
-    else if (line === '/cancel') this.#after(() => this.#cancel());
-    else if (line === '/pause') this.#after(() => this.#pause());
+    else if (line === '/cancel') this.#enqueue(() => this.#cancel());
+    else if (line === '/pause') this.#enqueue(() => this.#pause());
     else if (line === '/help') this.#transcript.line(help);
-    else this.#after(() => this.#say(line));
+    else this.#enqueue(() => this.#say(line));
   }
 
-  /** One after the other, in the order in which they were typed. */
-  #after(work: () => Promise<void>): void {
+  /** Runs the work after all earlier work, so that input takes effect in the order in which it was typed. */
+  #enqueue(work: () => Promise<void>): void {
     this.#underWay += 1;
-    this.#input = this.#inTurn(this.#input, work);
+    this.#input = this.#input.then(() => this.#run(work));
   }
 
-  async #inTurn(before: Promise<void>, work: () => Promise<void>): Promise<void> {
-    await before;
+  async #run(work: () => Promise<void>): Promise<void> {
     try {
       if (!this.#leaving.signal.aborted) await work();
     } catch (error) {
@@ -153,62 +148,63 @@ export class Chat {
   }
 
   async #send(text: string): Promise<void> {
-    const { message_id } = await this.#api.post(`${this.#path}/messages`, { content: [{ type: 'text', text }] }, messageAccepted);
-    this.#pending.taken(message_id);
+    const { message_id } = await this.#client.post(`${this.#path}/messages`, { content: [{ type: 'text', text }] }, messageAccepted);
+    this.#waitFor(message_id);
   }
 
-  async #answer({ permission_id, options }: PermissionAsked, line: string): Promise<void> {
+  async #answer({ permission_id, options }: PermissionRequest, line: string): Promise<void> {
     const option = /^\d+$/.test(line) ? options[Number(line) - 1] : undefined;
-    if (option === undefined) {
-      this.#transcript.line(`Answer with a number from 1 to ${options.length}.`);
-      return;
-    }
-    await this.#api.post(`${this.#path}/permissions/${permission_id}`, { option_id: option.option_id }, conversation);
+    if (option === undefined) return this.#transcript.line(`Answer with a number from 1 to ${options.length}.`);
+    await this.#client.post(`${this.#path}/permissions/${permission_id}`, { option_id: option.option_id }, conversation);
     if (this.#permission?.permission_id === permission_id) this.#permission = null;
   }
 
   async #cancel(): Promise<void> {
-    await this.#api.post(`${this.#path}/cancel`, undefined, conversation);
+    await this.#client.post(`${this.#path}/cancel`, undefined, conversation);
   }
 
   async #pause(): Promise<void> {
-    const { sandbox_id } = await this.#api.get(this.#path, conversation);
-    await this.#api.post(`/api/v1/sandboxes/${sandbox_id ?? ''}/pause`, undefined, conversation.pick({ id: true }));
+    const { sandbox_id } = await this.#client.get(this.#path, conversation);
+    await this.#client.post(`/api/v1/sandboxes/${sandbox_id ?? ''}/pause`, undefined, conversation.pick({ id: true }));
+  }
+
+  #waitFor(messageId: string): void {
+    if (!this.#ended.has(messageId)) this.#waiting.add(messageId);
+  }
+
+  #stopWaiting(messageIds: Iterable<string>): void {
+    for (const id of messageIds) {
+      this.#ended.add(id);
+      this.#waiting.delete(id);
+    }
   }
 
   #endInput(): void {
     if (this.#leaving.signal.aborted) return;
     this.#inputEnded = true;
-    this.#after(() => this.#leaveIfNobodyAnswers());
+    this.#enqueue(() => this.#leaveIfNobodyAnswers());
   }
 
-  /** The first stops the turn, where there is one; the next leaves. */
+  /** The first Control-C stops the turn, if there is one. The next leaves. */
   #interrupt(): void {
-    if (this.#pending.isEmpty) {
-      this.#leave(this.#code);
-      return;
-    }
-    this.#pending.forget();
-    this.#transcript.line('Stopping the turn; once more leaves.');
-    this.#after(() => this.#cancel());
+    if (this.#waiting.size === 0) return this.#leave(this.#code);
+    this.#stopWaiting(this.#waiting);
+    this.#transcript.line('Stopping the turn. Press again to leave.');
+    this.#enqueue(() => this.#cancel());
   }
 
-  /** Without a person the wait would have no end; what the conversation's policy answers, nobody has to. */
+  /** If nobody can type an answer, the wait has no end, unless the conversation's policy answers. */
   async #leaveIfNobodyAnswers(): Promise<void> {
     if (this.#permission === null || !this.#inputEnded) return;
-    const { execution_status } = await this.#api.get(this.#path, conversation);
+    const { execution_status } = await this.#client.get(this.#path, conversation);
     if (execution_status !== 'waiting_for_permission') return;
-    this.#transcript.line(`Nobody is here to answer, and the conversation waits: skep chat --conversation ${this.#id}, or start with --permissions allow or deny.`);
+    const advice = `skep chat --conversation ${this.#id}, or start with --permissions allow or deny.`;
+    this.#transcript.line(`Nobody is here to answer, and the conversation waits: ${advice}`);
     this.#leave(1);
   }
 
-  /** What failed before it was joined is history. */
-  #fail(): void {
-    if (this.#live) this.#code = 1;
-  }
-
   #leaveWhenDone(): void {
-    if (this.#inputEnded && this.#live && this.#ready && this.#underWay === 0 && this.#pending.isEmpty) this.#leave(this.#code);
+    if (this.#inputEnded && this.#live && this.#ready && this.#underWay === 0 && this.#waiting.size === 0) this.#leave(this.#code);
   }
 
   #leave(code: number): void {

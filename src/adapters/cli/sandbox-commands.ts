@@ -1,46 +1,42 @@
-import { followEvents } from '../../client/follow.ts';
-import { harmlessLine } from '../../client/harmless.ts';
-import { notice } from './notice.ts';
-import { pageOf, sandbox, type Sandbox } from '../../client/schema.ts';
-import { serverOf } from './server-of.ts';
-import { table } from './table.ts';
-import { signalled } from './until-signal.ts';
-import type { Environment } from './environment.ts';
+import { pageOf, safeLine, sandbox, type Sandbox } from '../../client/client.ts';
+import { followEvents } from '../../client/events.ts';
+import { stopSignal, clientOf, notice, table } from './console.ts';
 
 const path = '/api/v1/sandboxes';
+const pathOf = (id: string): string => `${path}/${encodeURIComponent(id)}`;
 const head = ['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL'];
 
 /** Lists the newest sandboxes. */
-export async function listSandboxes(env: Environment, url: string | undefined): Promise<number> {
-  const { items, next_page_id } = await serverOf(env, url).get(`${path}/search`, pageOf(sandbox));
+export async function listSandboxes(url: string | undefined): Promise<number> {
+  const { items, next_page_id } = await clientOf(url).get(`${path}/search`, pageOf(sandbox));
   process.stdout.write(table(head, items.map(row)));
   if (next_page_id !== null) notice('There are older ones.');
   return 0;
 }
 
-/** Shows the changes of all sandboxes as they come, until it is interrupted. */
-export async function followSandboxes(env: Environment, url: string | undefined): Promise<number> {
-  const events = followEvents(serverOf(env, url), '/api/v1/events/stream?kinds=sandbox_moved', { signal: signalled(), onLost: notice });
-  for await (const { kind, at, sandbox_id, reason, data } of events) {
+/** Prints the status changes of all sandboxes as they happen, until the process ends. */
+export async function followSandboxes(url: string | undefined): Promise<number> {
+  const options = { signal: stopSignal(), onLost: notice };
+  const path = '/api/v1/events/stream?kinds=sandbox_moved';
+  for await (const { kind, at, sandbox_id, reason, data } of followEvents(clientOf(url), path, options)) {
     if (kind !== 'sandbox_moved') continue;
     const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
     const line = `${at} ${sandbox_id ?? '-'} ${data.from ?? 'new'} -> ${data.to ?? 'gone'}${tier} ${reason ?? ''}`;
-    process.stdout.write(`${harmlessLine(line)}\n`);
+    process.stdout.write(`${safeLine(line)}\n`);
   }
   return 0;
 }
 
-/** Pauses or resumes a sandbox, and tells what has become of it. */
-export async function moveSandbox(env: Environment, url: string | undefined, id: string, move: 'pause' | 'resume', pauseKind?: string): Promise<number> {
-  const body = pauseKind === undefined ? undefined : { pause_kind: pauseKind };
-  const moved = await serverOf(env, url).post(`${path}/${encodeURIComponent(id)}/${move}`, body, sandbox);
-  process.stdout.write(table(head, [row(moved)]));
+/** Pauses or resumes a sandbox, and prints its state afterwards. */
+export async function moveSandbox(url: string | undefined, id: string, move: 'pause' | 'resume', kind?: string): Promise<number> {
+  const body = kind === undefined ? undefined : { pause_kind: kind };
+  process.stdout.write(table(head, [row(await clientOf(url).post(`${pathOf(id)}/${move}`, body, sandbox))]));
   return 0;
 }
 
-export async function deleteSandbox(env: Environment, url: string | undefined, id: string): Promise<number> {
-  await serverOf(env, url).delete(`${path}/${encodeURIComponent(id)}`);
-  notice(`The sandbox ${id} is gone, with its files.`);
+export async function deleteSandbox(url: string | undefined, id: string): Promise<number> {
+  await clientOf(url).delete(pathOf(id));
+  notice(`The sandbox ${id} is deleted, with its files.`);
   return 0;
 }
 

@@ -4,7 +4,7 @@ import type { Screen } from './transcript.ts';
 export interface TerminalOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
-  /** Is there a person who types, and sees what is typed? */
+  /** Whether a person types, and sees what is typed. */
   readonly interactive: boolean;
   readonly colored: boolean;
 }
@@ -13,18 +13,18 @@ export interface TerminalEvents {
   line(text: string): void;
   /** The input has ended. */
   end(): void;
-  /** Control-C. */
+  /** Control-C was pressed. */
   interrupt(): void;
 }
 
-/** Lines that come in, and text that goes out; what a person is typing stays below it. */
+/** Reads lines and prints text. What a person is typing stays below the text. */
 export class Terminal implements Screen {
   readonly interactive: boolean;
   readonly colored: boolean;
   readonly #output: NodeJS.WritableStream;
   readonly #lines: Interface;
-  #asks = false;
-  #isShown = false;
+  #hasPrompt = false;
+  #isPromptShown = false;
 
   constructor({ input, output, interactive, colored }: TerminalOptions, events: TerminalEvents) {
     this.interactive = interactive;
@@ -32,42 +32,42 @@ export class Terminal implements Screen {
     this.#output = output;
     this.#lines = createInterface({ input, output, terminal: interactive, prompt: '> ' });
     this.#lines.on('line', (line) => {
-      this.#isShown = false;
+      this.#isPromptShown = false;
       events.line(line);
-      this.#show();
+      this.#printPrompt();
     });
     this.#lines.on('close', () => events.end());
     this.#lines.on('SIGINT', () => events.interrupt());
   }
 
   write(text: string): void {
-    this.#clear();
+    this.#clearPrompt();
     this.#output.write(text);
-    if (text.endsWith('\n')) this.#show();
+    if (text.endsWith('\n')) this.#printPrompt();
   }
 
-  /** From now on a person is shown where to type. */
-  ask(): void {
-    this.#asks = true;
-    this.#show();
+  /** Shows the prompt from now on. */
+  showPrompt(): void {
+    this.#hasPrompt = true;
+    this.#printPrompt();
   }
 
   close(): void {
-    this.#asks = false;
-    this.#clear();
+    this.#hasPrompt = false;
+    this.#clearPrompt();
     this.#lines.close();
   }
 
-  #clear(): void {
-    if (!this.#isShown) return;
+  #clearPrompt(): void {
+    if (!this.#isPromptShown) return;
     cursorTo(this.#output, 0);
     clearLine(this.#output, 0);
-    this.#isShown = false;
+    this.#isPromptShown = false;
   }
 
-  #show(): void {
-    if (!this.interactive || !this.#asks || this.#isShown) return;
+  #printPrompt(): void {
+    if (!this.interactive || !this.#hasPrompt || this.#isPromptShown) return;
     this.#lines.prompt(true);
-    this.#isShown = true;
+    this.#isPromptShown = true;
   }
 }

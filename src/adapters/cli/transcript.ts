@@ -1,60 +1,59 @@
 import { styleText } from 'node:util';
-import { harmless, harmlessLine } from '../../client/harmless.ts';
-import type { ShownEvent } from '../../client/schema.ts';
+import { safeText, safeLine } from '../../client/client.ts';
+import type { ShownEvent } from '../../client/events.ts';
 
-/** Where a transcript is written. */
 export interface Screen {
   write(text: string): void;
-  /** May text be styled? */
+  /** Whether text may be styled. */
   readonly colored: boolean;
 }
 
-type Style = 'dim' | 'bold';
-type Whole = Exclude<ShownEvent, { kind: 'message_chunk' }>;
+type CompleteEvent = Exclude<ShownEvent, { kind: 'message_chunk' }>;
 
-/** What a terminal shows of events as they come: parts of messages run on, everything else has a line of its own. */
+/** Prints events as they come. Chunks of a message follow each other on one line; everything else has its own line. */
 export class Transcript {
   readonly #screen: Screen;
-  /** Messages whose parts were shown, and whose whole was not told yet. */
-  readonly #inParts = new Set<string>();
-  #open: string | null = null;
+  /** Messages of which chunks were shown, and whose complete event has not come yet. */
+  readonly #chunked = new Set<string>();
+  /** The message and channel of the line that is not finished; null if there is none. */
+  #openLine: string | null = null;
 
   constructor(screen: Screen) {
     this.#screen = screen;
   }
 
   show(event: ShownEvent): void {
-    if (event.kind === 'message_chunk') this.#part(event.data);
+    if (event.kind === 'message_chunk') this.#chunk(event.data);
     else for (const line of this.#lines(event)) this.line(line);
   }
 
-  /** Shows a line of its own. */
+  /** Prints a line. */
   line(text: string): void {
-    this.#close();
+    this.#closeLine();
     this.#screen.write(`${text}\n`);
   }
 
-  #part({ message_id, channel, text }: { readonly message_id: string; readonly channel: string; readonly text: string }): void {
+  #chunk({ message_id, channel, text }: { readonly message_id: string; readonly channel: string; readonly text: string }): void {
     const key = `${message_id}/${channel}`;
-    if (this.#open !== key) this.#close();
-    this.#open = key;
-    this.#inParts.add(message_id);
+    if (this.#openLine !== key) this.#closeLine();
+    this.#openLine = key;
+    this.#chunked.add(message_id);
     this.#screen.write(this.#said(channel, text));
   }
 
-  #close(): void {
-    if (this.#open !== null) this.#screen.write('\n');
-    this.#open = null;
+  #closeLine(): void {
+    if (this.#openLine !== null) this.#screen.write('\n');
+    this.#openLine = null;
   }
 
-  #lines(event: Whole): string[] {
-    const why = event.reason === null ? '' : `: ${harmlessLine(event.reason)}`;
+  #lines(event: CompleteEvent): string[] {
+    const because = event.reason === null ? '' : `: ${safeLine(event.reason)}`;
     switch (event.kind) {
       case 'message': {
         const { role, channel, text, message_id } = event.data;
-        if (role === 'user') return [this.#style('bold', `> ${harmless(text)}`)];
-        if (!this.#inParts.delete(message_id)) return [this.#said(channel, text)];
-        this.#close();
+        if (role === 'user') return [this.#style('bold', `> ${safeText(text)}`)];
+        if (!this.#chunked.delete(message_id)) return [this.#said(channel, text)];
+        this.#closeLine();
         return [];
       }
       case 'tool_call': {
@@ -63,37 +62,35 @@ export class Transcript {
       }
       case 'plan':
         return event.data.entries.map(({ content, status }) => this.#faint(`${status === 'completed' ? 'x' : '-'} ${content}`));
-      case 'permission_requested': {
-        const { title, options } = event.data;
+      case 'permission_requested':
         return [
-          this.#style('bold', `The agent asks leave: ${harmlessLine(title)}`),
-          ...options.map(({ name }, index) => `  ${index + 1}  ${harmlessLine(name)}`),
+          this.#style('bold', `The agent asks for permission: ${safeLine(event.data.title)}`),
+          ...event.data.options.map(({ name }, index) => `  ${index + 1}  ${safeLine(name)}`),
         ];
-      }
       case 'permission_answered':
-        return [this.#faint(event.data.option_id === null ? `the request was withdrawn${why}` : `answered: ${event.data.option_id}${why}`)];
+        return [this.#faint(`answer: ${event.data.option_id ?? 'none, the request was withdrawn'}${because}`)];
       case 'turn_ended':
-        return event.data.stop_reason === 'end_turn' ? [] : [this.#faint(`the turn ended: ${event.data.stop_reason}${why}`)];
+        return event.data.stop_reason === 'end_turn' ? [] : [this.#faint(`the turn ended: ${event.data.stop_reason}${because}`)];
       case 'start_step':
-        return [this.#faint(`${event.data.to}${why}`)];
+        return [this.#faint(`${event.data.to}${because}`)];
       case 'agent_started':
-        return [this.#faint(`the agent has started${why}`)];
+        return [this.#faint(`the agent has started${because}`)];
       case 'sandbox_moved':
-        return [this.#faint(`its sandbox is ${event.data.to ?? 'gone'}${why}`)];
+        return [this.#faint(`its sandbox is ${event.data.to ?? 'gone'}${because}`)];
       case 'conversation_deleted':
         return [this.#faint('the conversation was ended')];
     }
   }
 
   #said(channel: string, text: string): string {
-    return channel === 'thought' ? this.#style('dim', harmless(text)) : harmless(text);
+    return channel === 'thought' ? this.#style('dim', safeText(text)) : safeText(text);
   }
 
   #faint(text: string): string {
-    return this.#style('dim', `  ${harmlessLine(text)}`);
+    return this.#style('dim', `  ${safeLine(text)}`);
   }
 
-  #style(style: Style, text: string): string {
+  #style(style: 'dim' | 'bold', text: string): string {
     return this.#screen.colored ? styleText(style, text, { validateStream: false }) : text;
   }
 }

@@ -5,6 +5,12 @@ import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore } from '../../ports/event-store.ts';
 import { follow, Readers } from './follow-events.ts';
 
+/** How long events are kept, if nothing else is configured: 30 days. */
+export const defaultKeepEventsForMs = 30 * 86_400_000;
+
+/** How often events that are older are removed. */
+export const purgeEventsEveryMs = 3_600_000;
+
 export interface EventsDeps {
   readonly store: EventStore;
   readonly conversations: ConversationStore;

@@ -150,6 +150,9 @@ export class SandboxReconciler {
   }
 }
 
+/** How long to wait for a pause, a resumption or a deletion, if nothing else is configured. */
+export const defaultAnswerWithinMs = 20_000;
+
 export interface AwaitStatusDeps {
   readonly store: SandboxStore;
   readonly reconciler: SandboxReconciler;

@@ -1,3 +1,6 @@
+/** How many starts run at a time for each core, if nothing else is configured. A runtime that starts more only gets slower. */
+export const startsPerCore = 2;
+
 /** The permission to start one sandbox now. */
 export interface StartSlot {
   /** Gives the slot to the next. Idempotent. */
@@ -43,7 +46,7 @@ class FairQueue {
   }
 }
 
-/** Limits how many sandboxes start at a time in this process. A runtime that starts too many at once only gets slower. */
+/** Limits how many sandboxes start at a time in this process. */
 export class StartQueue {
   #free: number;
   readonly #queues: Readonly<Record<StartPriority, FairQueue>> = {

@@ -1,49 +1,54 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml';
-import type { Mistake } from './mistake.ts';
-import type { ConfigProblem } from './problem.ts';
+import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLError } from 'yaml';
+import type { ConfigProblem } from './config-error.ts';
 
 type Path = readonly PropertyKey[];
 
-/** The file that `SKEP_CONFIG` names, as it is written. */
+/** The content of the file that `SKEP_CONFIG` names. */
 export interface ConfigFile {
   readonly keys: Readonly<Record<string, unknown>>;
   /** Why nothing of it can be used. */
   readonly problems: readonly ConfigProblem[];
-  /** Fields that are written twice. */
-  readonly mistakes: readonly Mistake[];
+  /** Keys that stand twice in one mapping, with the line of the second one. */
+  readonly duplicates: readonly { readonly key: string; readonly line: number }[];
   readonly path: string;
-  /** The line of a field, or, where it is missing, of what it would be in; counted from 1. */
+  /** Returns the line of a field, or of its parent if it is missing. Lines count from 1. */
   lineOf(path: Path): number;
 }
 
 const pathForm = 'the path of a YAML or JSON file, for example /etc/skep.yaml';
 const contentForm = 'a file in YAML or JSON with a mapping at its top, for example the one line: port: 3000';
 
-/** Reads the file; an empty one, and none, hold nothing. */
+const isDuplicate = ({ code }: YAMLError): boolean => code === 'DUPLICATE_KEY';
+
+/** Reads the file. Returns no keys for an empty path, and for an empty file. */
 export function readConfigFile(path = ''): ConfigFile {
-  const unusable = (problem: string, line = 1): ConfigProblem => ({ name: 'SKEP_CONFIG', problem, form: contentForm, place: `${path}:${line}` });
-  const empty = { keys: {}, problems: [], mistakes: [], path, lineOf: () => 1 };
+  const empty = { keys: {}, problems: [], duplicates: [], path, lineOf: () => 1 };
+  const name = 'SKEP_CONFIG';
+  const unusable = (problem: string, line = 1): ConfigProblem => ({ name, problem, form: contentForm, place: `${path}:${line}` });
   if (path === '') return empty;
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    return { ...empty, problems: [{ name: 'SKEP_CONFIG', problem: `names the file ${resolve(path)}, which ${reasonOf(error)}`, form: pathForm }] };
+    const problem = `names the file ${resolve(path)}, which ${reasonOf(error)}`;
+    return { ...empty, problems: [{ name, problem, form: pathForm }] };
   }
-  const counter = new LineCounter();
-  const document = parseDocument(text, { lineCounter: counter, prettyErrors: false, uniqueKeys: false, logLevel: 'error' });
-  const broken = [...document.errors, ...document.warnings];
-  if (broken.length > 0) {
-    return { ...empty, problems: broken.map((error) => unusable(syntaxProblem(error), counter.linePos(error.pos[0]).line)) };
-  }
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
+  const lineAt = (offset: number): number => lineCounter.linePos(offset).line;
+  const broken = [...document.errors, ...document.warnings].filter((error) => !isDuplicate(error));
+  if (broken.length > 0) return { ...empty, problems: broken.map((error) => unusable(syntaxProblem(error), lineAt(error.pos[0]))) };
+  const duplicates = document.errors.filter(isDuplicate).map(({ pos: [offset] }) => ({
+    key: /^[^\s:]+/.exec(text.slice(offset))?.[0] ?? '', line: lineAt(offset),
+  }));
   const keys = contentOf(document);
   if (typeof keys === 'string') return { ...empty, problems: [unusable(keys)] };
-  return { ...empty, keys, ...placesIn(document, counter) };
+  return { ...empty, keys, duplicates, lineOf: (field) => lineAt(offsetOf(document, field)) };
 }
 
-/** The library's own words, but for those that are meant for programmers. */
+/** Returns the library's own message, unless it is meant for programmers. */
 function syntaxProblem({ code, message }: YAMLError): string {
   if (code === 'MULTIPLE_DOCS') return 'holds several documents; keep one';
   return code === 'TAG_RESOLVE_FAILED' ? `has a tag that Skep does not know (${message})` : `is not valid YAML: ${message}`;
@@ -56,7 +61,7 @@ function reasonOf(error: unknown): string {
   return `${reasons[code] ?? "can't be read"} (${code})`;
 }
 
-/** The mapping at the top; a text says why there is none. */
+/** Returns the mapping at the top, or as a text why there is none. */
 function contentOf(document: Document): Readonly<Record<string, unknown>> | string {
   try {
     const content: unknown = document.toJS() ?? {};
@@ -66,31 +71,13 @@ function contentOf(document: Document): Readonly<Record<string, unknown>> | stri
   }
 }
 
-/** Where each field is written, and which are written twice. */
-function placesIn(document: Document, counter: LineCounter): Pick<ConfigFile, 'lineOf' | 'mistakes'> {
-  const lines = new Map<string, number>();
-  const mistakes: Mistake[] = [];
-
-  function visit(node: unknown, path: Path): void {
-    if (isSeq(node)) node.items.forEach((item, index) => note(item, item, [...path, index]));
-    if (!isMap(node)) return;
-    for (const { key, value } of node.items) {
-      const field = [...path, String(isScalar(key) ? key.value : key)];
-      const first = lines.get(JSON.stringify(field));
-      if (first !== undefined) mistakes.push({ path: field, problem: `is written twice, in line ${first} too; keep one of the two` });
-      // What holds is what was written last.
-      for (const id of lines.keys()) if (id.startsWith(JSON.stringify([...field, '']).slice(0, -3))) lines.delete(id);
-      note(key, value, field);
-    }
-  }
-
-  function note(at: unknown, node: unknown, path: Path): void {
-    const offset = typeof at === 'object' && at !== null && 'range' in at && Array.isArray(at.range) ? Number(at.range[0]) : null;
-    if (offset !== null) lines.set(JSON.stringify(path), counter.linePos(offset).line);
-    visit(node, path);
-  }
-
-  visit(document.contents, []);
-  const lineOf = (path: Path): number => lines.get(JSON.stringify(path)) ?? (path.length === 0 ? 1 : lineOf(path.slice(0, -1)));
-  return { lineOf, mistakes };
+function offsetOf(document: Document, path: Path): number {
+  if (path.length === 0) return 0;
+  const [parentPath, last] = [path.slice(0, -1), path.at(-1)];
+  const parent: unknown = document.getIn(parentPath, true);
+  let node: unknown;
+  if (isMap(parent)) node = parent.items.findLast(({ key }) => (isScalar(key) ? String(key.value) : key) === last)?.key;
+  if (isSeq(parent)) node = parent.items[Number(last)];
+  const range: unknown = typeof node === 'object' && node !== null && 'range' in node ? node.range : null;
+  return Array.isArray(range) ? Number(range[0]) : offsetOf(document, parentPath);
 }

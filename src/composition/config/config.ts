@@ -1,39 +1,41 @@
-import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
+import { z } from 'zod';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { FileConfig } from './file-schema.ts';
+import type { SkepOptions } from '../options.ts';
+import { duration, positiveInteger } from './field-schemas.ts';
+import { takes } from './form.ts';
 import type { Settings } from './settings.ts';
-import { toSandboxSpec } from './spec.ts';
+import { specSchema } from './spec-schema.ts';
+
+const limits = z.strictObject({
+  running_per_owner: positiveInteger('5').optional(),
+  running: positiveInteger('50').optional(),
+  existing_per_owner: positiveInteger('50').optional(),
+  existing: positiveInteger('500').optional(),
+  when_full: takes(z.enum(['refuse', 'pause_idle']), 'refuse, or pause_idle to freeze the sandbox that was idle the longest').optional(),
+  requests_per_minute: positiveInteger('600').optional(),
+});
+
+/** The keys of the file that are no settings. */
+export const fileSchema = z.object({
+  specs: takes(z.array(specSchema).min(1), 'a list of sandbox specs, for example [{ id: node, image: "node:26" }]').optional(),
+  limits: takes(limits, 'a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }').optional(),
+  starts: takes(
+    z.strictObject({ at_once: positiveInteger('4').optional() }), 'a mapping that says how starts are done, for example { at_once: 4 }',
+  ).optional(),
+  events: takes(
+    z.strictObject({ keep_for: duration('30d').optional() }), 'a mapping that says how events are kept, for example { keep_for: 30d }',
+  ).optional(),
+});
+
+export type FileConfig = z.output<typeof fileSchema>;
 
 /** The configuration of a server. */
 export interface SkepConfig extends Settings {
-  /** Null: the ready-made ones. */
+  /** The options of `createSkep`, without the runtime, which is chosen later. */
+  readonly options: SkepOptions;
+  /** Null: the default ones. */
   readonly specs: readonly SandboxSpec[] | null;
-  readonly limits: SandboxLimits & {
-    readonly whenFull: 'refuse' | 'pause_idle';
-    readonly requestsPerMinute: number | null;
-  };
-  /** How many sandboxes are started at a time; null is what the machine bears. */
-  readonly starts: { readonly atOnce: number | null };
-  readonly events: { readonly keepForMs: number };
-  /** What is not wrong, but probably not meant. */
+  readonly requestsPerMinute: number | null;
+  /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
-}
-
-const day = 86_400_000;
-
-/** What only the file holds, in the words of the rest. */
-export function toFileConfig({ specs, limits, starts, events }: FileConfig): Pick<SkepConfig, 'specs' | 'limits' | 'starts' | 'events'> {
-  return {
-    specs: specs?.map(toSandboxSpec) ?? null,
-    limits: {
-      runningPerOwner: limits?.running_per_owner ?? null,
-      running: limits?.running ?? null,
-      existingPerOwner: limits?.existing_per_owner ?? null,
-      existing: limits?.existing ?? null,
-      whenFull: limits?.when_full ?? 'refuse',
-      requestsPerMinute: limits?.requests_per_minute ?? null,
-    },
-    starts: { atOnce: starts?.at_once ?? null },
-    events: { keepForMs: events?.keep_for ?? 30 * day },
-  };
 }

@@ -2,15 +2,15 @@ import { z } from 'zod';
 
 /** What a field of the file takes. */
 export interface Form {
-  /** In words, with an example. */
+  /** A description with an example. */
   readonly takes: string;
-  /** May it hold a secret? Then what was found in it, or below it, is never shown. */
+  /** Whether it may hold a secret. Then what was found in it, or below it, is never shown. */
   readonly secret: boolean;
 }
 
 const forms = z.registry<Form>();
 
-/** The schema, which says from now on what it takes. A schema is one field's: another field gets another. */
+/** Registers what the schema takes, and returns it. Each field needs a schema of its own. */
 export function takes<S extends z.ZodType>(schema: S, text: string, { secret = false } = {}): S {
   forms.add(schema, { takes: text, secret });
   return schema;
@@ -18,7 +18,7 @@ export function takes<S extends z.ZodType>(schema: S, text: string, { secret = f
 
 type Path = readonly PropertyKey[];
 
-/** What the field at the path takes, or, where it says nothing of its own, what it is part of. */
+/** Returns what the field at the path takes, or what its parent takes if the field has no form. */
 export function formAt(schema: z.ZodType, path: Path): Form {
   const [key, ...rest] = path;
   const own = layersOf(schema).map((layer) => forms.get(layer)).find((form) => form !== undefined);
@@ -27,14 +27,14 @@ export function formAt(schema: z.ZodType, path: Path): Form {
   return { takes: inner?.takes || own?.takes || '', secret: own?.secret === true || inner?.secret === true };
 }
 
-/** The names of the fields of the mapping at the path; none where it has no fixed ones. */
+/** Returns the names of the fields of the mapping at the path. Empty if its fields are not fixed. */
 export function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
   const at = path.reduce<z.ZodType | null>((part, key) => (part === null ? null : childOf(part, key)), schema);
   const mapping = at === null ? undefined : layersOf(at).at(-1);
   return mapping instanceof z.ZodObject ? Object.keys(mapping.shape) : [];
 }
 
-/** The paths of all fields, as one writes them: `specs[].ready.within`. */
+/** Returns the paths of all fields: `specs[].ready.within`. */
 export function allFields(schema: z.ZodType, prefix = ''): readonly string[] {
   const inner = layersOf(schema).at(-1);
   if (inner instanceof z.ZodArray) return allFields(schemaOf(inner.element), `${prefix}[]`);
@@ -52,7 +52,7 @@ function childOf(schema: z.ZodType, key: PropertyKey): z.ZodType | null {
   return inner instanceof z.ZodArray ? schemaOf(inner.element) : null;
 }
 
-/** The schema and what it wraps, the outermost first. */
+/** Returns the schema and what it wraps, the outermost first. */
 function layersOf(schema: z.ZodType): readonly z.ZodType[] {
   return schema instanceof z.ZodOptional ? [schema, ...layersOf(schemaOf(schema.unwrap()))] : [schema];
 }

@@ -1,39 +1,40 @@
-import { toGitOptions } from './git-options.ts';
-import { conflictsIn } from './conflicts.ts';
-import { readConfigFile, type ConfigFile } from './config-file.ts';
-import { toFileConfig, type SkepConfig } from './config.ts';
-import { fieldName } from './field-name.ts';
-import { fileSchema } from './file-schema.ts';
+import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { fileSchema, type SkepConfig } from './config.ts';
+import { unknownVariables } from './environment-warnings.ts';
 import { formAt } from './form.ts';
-import { mistakesIn, unknownField, type Mistake } from './mistake.ts';
-import { ConfigError, type ConfigProblem } from './problem.ts';
-import { readSettings } from './read-settings.ts';
+import { fieldName, issuesOf, type Mistake, mistakesIn, problemOf, unknownField } from './mistakes.ts';
 import { settings, type Settings } from './settings.ts';
-import { unknownVariables } from './variables.ts';
-import type { Environment } from './environment.ts';
+import { toGitOptions, toSkepOptions } from './skep-options.ts';
+import { conflictsIn } from './spec-conflicts.ts';
+import { toSandboxSpec } from './spec.ts';
 
 /**
  * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
  * {@link ConfigError} with every mistake at once.
  */
-export function loadConfig(env: Environment): SkepConfig {
+export function loadConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   const { read, problems, mistakes } = readSettings(env, file);
-  const inFile = [...file.mistakes, ...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' })];
-  const all = [...file.problems, ...problems, ...between(read), ...told(inFile, file)];
-  if (all.length > 0) throw new ConfigError(all);
-  const keys = toFileConfig(fileSchema.parse(file.keys));
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- none of them is wrong, so each was read
-  return { ...(read as Settings), ...keys, warnings: unknownVariables(env, keys.specs) };
+  const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' });
+  const inFile = [...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflicts];
+  // Contradictions between settings are looked for only if each of them is right by itself.
+  const git = hasAll(read) ? read.gitProviders.map((name) => toGitOptions(name, read, problems)) : [];
+  const all = [...file.problems, ...problems, ...problemsInFile(inFile, file)];
+  if (all.length > 0 || !hasAll(read)) throw new ConfigError(all);
+  const keys = fileSchema.parse(file.keys);
+  const specs = keys.specs?.map(toSandboxSpec) ?? null;
+  return {
+    ...read,
+    options: toSkepOptions(read, git, keys, specs),
+    specs,
+    requestsPerMinute: keys.limits?.requests_per_minute ?? null,
+    warnings: unknownVariables(env, specs),
+  };
 }
 
-/** What is wrong between settings. Where one is wrong by itself, the others say nothing. */
-function between(read: Partial<Settings>): readonly ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  if (!Object.keys(settings).every((name) => name in read)) return problems;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each was read
-  for (const name of read.gitProviders ?? []) toGitOptions(name, read as Settings, problems);
-  return problems;
+function hasAll(read: Partial<Settings>): read is Settings {
+  return Object.keys(settings).every((name) => name in read);
 }
 
 const settingKeys = Object.values(settings).flatMap(({ key }) => key ?? []);
@@ -44,21 +45,52 @@ function unknownKeys({ keys }: ConfigFile): readonly Mistake[] {
     const variable = key.toUpperCase().replace(/^(?!SKEP_)/, 'SKEP_');
     const meant = Object.values(settings).find((setting) => setting.variable === variable);
     if (meant === undefined) return unknownField(fileSchema, [], key, settingKeys);
-    return { path: [key], problem: meant.key === null ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`, form: meant.form };
+    const problem = meant.key === null ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`;
+    return { path: [key], problem, form: meant.form };
   });
 }
 
-/** What is wrong in the file, from its top to its end; a field that is wrong in several ways is told of once. */
-function told(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
+/** Returns the problems of the file, from its top to its end. A field that is wrong in several ways is reported once. */
+function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
   const fields = mistakes.map(({ path }) => JSON.stringify(path));
+  const twice = file.duplicates.map(({ key, line }) => ({
+    line, name: key, problem: 'is written twice in one mapping; keep one of the two', form: 'one value',
+  }));
   return mistakes
     .filter((_, index) => fields.indexOf(fields[index] ?? '') === index)
-    .map((mistake) => ({ ...mistake, line: file.lineOf(mistake.path) }))
+    .map(({ path, problem, form = formAt(fileSchema, path).takes }) => ({
+      line: file.lineOf(path), name: fieldName(path, file.keys['specs']), problem, form,
+    }))
+    .concat(twice)
     .toSorted((a, b) => a.line - b.line)
-    .map(({ path, problem, form, line }) => ({
-      name: fieldName(path, file.keys['specs']),
-      place: `${file.path}:${line}`,
-      problem,
-      form: form ?? formAt(fileSchema, path).takes,
-    }));
+    .map(({ line, ...problem }) => ({ ...problem, place: `${file.path}:${line}` }));
+}
+
+interface ReadSettings {
+  /** The settings that are right. */
+  readonly read: Partial<Settings>;
+  /** The problems of the environment. */
+  readonly problems: ConfigProblem[];
+  readonly mistakes: readonly Mistake[];
+}
+
+/** Reads each setting from the environment, else from the file, else takes its default. */
+function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): ReadSettings {
+  const read: Record<string, unknown> = {};
+  const problems: ConfigProblem[] = [];
+  const mistakes: Mistake[] = [];
+  for (const [name, setting] of Object.entries(settings)) {
+    const { variable, key, schema, form } = setting;
+    // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
+    const fromEnv = env[variable] === '' ? undefined : env[variable];
+    const value = fromEnv ?? (key === null ? undefined : keys[key]);
+    const [issue] = issuesOf(schema, value);
+    if (issue === undefined) read[name] = schema.parse(value);
+    else {
+      const problem = problemOf(issue, value, key === null);
+      if (fromEnv === undefined && key !== null && value !== undefined) mistakes.push({ path: [key], problem, form });
+      else problems.push(problemWith(setting, problem));
+    }
+  }
+  return { read, problems, mistakes };
 }

@@ -4,7 +4,7 @@ import {
 } from '../../domain/sandbox-spec.ts';
 import type { SpecConfig } from './spec-schema.ts';
 
-/** The sandbox spec of the file in the words of the domain. */
+/** Returns the domain's spec of a spec in the file. */
 export function toSandboxSpec(input: SpecConfig): SandboxSpec {
   const { ready, rest } = input;
   return sandboxSpec({
@@ -37,7 +37,7 @@ function toProbe(ready: SpecConfig['ready']): SandboxSpec['ready']['probe'] {
   return ready.tcp === undefined ? { kind: 'none' } : { kind: 'tcp', port: ready.port };
 }
 
-/** Left out is the default; null is what the file calls `unlimited`. */
+/** A value that is left out has its default. Null is `unlimited` in the file. */
 const chosen = <T>(value: T | undefined, otherwise: T): T => (value === undefined ? otherwise : value);
 
 function toResources(input: SpecConfig['resources'] = {}): SandboxResources {

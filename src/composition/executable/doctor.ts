@@ -1,17 +1,21 @@
+import { createServer } from 'node:net';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
+import { defaultKeepEventsForMs } from '../../application/events/events.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config.ts';
+import { unsetSecrets } from '../config/environment-warnings.ts';
 import { loadConfig } from '../config/load.ts';
-import { toDeployment } from '../config/deployment.ts';
-import { configText } from './doctor/config-text.ts';
-import { note, notOk, printed, type Line } from './doctor/line.ts';
-import { addressLine, gitLines, secretLines, storeLines } from './doctor/other-lines.ts';
-import { runtimeLines } from './doctor/runtime-lines.ts';
-import { explain } from './explain.ts';
+import { settings } from '../config/settings.ts';
+import { createContainer, resolve } from '../wiring/container.ts';
+import { all, tokens } from '../wiring/tokens.ts';
+import { keyLine, keyState } from './api-key-state.ts';
+import { type Line, note, notOk, ok, printed } from './check-line.ts';
+import { explain, listenProblem } from './explain-error.ts';
 import { packageVersion } from './package-info.ts';
-import type { Environment } from '../config/environment.ts';
+import { runtimeLines } from './runtime-checks.ts';
 
-/** Says what is configured and what answers; 1 when something does not. Changes nothing. */
-export async function doctor(env: Environment): Promise<number> {
+/** Prints the configuration and whether each part answers. Returns 1 if one does not. Changes nothing. */
+export async function doctor(env: NodeJS.ProcessEnv): Promise<number> {
   process.stdout.write(`Skep ${packageVersion()} on Node ${process.versions.node}, ${process.platform}\n\n`);
   let config: SkepConfig;
   try {
@@ -26,14 +30,14 @@ export async function doctor(env: Environment): Promise<number> {
   return lines.some(({ state }) => state === 'not ok') ? 1 : 0;
 }
 
-/** Asks every part. The store may belong to a server that runs, or be of another version, so it is only looked into. */
-async function checkLines(config: SkepConfig, env: Environment): Promise<Line[]> {
+/** Checks every part. The store may be in use by a server, or of another version, so it is only read. */
+async function checkLines(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<Line[]> {
   await using open = new AsyncDisposableStack();
   let look: SqliteLook = { kind: 'none' };
   const lines = config.warnings.map((text) => note(`warning: ${text}`));
-  const part = async (name: string, look: () => Promise<Line | Line[]>): Promise<void> => {
+  const part = async (name: string, look: () => Promise<Line[]>): Promise<void> => {
     try {
-      lines.push(...[await look()].flat());
+      lines.push(...(await look()));
     } catch (error) {
       lines.push(notOk(`${name}: ${explain(error)}`));
     }
@@ -44,7 +48,7 @@ async function checkLines(config: SkepConfig, env: Environment): Promise<Line[]>
     if (look.kind === 'current') open.adopt(look.store, (opened) => opened.close());
     return await storeLines(config, look);
   });
-  await part('git', async () => await gitLines(toDeployment(config, silent)));
+  await part('git', async () => await gitLines(config));
   await part('runtime', async () => await runtimeLines(config, { hasSandboxes: await hasSandboxes(look) }));
   lines.push(...secretLines(config, env), await addressLine(config));
   return lines;
@@ -55,4 +59,92 @@ async function hasSandboxes(look: SqliteLook): Promise<boolean> {
   return look.kind === 'older' && look.hasSandboxes;
 }
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
+/** Returns whether each git provider answers. What they learn is not kept. */
+async function gitLines(config: SkepConfig): Promise<Line[]> {
+  await using closers = new AsyncDisposableStack();
+  const container = createContainer({ ...config.options, store: { kind: 'memory' } }, closers);
+  const providers = await resolve(container, all(tokens.gitProvider));
+  return await Promise.all(
+    providers.map(async (provider) => {
+      const { ok: answers, detail } = await provider.check();
+      return (answers ? ok : notOk)(`git ${provider.name}: ${detail}`);
+    }),
+  );
+}
+
+/** Returns what the data folder holds, and whether the store knows the key that is set. */
+async function storeLines({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<Line[]> {
+  const where = `store sqlite in ${dataDir}`;
+  if (look.kind === 'none') return [ok(`${where}: nothing there yet; the first start creates it`)];
+  if (look.kind === 'older') {
+    const versions = `schema ${look.schema}, this version's is ${look.current}`;
+    return [note(`${where}: of an older version (${versions}); \`skep serve\` brings it up to date`)];
+  }
+  const { ok: answers, detail } = await look.store.check();
+  if (!answers) return [notOk(`${where}: ${detail}`)];
+  const { length } = await look.store.apiKeys.list();
+  const lines = [ok(`${where}: ${detail}; ${length === 1 ? 'one key' : `${length} keys`}`)];
+  if (apiKey === undefined) return lines;
+  await using closers = new AsyncDisposableStack();
+  const container = createContainer({ store: look.store, auth: { kind: 'api-keys', staticKey: apiKey } }, closers);
+  return [...lines, keyLine(await keyState(apiKey, await resolve(container, tokens.auth)))];
+}
+
+/** Returns whether each secret that an agent gets is set, never its value. */
+function secretLines({ specs }: SkepConfig, env: NodeJS.ProcessEnv): Line[] {
+  const isSet = (name: string): boolean => (env[name] ?? '') !== '';
+  const set = (specs ?? []).flatMap(({ id, agent }) =>
+    (agent?.secrets ?? []).filter(isSet).map((name) => ok(`spec ${id}: the secret ${name} is set`)));
+  return [...set, ...unsetSecrets(specs, env).map(notOk)];
+}
+
+async function addressLine({ host, port }: SkepConfig): Promise<Line> {
+  const address = `address ${host}:${port}`;
+  const { promise, resolve } = Promise.withResolvers<Line>();
+  const server = createServer();
+  server.once('error', ({ code = 'unknown error' }: NodeJS.ErrnoException) => {
+    const inUse = ok(`${address} in use: a server runs there already, or set SKEP_PORT to another port`);
+    resolve(code === 'EADDRINUSE' ? inUse : notOk(`${address}: ${listenProblem(code)}`));
+  });
+  server.listen(port, host, () => server.close(() => resolve(ok(`${address} is free`))));
+  return await promise;
+}
+
+/** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */
+function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
+  const values: Readonly<Record<string, unknown>> = { ...config };
+  const width = 2 + Math.max(...Object.values(settings).map(({ variable }) => variable.length));
+  const line = (name: string, text: string): string => `  ${name.padEnd(width)}${text}\n`;
+  const lines = Object.entries(settings).map(([name, { variable, key }]) => {
+    const origin = (env[variable] ?? '') === '' ? '' : '   (environment)';
+    return line(variable, `${shownValue(values[name], key === null)}${origin}`);
+  });
+  const { specs, requestsPerMinute, options } = config;
+  const { limits = {}, whenFull = 'refuse', startsAtOnce, keepEventsForMs = defaultKeepEventsForMs } = options;
+  const limitTexts = [
+    `running_per_owner ${limits.runningPerOwner ?? '-'}`,
+    `running ${limits.running ?? '-'}`,
+    `existing_per_owner ${limits.existingPerOwner ?? '-'}`,
+    `existing ${limits.existing ?? '-'}`,
+    `when_full ${whenFull}`,
+    `requests_per_minute ${requestsPerMinute ?? '-'}`,
+  ];
+  return [
+    ...lines,
+    line('specs', specs === null ? 'the default one' : specs.map(specText).join(', ')),
+    line('limits', limitTexts.join(', ')),
+    line('starts', `at_once ${startsAtOnce ?? 'twice the number of cores'}`),
+    line('events', `keep_for ${keepEventsForMs / 86_400_000} days`),
+  ].join('');
+}
+
+function specText({ id, pool, agent }: SandboxSpec): string {
+  const extras = [...(pool.size > 0 ? [`pool of ${pool.size}`] : []), ...(agent === null ? [] : [`agent ${agent.command[0]}`])];
+  return extras.length === 0 ? id : `${id} (${extras.join(', ')})`;
+}
+
+function shownValue(value: unknown, secret: boolean): string {
+  if (value === undefined) return '-';
+  if (secret) return '(set)';
+  return Array.isArray(value) ? value.join(',') : JSON.stringify(value).replace(/^"|"$/g, '');
+}

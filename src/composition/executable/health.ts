@@ -1,10 +1,10 @@
+import { localUrl } from '../../adapters/cli/console.ts';
 import { loadConfig } from '../config/load.ts';
-import type { Environment } from '../config/environment.ts';
 
-/** Asks the server of these settings whether it answers: 0 or 1. For whoever watches over it, a container's health check for one. */
-export async function health(env: Environment): Promise<number> {
+/** Asks the server of these settings whether it answers. Returns 0 if it does, for the health check of a container. */
+export async function health(env: NodeJS.ProcessEnv): Promise<number> {
   const { host, port } = loadConfig(env);
-  const url = `http://${addressOf(host)}:${port}/health`;
+  const url = `${localUrl(host, port)}/health`;
   try {
     const { ok, status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
     if (ok) return 0;
@@ -13,11 +13,4 @@ export async function health(env: Environment): Promise<number> {
     process.stderr.write(`skep: ${url} does not answer; start the server: skep serve\n`);
   }
   return 1;
-}
-
-/** Where a server that listens there is reached from its own machine. */
-function addressOf(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 const manifestSchema = z.object({ name: z.string(), version: z.string() });
 
-/** The package's own version. The manifest is looked for upwards, since the build lies one folder deeper than the source. */
+/** Returns the package's version. The manifest is in a parent folder; the build is one folder deeper than the source. */
 export function packageVersion(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     const manifest = readManifest(folder);
@@ -14,7 +14,7 @@ export function packageVersion(): string {
   }
 }
 
-/** How a person calls the executable: a checkout has no command of its own. */
+/** Returns the command that runs the executable. A checkout has no command of its own. */
 export function commandName(): string {
   return import.meta.url.endsWith('.ts') ? 'npm run -s skep --' : 'skep';
 }

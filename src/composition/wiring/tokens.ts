@@ -1,14 +1,17 @@
+import type { Bind } from 'inversify';
 import type { Agents } from '../../application/agents/agents.ts';
 import type { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import type { Conversations } from '../../application/conversations/conversations.ts';
 import type { Events } from '../../application/events/events.ts';
 import type { Microagents } from '../../application/microagents/list-microagents.ts';
-import type { Sweeper } from '../../application/sweeper.ts';
 import type { Repositories } from '../../application/repositories/locate-repository.ts';
-import type { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
-import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
+import type { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import type { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
+import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
+import type { StartQueue } from '../../application/sandboxes/start-queue.ts';
+import type { Sweeper } from '../../application/sweeper.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -20,38 +23,87 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
-import type { SkepOptions } from '../options.ts';
-import type { Purging } from './purge-events.ts';
-import { token } from './token.ts';
+import type { Deployment } from '../options.ts';
+import type { EventPurge } from './upkeep.ts';
+import type { Rules } from './rules.ts';
 
-/** Everything that the container can make. */
+/** The name of a service in the container. It carries the type of the service. */
+export interface Token<T> {
+  readonly id: symbol;
+  /** Every binding of the id is meant, as a list. */
+  readonly isMultiple?: true;
+  /** Never set. It makes `Token<A>` and `Token<B>` different types. */
+  readonly service?: (service: T) => T;
+}
+
+/** Returns a new token. The description appears in the container's errors. */
+export function token<T>(description: string): Token<T> {
+  return { id: Symbol(description) };
+}
+
+/** Returns the token of all services that are bound to the token, in the order of their bindings. */
+export function all<T>({ id }: Token<T>): Token<readonly T[]> {
+  return { id, isMultiple: true };
+}
+
+/** Everything that the container holds. Any of them can be bound anew by a module. */
 export const tokens = {
-  options: token<SkepOptions>('options'),
-  /** What has to be closed, last opened first. */
+  /** Collects what must be closed with the deployment. The last opened is closed first. */
   closers: token<AsyncDisposableStack>('closers'),
+  deployment: token<Deployment>('Deployment'),
+  rules: token<Rules>('Rules'),
+  specList: token<readonly SandboxSpec[]>('SandboxSpec[]'),
 
   clock: token<Clock>('Clock'),
   random: token<Random>('Random'),
   logger: token<Logger>('Logger'),
-  gitProviders: token<readonly GitProvider[]>('GitProvider[]'),
+  /** One binding for each provider. The first serves repository names without a host. */
+  gitProvider: token<GitProvider>('GitProvider'),
   runtime: token<SandboxRuntime>('SandboxRuntime'),
   probe: token<ReadinessProbe>('ReadinessProbe'),
   store: token<Store>('Store'),
   auth: token<Auth>('Auth'),
   checkouts: token<RepositoryCheckouts>('RepositoryCheckouts'),
-  protocols: token<readonly AgentProtocol[]>('AgentProtocol[]'),
+  /** One binding for each protocol. */
+  agentProtocol: token<AgentProtocol>('AgentProtocol'),
   secrets: token<Secrets>('Secrets'),
 
   repositories: token<Repositories>('Repositories'),
   microagents: token<Microagents>('Microagents'),
   specs: token<SandboxSpecs>('SandboxSpecs'),
-  sandboxReconciler: token<SandboxReconciler>('SandboxDriver'),
-  sandboxPool: token<SandboxPool>('Pool'),
+  startQueue: token<StartQueue>('StartQueue'),
+  sandboxReconciler: token<SandboxReconciler>('SandboxReconciler'),
+  sandboxPool: token<SandboxPool>('SandboxPool'),
   sandboxes: token<Sandboxes>('Sandboxes'),
   events: token<Events>('Events'),
   agents: token<Agents>('Agents'),
-  conversationReconciler: token<ConversationReconciler>('ConversationDriver'),
+  conversationReconciler: token<ConversationReconciler>('ConversationReconciler'),
   conversations: token<Conversations>('Conversations'),
-  sweeper: token<Sweeper>('Reconciler'),
-  purging: token<Purging>('Purging'),
+  sweeper: token<Sweeper>('Sweeper'),
+  eventPurge: token<EventPurge>('EventPurge'),
 };
+
+type TokensOf<Args extends readonly unknown[]> = { readonly [I in keyof Args]: Token<Args[I]> };
+
+/**
+ * Binds the token to what the factory returns, which is called once. The dependencies stand in the order of the factory's
+ * parameters: a wrong one, a missing one or a wrong order does not compile. inversify alone would accept it. With a
+ * module's `bind` it adds a binding, with its `rebind` it replaces the bindings there are.
+ */
+export function provide<T, Args extends readonly unknown[]>(
+  bind: Bind,
+  target: Token<T>,
+  dependencies: TokensOf<Args>,
+  factory: (...args: Args) => T | Promise<T>,
+): void {
+  const injected = dependencies.map(({ id, isMultiple }) => (isMultiple === true ? { serviceIdentifier: id, isMultiple } : id));
+  bind<T>(target.id)
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens above are typed by the arguments
+    .toResolvedValue((...args: unknown[]) => factory(...(args as unknown as Args)), injected)
+    .inSingletonScope();
+}
+
+/** Binds the token to a value that exists already. Nobody closes it. */
+export function provideValue<T>(bind: Bind, target: Token<T>, value: T): void {
+  bind<T>(target.id).toConstantValue(value);
+}

@@ -1,6 +1,6 @@
 /**
- * The program of the ready-made spec, run inside a sandbox: serves the files of its working directory, read-only, to
- * whoever sends the sandbox's key. It stands alone, as a sandbox's program does.
+ * The program of the default spec, which runs inside a sandbox. It serves the files of its working directory, read-only, to requests
+ * with the sandbox's key. It imports nothing of Skep.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createHttpServer, type HttpServer } from '../../../src/adapters/http/index.ts';
-import type { Api } from '../../../src/client/api.ts';
-import { followEvents } from '../../../src/client/follow.ts';
-import type { ShownEvent } from '../../../src/client/schema.ts';
+import type { SkepClient } from '../../../src/client/client.ts';
+import { followEvents, type ShownEvent } from '../../../src/client/events.ts';
+import { until } from '../../support/until.ts';
 import { chunk, conversations, readyConversation } from '../http/support.ts';
 import { coderSpec, createWorld } from '../http/world.ts';
-import { until } from '../../support/until.ts';
 import { apiOf, talk } from './support.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -35,7 +34,7 @@ async function started() {
 }
 
 /** What a follower has seen so far. */
-function follow(api: Api, path: string) {
+function follow(api: SkepClient, path: string) {
   const leaving = new AbortController();
   followers.push(leaving);
   const seen: ShownEvent[] = [];

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { createApi, type Api } from '../../../src/client/api.ts';
+import { createClient, type SkepClient } from '../../../src/client/client.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/index.ts';
 import { Chat } from '../../../src/adapters/cli/chat.ts';
 import { until } from '../../support/until.ts';
@@ -49,8 +49,8 @@ export async function createTalkingWorld(): Promise<World> {
   return await createWorld({ specs: [coderSpec, plainSpec, broken], script });
 }
 
-export function apiOf(world: World, key: string = world.keys.ann): Api {
-  return createApi({ url: world.url, key });
+export function apiOf(world: World, key: string = world.keys.ann): SkepClient {
+  return createClient({ url: world.url, key });
 }
 
 export interface TalkOptions {
@@ -60,7 +60,7 @@ export interface TalkOptions {
 }
 
 /** A chat whose input the test writes and whose output it reads. */
-export function talk(api: Api, id: string, { message, interactive = false, colored = false }: TalkOptions = {}) {
+export function talk(api: SkepClient, id: string, { message, interactive = false, colored = false }: TalkOptions = {}) {
   const [input, screen] = [new PassThrough(), new PassThrough()];
   let shown = '';
   screen.setEncoding('utf8').on('data', (text: string) => (shown += text));

@@ -12,6 +12,7 @@ import {
 } from '../../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { type Answer, createClient } from '../../support/client.ts';
+import { doublesModule } from '../../support/doubles-module.ts';
 import { createOpenApiChecker } from '../../support/openapi.ts';
 
 /** What each part fails with, instead of doing what it is asked for; the test sets it. */
@@ -75,8 +76,9 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   const memoryStore = createInMemoryStore();
   const checkouts = createMemoryCheckouts();
   checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
-  const skep = await createSkep({
-    git: [failing({ ...provider, listFiles }, ['listFiles', 'find', 'check'], () => faults.git)],
+  const doubles = doublesModule({
+    auth, clock, logger, checkouts,
+    gitProvider: [failing({ ...provider, listFiles }, ['listFiles', 'find', 'check'], () => faults.git)],
     runtime: failing(new Host(engine).runtime().runtime, ['freeze', 'stop', 'resume'], () => faults.runtime),
     store: {
       ...memoryStore,
@@ -84,12 +86,10 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
       conversations: failing(memoryStore.conversations, ['search'], () => faults.store),
       events: failing(memoryStore.events, ['read', 'latest'], () => faults.events),
     },
-    checkouts,
-    protocols: [createMemoryAgentProtocol(script === undefined ? {} : { script })],
+    agentProtocol: [createMemoryAgentProtocol(script === undefined ? {} : { script })],
     probe: createMemoryProbe(),
-    auth, clock, logger, specs, limits,
-    answerWithinMs: 2000,
   });
+  const skep = await createSkep({ specs, limits, answerWithinMs: 2000, modules: [doubles] });
   const keys = {
     ann: auth.issue({ userId: 'ann', keyName: 'ann-laptop', access: 'full' }),
     ben: auth.issue({ userId: 'ben', keyName: 'ben-ci', access: 'full' }),

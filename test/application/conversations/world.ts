@@ -4,26 +4,19 @@ import {
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
-import { Agents } from '../../../src/application/agents/agents.ts';
-import { ConversationReconciler } from '../../../src/application/conversations/conversation-reconciler.ts';
-import { Conversations, type StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
-import { Events } from '../../../src/application/events/events.ts';
-import { Microagents } from '../../../src/application/microagents/list-microagents.ts';
-import { Sweeper } from '../../../src/application/sweeper.ts';
-import { Repositories } from '../../../src/application/repositories/locate-repository.ts';
-import { SandboxReconciler } from '../../../src/application/sandboxes/sandbox-reconciler.ts';
-import { SandboxPool } from '../../../src/application/sandboxes/sandbox-pool.ts';
-import { Sandboxes } from '../../../src/application/sandboxes/sandboxes.ts';
-import { SandboxSpecs } from '../../../src/application/sandboxes/sandbox-specs.ts';
-import { StartQueue } from '../../../src/application/sandboxes/start-queue.ts';
+import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
+import { createContainer } from '../../../src/composition/wiring/container.ts';
+import type { Rules } from '../../../src/composition/wiring/rules.ts';
+import { type Token, tokens } from '../../../src/composition/wiring/tokens.ts';
 import type { AgentSpec } from '../../../src/domain/agent.ts';
 import type { Event, EventData, EventKind } from '../../../src/domain/event.ts';
-import { unlimited, type SandboxLimits } from '../../../src/domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../../src/domain/sandbox-limits.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent-protocol.ts';
 import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import type { Store } from '../../../src/ports/store.ts';
+import { doublesModule } from '../../support/doubles-module.ts';
 import { Host } from './host.ts';
 import { Mortal, type Mishap } from './process.ts';
 
@@ -103,30 +96,36 @@ export function createWorld(options: WorldOptions = {}) {
     const made = host.runtime();
     mortal.onDeath(made.cut);
     const runtime = mortal.port('runtime', made.runtime);
-    const stores = { ...store, sandboxes: mortal.port('sandboxes', store.sandboxes), conversations: mortal.port('conversations', store.conversations), events: mortal.port('events', store.events) };
-    const repositories = new Repositories((options.providers ?? [provider]).map((provider) => mortal.port('git', provider)));
-    const specs = new SandboxSpecs([spec], store.specs, own);
-    const deps = { clock: own, random, logger, runtime, repositories, specs, answerWithinMs: 5000 };
-    const driver = new SandboxReconciler({ ...deps, store: stores.sandboxes, probe, queue: new StartQueue(4) });
-    const pool = new SandboxPool({ ...deps, store: stores.sandboxes, reconciler: driver, startsAtOnce: 1 });
-    const sandboxes = new Sandboxes({ ...deps, store: stores.sandboxes, reconciler: driver, pool, limits: { ...unlimited, ...options.limits } });
-    const agents = new Agents({ ...deps, protocols: [mortal.port('protocol', protocol)], secrets: { get: (name) => options.secrets?.[name] ?? null } });
-    const conversationDriver = new ConversationReconciler({
-      ...deps, store: stores.conversations, events: stores.events, sandboxStore: stores.sandboxes, sandboxes, sandboxReconciler: driver, microagents: new Microagents(repositories, 'skep'), checkouts: mortal.port('checkouts', checkouts), agents,
-    });
-    const conversations = new Conversations({ ...deps, store: stores.conversations, sandboxStore: stores.sandboxes, sandboxes, reconciler: conversationDriver });
-    const events = new Events({ store: stores.events, conversations: stores.conversations, clock: own, keepForMs: options.keepForMs ?? null });
-    const reconciler = new Sweeper({
-      ...deps, store: stores, sandboxReconciler: driver, conversationReconciler: conversationDriver, pool, sweepEveryMs: 1000, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
-    });
-    const close = async (): Promise<void> => {
-      events.close();
-      await reconciler.close();
-      await conversationDriver.close();
-      await driver.close();
-      await runtime.close();
+    const ports = { sandboxes: mortal.port('sandboxes', store.sandboxes), conversations: mortal.port('conversations', store.conversations) };
+    const closers = new AsyncDisposableStack();
+    closers.defer(() => runtime.close());
+    const rules = { sweepEveryMs: 1000, answerWithinMs: 5000, startsAtOnce: 4 };
+    const container = createContainer({ specs: [spec], ...rules, ...(options.limits !== undefined && { limits: options.limits }) }, closers);
+    container.load(doublesModule({
+      runtime, probe, random, logger,
+      clock: own,
+      store: { ...store, ...ports, events: mortal.port('events', store.events) },
+      gitProvider: (options.providers ?? [provider]).map((provider) => mortal.port('git', provider)),
+      agentProtocol: [mortal.port('protocol', protocol)],
+      checkouts: mortal.port('checkouts', checkouts),
+      secrets: { get: (name) => options.secrets?.[name] ?? null },
+      rules: {
+        ...container.get<Rules>(tokens.rules.id),
+        poolStartsAtOnce: 1, orphanGraceMs: 2000, rememberDeletedMs: 60_000, keepEventsForMs: options.keepForMs ?? null,
+      },
+    }));
+    const get = <T>({ id }: Token<T>): T => container.get<T>(id);
+    return {
+      mortal, runtime,
+      driver: get(tokens.sandboxReconciler),
+      sandboxes: get(tokens.sandboxes),
+      agents: get(tokens.agents),
+      conversationDriver: get(tokens.conversationReconciler),
+      conversations: get(tokens.conversations),
+      reconciler: get(tokens.sweeper),
+      events: get(tokens.events),
+      close: async () => await closers.disposeAsync(),
     };
-    return { mortal, runtime, driver, sandboxes, agents, conversationDriver, conversations, events, reconciler, close };
   }
 
   async function eventsOf(conversationId?: string): Promise<readonly Event[]> {

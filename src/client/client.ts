@@ -1,0 +1,114 @@
+import { stripVTControlCharacters } from 'node:util';
+import { z } from 'zod';
+
+export interface ClientOptions {
+  /** The server's address, without a slash at its end: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly key: string;
+}
+
+/** The HTTP API of a server. Every method throws a {@link ClientError} that holds the server's own message. */
+export interface SkepClient {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  get<T>(path: string, schema: z.ZodType<T>): Promise<T>;
+  post<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
+  delete(path: string): Promise<void>;
+}
+
+export function createClient({ url, key }: ClientOptions): SkepClient {
+  const headers = { 'X-Session-API-Key': key };
+  const send = async (method: string, path: string, body?: unknown): Promise<string> => {
+    const content = body === undefined ? {} : { headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+    try {
+      // The key is for this server only, so redirects are not followed.
+      const response = await fetch(url + path, { method, redirect: 'manual', headers, ...content });
+      const text = await response.text();
+      if (!response.ok) throw refused(response.status, text);
+      return text;
+    } catch (error) {
+      throw error instanceof ClientError ? error : unreachable(url, error);
+    }
+  };
+  const read = <T>(text: string, schema: z.ZodType<T>): T => {
+    try {
+      return schema.parse(JSON.parse(text));
+    } catch (error) {
+      throw new ClientError(`The server at ${url} is not Skep, or it is another version of it.`, { cause: error });
+    }
+  };
+  return {
+    url,
+    headers,
+    get: async (path, schema) => read(await send('GET', path), schema),
+    post: async (path, body, schema) => read(await send('POST', path, body), schema),
+    delete: async (path) => {
+      await send('DELETE', path);
+    },
+  };
+}
+
+// The schemas hold the fields that the client uses. A later server may send more.
+
+export const conversation = z.object({
+  id: z.string(),
+  title: z.string().nullable(),
+  sandbox_id: z.string().nullable(),
+  sandbox_status: z.string(),
+  selected_repository: z.string().nullable(),
+  start_status: z.string(),
+  execution_status: z.string().nullable(),
+});
+
+export const sandbox = z.object({
+  id: z.string(),
+  sandbox_spec_id: z.string(),
+  status: z.string(),
+  status_detail: z.string().nullable(),
+  pause_kind: z.string().nullable(),
+  last_active_at: z.string(),
+});
+export type Sandbox = z.output<typeof sandbox>;
+
+export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), next_page_id: z.string().nullable() });
+
+export const messageAccepted = z.object({ message_id: z.string() });
+
+/** Why a server can't be used, and what to do. */
+export class ClientError extends Error {
+  override readonly name = 'ClientError';
+}
+
+const location = z.array(z.union([z.string(), z.number()]));
+const problem = z.object({ detail: z.union([z.string(), z.array(z.object({ loc: location, msg: z.string() }))]) });
+
+export function unreachable(url: string, error: unknown): ClientError {
+  const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
+  const message = `No Skep answers at ${url}${cause}. Start one with \`skep serve\`, or give its address with --url.`;
+  return new ClientError(message, { cause: error });
+}
+
+/** Returns the error for a response that is no success, with the message of its problem details. */
+export function refused(status: number, text: string): ClientError {
+  try {
+    const { detail } = problem.parse(JSON.parse(text));
+    const message = typeof detail === 'string' ? detail : detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+    return new ClientError(safeLine(message));
+  } catch (error) {
+    return new ClientError(`The server answered with status ${status}. Is it Skep?`, { cause: error });
+  }
+}
+
+// Line feeds and tabs stay. Marks that change the direction of text could make it read as something else.
+// oxlint-disable-next-line no-control-regex -- control characters are what is removed
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Returns the text without anything that controls a terminal. */
+export function safeText(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(controls, '');
+}
+
+/** Returns such text on one line, so that it can't imitate lines of the program. */
+export function safeLine(text: string): string {
+  return safeText(text.replaceAll(/\s+/g, ' ')).trim();
+}

@@ -1,0 +1,32 @@
+/** One mistake in the configuration. */
+export interface ConfigProblem {
+  /** The variable, or the field of the file. */
+  readonly name: string;
+  /** The rest of a sentence that begins with the name. */
+  readonly problem: string;
+  /** What it takes, with an example. */
+  readonly form: string;
+  /** The file and the line: `skep.yaml:7`. */
+  readonly place?: string;
+}
+
+/** Returns the problem of a setting. */
+export function problemWith({ variable, form }: { readonly variable: string; readonly form: string }, problem: string): ConfigProblem {
+  return { name: variable, problem, form };
+}
+
+/** A configuration with mistakes. The message lists all of them, and contains no secret. */
+export class ConfigError extends Error {
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(problems: readonly ConfigProblem[]) {
+    const lines = problems.map(({ name, problem, form, place }) => {
+      const field = place === undefined ? name : `${name} (${place})`;
+      return `  ${field}: ${problem}\n      takes ${form}`;
+    });
+    const count = problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`;
+    super(`The configuration has ${count}; nothing was started.\n${lines.join('\n')}`);
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}

@@ -1,0 +1,169 @@
+import { distance } from 'fastest-levenshtein';
+import type { z } from 'zod';
+import { allFields, fieldsAt, formAt } from './form.ts';
+
+type Path = readonly PropertyKey[];
+
+/** A mistake in the file. */
+export interface Mistake {
+  readonly path: readonly PropertyKey[];
+  /** The rest of a sentence that begins with the field. */
+  readonly problem: string;
+  /** What is expected. Default: what the field's schema says. */
+  readonly form?: string;
+}
+
+/** Returns one mistake for each field that does not match the schema. */
+export function mistakesIn(schema: z.ZodType, value: unknown): readonly Mistake[] {
+  return issuesOf(schema, value).flatMap((issue) => {
+    const { path, keys } = issue;
+    if (keys !== undefined) return keys.map((key) => unknownField(schema, path, key));
+    const problem = problemOf(issue, valueAt(value, path), formAt(schema, path).secret);
+    // If a key is wrong, the form of its mapping is what is expected.
+    return issue.code === 'invalid_key' ? { path, problem, form: formAt(schema, path.slice(0, -1)).takes } : { path, problem };
+  });
+}
+
+/** Returns the mistake of an unknown field. `besides` are known names that are not in the schema. */
+export function unknownField(schema: z.ZodType, parent: Path, key: string, besides: readonly string[] = []): Mistake {
+  const known = [...fieldsAt(schema, parent), ...besides];
+  const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
+  return {
+    path: [...parent, key],
+    problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
+    form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
+  };
+}
+
+/** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
+function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
+  const having = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
+  const [only] = having.length === 1 ? having : [];
+  if (only === undefined) return null;
+  return parent[0] === 'specs' && only.startsWith('specs[].') ? only.slice('specs[].'.length) : only;
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((part, key) => {
+    const isThere = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
+    return isThere ? Reflect.get(part, key) : undefined;
+  }, value);
+}
+
+/** The members of zod's issues that are used. */
+interface Issue {
+  readonly code?: string;
+  readonly path: Path;
+  readonly message: string;
+  /** The expected type, for a value of another one. */
+  readonly expected?: string;
+  /** The names of unknown fields. */
+  readonly keys?: readonly string[];
+  /** The issues of a record's key. */
+  readonly issues?: readonly Issue[];
+  /** The issues of each alternative of a union. */
+  readonly errors?: readonly (readonly Issue[])[];
+}
+
+/** Returns the issues with the messages of Skep's own schemas. zod's own messages are for programmers, so they are left empty. */
+export function issuesOf(schema: z.ZodType, value: unknown): readonly Issue[] {
+  const { error } = schema.safeParse(value, { error: () => '' });
+  return error?.issues ?? [];
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+};
+
+/** Returns what is wrong with the value as the rest of a sentence: `is "60", which is not a duration`. */
+export function problemOf(issue: Issue, value: unknown, secret: boolean): string {
+  if (value === undefined) return 'is missing';
+  if (value === null) return 'has no value';
+  if (issue.code === 'invalid_key') return `has a name that ${issue.issues?.[0]?.message ?? 'is not allowed'}`;
+  const { code, message, expected = '' } = nearestAlternative(issue);
+  const what = found(value, secret);
+  const isOtherType = code === 'invalid_type' && message === '';
+  if (isOtherType) return `is ${what} instead of ${kinds[expected] ?? 'what it takes'}${quotesHint(value, expected)}`;
+  if (message === '') return `is ${what}`;
+  return what === 'a text' ? message : `is ${what}, which ${message}`;
+}
+
+/** Returns the issue of a union's last alternative, which is the general one. Those before it are single words. */
+function nearestAlternative(issue: Issue): Issue {
+  const last = issue.code === 'invalid_union' && issue.message === '' ? issue.errors?.at(-1)?.[0] : undefined;
+  return last === undefined ? issue : nearestAlternative(last);
+}
+
+/** Returns a hint for the most frequent reason of a wrong type in YAML. */
+function quotesHint(value: unknown, expected: string): string {
+  if (expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return '; put it in quotes';
+  const bare: Readonly<Record<string, RegExp>> = { boolean: /^(true|false)$/i, number: /^\d+(\.\d+)?$/, int: /^\d+$/ };
+  return typeof value === 'string' && bare[expected]?.test(value) === true ? '; leave out the quotes' : '';
+}
+
+const shownLength = 60;
+
+/** Returns a description of the value. Of what may be a secret it says only the type. */
+function found(value: unknown, secret: boolean): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'number') return secret ? 'a number' : String(value);
+  if (typeof value !== 'string') return 'a mapping';
+  // A URL may have a password in it.
+  if (secret || /\/\/[^/]*@/.test(value)) return 'a text';
+  return JSON.stringify(value.length > shownLength ? `${value.slice(0, shownLength)}...` : value);
+}
+
+/** Returns the name of a field: `limits.running`, or with the id or the number of its spec: `spec node, ready.within`. */
+export function fieldName(path: Path, specs: unknown): string {
+  const [top, index, ...rest] = path;
+  if (top !== 'specs' || typeof index !== 'number') return pathText(path);
+  const spec = `spec ${idAt(specs, index) ?? `no. ${index + 1}`}`;
+  return rest.length === 0 ? spec : `${spec}, ${pathText(rest)}`;
+}
+
+function idAt(specs: unknown, index: number): string | null {
+  const spec: unknown = Array.isArray(specs) ? specs[index] : null;
+  const id: unknown = typeof spec === 'object' && spec !== null && 'id' in spec ? spec.id : null;
+  return typeof id === 'string' && id !== '' ? plain(id) : null;
+}
+
+function pathText(path: Path): string {
+  return path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${plain(String(part))}`)).join('').replace(/^\./, '');
+}
+
+/** Returns the name in quotes if it could be misread. */
+function plain(name: string): string {
+  return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
+}
+
+/**
+ * Returns the known name that was most likely meant: one that differs in few letters, or in case, dashes and underscores only, or
+ * the shortest one that the name abbreviates (`dir` for `working_dir`, `cmd` for `command`). Null if none is near.
+ */
+export function nearest(name: string, known: readonly string[]): string | null {
+  const meant = folded(name);
+  const letters = meant.length < 4 ? 1 : Math.max(2, Math.floor(meant.length / 3));
+  const [first] = known
+    .map((candidate) => ({ candidate, distance: distance(meant, folded(candidate)) }))
+    .filter((each) => each.distance <= letters)
+    .toSorted((a, b) => a.distance - b.distance);
+  if (first !== undefined) return first.candidate;
+  const full = known.filter((candidate) => abbreviates(name.toLowerCase(), candidate)).toSorted((a, b) => a.length - b.length);
+  return full[0] === undefined || full[0].length === full[1]?.length ? null : full[0];
+}
+
+/** Returns the name without the differences of spelling. */
+const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
+
+/** Whether the name is a word of the candidate, or its first letter and some others in order. */
+function abbreviates(name: string, candidate: string): boolean {
+  if (name.length < 3 || !/^\w+$/.test(name)) return false;
+  return candidate.split('_').includes(name) || new RegExp(`^${name.split('').join('.*')}`).test(candidate);
+}

@@ -1,0 +1,59 @@
+import type { Mistake } from './mistakes.ts';
+
+type Keys = Readonly<Record<string, unknown>>;
+
+/**
+ * Returns what is wrong between fields that may each be right. It reads the specs as they are written, so that one mistake does not
+ * hide another, and skips what has the wrong form.
+ */
+export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesNeeded: boolean }): readonly Mistake[] {
+  const written = listOf(specs).map(mappingOf);
+  const repeated = repeatedIn(written, 'id').map(({ index, value, first }) => ({
+    path: ['specs', index, 'id'], problem: `is ${value}, which spec no. ${first + 1} has already`,
+  }));
+  const within = written.flatMap((spec, index) => {
+    const image = imagesNeeded && spec['image'] === undefined ? [{ path: ['image'], problem: 'is missing, and Docker needs it' }] : [];
+    const conflicts = [...portConflicts(spec), ...readyConflicts(spec), ...image];
+    return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
+  });
+  return [...repeated, ...within];
+}
+
+function portConflicts(spec: Keys): Mistake[] {
+  const ports = listOf(spec['ports']).map(mappingOf);
+  const repeated = ['name', 'port'].flatMap((field) => repeatedIn(ports, field).map(({ index, value, first }) => ({
+    path: ['ports', index, field], problem: `is ${value}, which ports[${first}] has already`,
+  })));
+  if (ports.length === 0 || mappingOf(spec['isolation'])['network'] !== 'none') return repeated;
+  return [...repeated, { path: ['ports'], problem: 'can not be reached while isolation.network is none; take one of the two out' }];
+}
+
+const atPort = (problem: string): Mistake[] => [{ path: ['ready', 'port'], problem }];
+
+function readyConflicts(spec: Keys): Mistake[] {
+  const { http, tcp, port } = mappingOf(spec['ready']);
+  if (http !== undefined && tcp !== undefined) return [{ path: ['ready'], problem: 'has both http and tcp; keep one of them' }];
+  if (http === undefined && tcp === undefined) return port === undefined ? [] : atPort('has no effect without http or tcp beside it');
+  if (port === undefined) return atPort(`is missing, while ${http === undefined ? 'tcp' : 'http'} needs it`);
+  const known = listOf(spec['ports']).map((entry) => mappingOf(entry)['port']);
+  if (typeof port !== 'number' || known.includes(port)) return [];
+  return atPort(`is ${port}, which is none of the ports of the spec${known.length === 0 ? ' (it has none)' : ''}`);
+}
+
+/** Returns the mappings whose field has the value of an earlier one, with the index of that one. */
+function repeatedIn(mappings: readonly Keys[], field: string): { index: number; value: string; first: number }[] {
+  const values = mappings.map((mapping) => mapping[field]);
+  return values.flatMap((value, index) => {
+    const first = values.indexOf(value);
+    const isSimple = typeof value === 'string' || typeof value === 'number';
+    return first < index && isSimple ? [{ index, value: JSON.stringify(value), first }] : [];
+  });
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function mappingOf(value: unknown): Keys {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}

@@ -1,0 +1,28 @@
+import { isFailure } from '../../domain/failure.ts';
+
+/** Returns the message of an error that is expected at the start, which says what to do. Of any other error it returns the stack. */
+export function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (isFailure(error) || expected.has(error.name)) return error.message;
+  const { code, syscall, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+  const where = port === undefined ? 'there' : `on ${address === undefined ? 'port ' : `${address}:`}${port}`;
+  if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen ${where}: ${listenProblem(code ?? error.message)}.`;
+  return error.stack ?? error.message;
+}
+
+const expected: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);
+
+const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1 is reached from this machine only, 0.0.0.0 is all of them)';
+
+const listenProblems: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the address is in use by another program; set SKEP_PORT to another port (0 takes any that is free)',
+  EACCES: 'this user may not listen on the port; set SKEP_PORT to one above 1023',
+  EADDRNOTAVAIL: `this machine has no such address; ${anAddress}`,
+  ENOTFOUND: `the host name is not known; ${anAddress}`,
+  EAI_AGAIN: `the host name can't be looked up; ${anAddress}`,
+};
+
+/** Returns why the system refuses an address, by the code of its error, and what to do. */
+export function listenProblem(code: string): string {
+  return listenProblems[code] ?? `the system refuses it (${code}); set SKEP_HOST and SKEP_PORT`;
+}

@@ -1,0 +1,39 @@
+import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import { loadConfig } from '../config/load.ts';
+import { dockerOptions } from '../config/skep-options.ts';
+import { defaultSpecs } from '../wiring/default-specs.ts';
+
+/** Pulls the images of the specs, of all specs if none is named. Returns 0 if every image is there. */
+export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Promise<number> {
+  const config = loadConfig(env);
+  if (config.sandboxRuntime === 'process') {
+    process.stderr.write('skep: the process runtime uses no images; nothing to pull (SKEP_SANDBOX_RUNTIME).\n');
+    return 0;
+  }
+  const specs = (config.specs ?? defaultSpecs({ runtime: dockerOptions(config) })).map(sandboxSpec);
+  const unknown = ids.filter((id) => !specs.some((spec) => spec.id === id));
+  if (unknown.length > 0) {
+    process.stderr.write(`skep: there is no spec ${unknown.join(', ')}; there is ${specs.map(({ id }) => id).join(', ')}.\n`);
+    return 1;
+  }
+  const { kind: _, ...options } = dockerOptions(config);
+  const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
+  // The command touches no sandbox, so the deployment's name does not matter.
+  const runtime = createDockerRuntime({ ...options, deployment: 'pull', progressMs: 2_000 });
+  try {
+    const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
+    let exitCode = 0;
+    for (const spec of wanted) if (!(await pullOne(runtime, spec))) exitCode = 1;
+    return exitCode;
+  } finally {
+    await runtime.close();
+  }
+}
+
+async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec): Promise<boolean> {
+  const say = (text: string): boolean => process.stdout.write(`${spec.id}: ${text}\n`);
+  const provision = await runtime.provide(spec, say, new AbortController().signal);
+  say(provision.kind === 'provided' ? `${spec.image} is there` : provision.detail);
+  return provision.kind === 'provided';
+}

@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import { createClient } from '../../adapters/sandbox-runtime/docker/connection/client.ts';
+import { findEndpoint } from '../../adapters/sandbox-runtime/docker/connection/endpoint.ts';
+import { statusOf } from '../../adapters/sandbox-runtime/docker/engine-errors.ts';
+import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { SkepConfig } from '../config/config.ts';
+import { readDeploymentFile } from '../config/deployment-file.ts';
+import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
+import type { DockerRuntimeOptions, ProcessRuntimeOptions, SkepOptions } from '../options.ts';
+import { createContainer, resolve } from '../wiring/container.ts';
+import { defaultSpecs } from '../wiring/default-specs.ts';
+import { tokens } from '../wiring/tokens.ts';
+import { type Line, note, notOk, ok } from './check-line.ts';
+
+/** Returns which runtime serves and why, whether it answers, and what it lacks for the specs. */
+export async function runtimeLines(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): Promise<Line[]> {
+  const { options, warnings } = await chooseRuntime(config, choiceFacts(config, { hasSandboxes }));
+  const chosen = config.sandboxRuntime === 'auto' ? [ok(`runtime ${options.kind}: chosen by SKEP_SANDBOX_RUNTIME=auto`)] : [];
+  const lines = [...chosen, ...warnings.map((text) => note(`warning: ${text}`))];
+  await using closers = new AsyncDisposableStack();
+  const runtime = await resolve(createContainer(existing(config, options), closers), tokens.runtime);
+  const { ok: answers, detail } = await runtime.check();
+  lines.push((answers ? ok : notOk)(`runtime ${runtime.name}: ${detail}`));
+  if (!answers || options.kind !== 'docker') return lines;
+  const specs = config.specs ?? defaultSpecs({ runtime: options }).map(sandboxSpec);
+  return [...lines, ...(await engineLines(options.host, specs))];
+}
+
+/** Returns options that use what the data folder holds already. A check must not write to it. */
+function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): SkepOptions {
+  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(dataDir)?.id ?? 'doctor' } };
+  const root = join(dataDir, 'sandboxes');
+  return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
+}
+
+const Info = z.object({
+  CgroupVersion: z.string().optional(),
+  CgroupDriver: z.string().optional(),
+  Runtimes: z.record(z.string(), z.unknown()).nullish(),
+  SwapLimit: z.boolean().optional(),
+});
+
+const noSwapLimit = 'engine: its kernel does not limit swap, so a sandbox may swap beyond its memory; '
+  + 'boot it with swapaccount=1, or without swap';
+
+/** Returns what the engine offers, and what it lacks for the specs. */
+async function engineLines(host: string | undefined, specs: readonly SandboxSpec[]): Promise<Line[]> {
+  const client = createClient(findEndpoint(host, process.env));
+  const { docker } = client;
+  try {
+    const version = await docker.version();
+    const info = Info.parse(await docker.info());
+    const runtimes = Object.keys(info.Runtimes ?? {});
+    const cgroup = `cgroup ${info.CgroupVersion ?? 'unknown'} by ${info.CgroupDriver ?? 'unknown'}`;
+    return [
+      ok(`engine ${version.Version}, API ${version.ApiVersion}, ${cgroup}, OCI runtimes ${runtimes.join(', ')}`),
+      ...(info.SwapLimit === false ? [note(noSwapLimit)] : []),
+      ...specs.flatMap((spec) => runtimeLine(spec, runtimes)),
+      ...(await Promise.all(specs.map((spec) => imageLine(docker, spec)))),
+    ];
+  } finally {
+    client.close();
+  }
+}
+
+function runtimeLine({ id, isolation: { ociRuntime } }: SandboxSpec, known: readonly string[]): Line[] {
+  if (ociRuntime === null) return [];
+  if (known.includes(ociRuntime)) return [ok(`spec ${id}: the OCI runtime ${ociRuntime} is there`)];
+  const advice = "install it and name it in the engine's daemon.json, or take isolation.oci_runtime out of the spec";
+  return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; ${advice}`)];
+}
+
+async function imageLine(docker: Docker, { id, image }: SandboxSpec): Promise<Line> {
+  if (image === null) return notOk(`spec ${id}: it names no image, and Docker needs one`);
+  try {
+    const { Size, Architecture } = await docker.getImage(image).inspect();
+    return ok(`spec ${id}: image ${image} is there (${Architecture}, ${Math.round(Size / 1e6)} MB)`);
+  } catch (error) {
+    if (statusOf(error) !== 404) throw error;
+    return note(`spec ${id}: image ${image} is absent; the first start pulls it, or now: skep pull ${id}`);
+  }
+}

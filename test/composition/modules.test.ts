@@ -1,0 +1,135 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
+import { ContainerModule, createSkep, provide, provideValue, type SkepOptions, token, tokens } from '../../src/composition/index.ts';
+import type { AdapterDeps } from '../../src/composition/options.ts';
+import {
+  createManualClock, createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
+  createMemoryRuntime, createSeededRandom, MemoryEngine,
+} from '../doubles/memory/index.ts';
+import { doublesModule, type Doubles } from '../support/doubles-module.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const repository = (path: string) => ({ path, defaultBranch: 'main', files: [{ path: '.skep/microagents/style.md', createdAt: 1 }] });
+const gitOf = (name: string, path: string) => ({ ...createMemoryGitProvider({ hosts: [`${name}.example`], repositories: [repository(path)] }), name });
+
+async function open(options: SkepOptions) {
+  const skep = await createSkep(options);
+  onTestFinished(async () => await skep.close());
+  return skep;
+}
+
+/** An adapter that notes when it is closed. */
+function noting<T extends { close(): Promise<void> }>(adapter: T, name: string, closed: string[]): T {
+  return Object.assign(adapter, {
+    close: async () => {
+      closed.push(name);
+    },
+  });
+}
+
+describe('a module', () => {
+  test('replaces the binding of any port', async () => {
+    const clock = createManualClock();
+    const ports = {
+      clock, random: createSeededRandom(1), logger: silent, store: createInMemoryStore(), runtime: createMemoryRuntime(new MemoryEngine()),
+      probe: createMemoryProbe(), auth: createMemoryAuth(clock), checkouts: createMemoryCheckouts(), secrets: { get: () => null },
+      gitProvider: [gitOf('mine', 'acme/shop')], agentProtocol: [createMemoryAgentProtocol({})],
+    } satisfies Doubles;
+    const seen: Record<string, unknown> = {};
+    const look = new ContainerModule(({ bind, onActivation }) => {
+      for (const [name, { id }] of Object.entries(tokens)) {
+        onActivation(id, (_, service) => {
+          seen[name] = service;
+          return service;
+        });
+      }
+      provideValue(bind, token<string>('of my own'), 'anything');
+    });
+    const skep = await open({ modules: [doublesModule(ports), look] });
+    expect(skep).toMatchObject({ clock, random: ports.random, logger: silent, auth: ports.auth });
+    for (const [name, port] of Object.entries<unknown>(ports)) expect(seen[name], name).toBe(Array.isArray(port) ? port[0] : port);
+    expect((await skep.microagents.list('acme/shop')).map(({ name }) => name)).toEqual(['style']);
+  });
+
+  test('adds a git provider to those of the options, which keep their order', async () => {
+    const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], async () => gitOf('second', 'acme/other')));
+    const skep = await open({ git: [gitOf('first', 'acme/shop')], modules: [add] });
+    expect((await skep.check()).filter(({ part }) => part === 'git').map(({ adapter }) => adapter)).toEqual(['first', 'second']);
+    expect(await skep.microagents.list('acme/shop')).toHaveLength(1);
+    expect(await skep.microagents.list('second.example/acme/other')).toHaveLength(1);
+  });
+
+  test('may be asynchronous, and a later one has the last word', async () => {
+    const [first, second] = [createManualClock(), createManualClock()];
+    const late = new ContainerModule(async ({ rebindAsync }) => {
+      (await rebindAsync(tokens.clock.id)).toConstantValue(second);
+    });
+    expect((await open({ modules: [doublesModule({ clock: first }), late] })).clock).toBe(second);
+  });
+
+  test('has what it makes closed by adding that to the closers', async () => {
+    const closed: string[] = [];
+    const mine = new ContainerModule(({ rebind }) => {
+      provide(rebind, tokens.checkouts, [tokens.closers], (closers) => {
+        closers.defer(() => void closed.push('by the closers'));
+        return noting(createMemoryCheckouts(), 'by itself', closed);
+      });
+    });
+    await (await createSkep({ modules: [mine] })).close();
+    expect(closed).toEqual(['by the closers']);
+  });
+});
+
+describe('an adapter in the options', () => {
+  test('may be a factory, which gets what it needs of the deployment', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'skep-modules-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true }));
+    const clock = createManualClock();
+    const store = createInMemoryStore();
+    const given: AdapterDeps[] = [];
+    const note = <T>(adapter: T) => (deps: AdapterDeps): T => {
+      given.push(deps);
+      return adapter;
+    };
+    const skep = await open({
+      product: 'hive', dataDir, clock: ({ product }) => (product === 'hive' ? clock : createManualClock()), logger: async () => silent,
+      random: () => createSeededRandom(1), store: (deps) => (deps.logger === silent ? store : createInMemoryStore()),
+      git: [note(gitOf('mine', 'acme/shop'))], runtime: note(createMemoryRuntime(new MemoryEngine())), checkouts: note(createMemoryCheckouts()),
+      auth: note(createMemoryAuth(clock)), probe: note(createMemoryProbe()), protocols: [note(createMemoryAgentProtocol({}))],
+      secrets: note({ get: () => null }),
+    });
+    expect(given).toHaveLength(7);
+    const [first] = given;
+    for (const deps of given) {
+      expect(deps).toMatchObject({ product: 'hive', dataDir, clock, logger: silent, random: skep.random, listingCache: store.listingCache });
+      expect(deps.deploymentId()).toBe(first?.deploymentId());
+    }
+    expect(first?.deploymentId()).toMatch(/^[a-z0-9]{12}$/);
+  });
+
+  test('is closed if a factory made it, last made first, and left open if it was ready-made', async () => {
+    const closed: string[] = [];
+    const skep = await createSkep({
+      store: () => noting(createInMemoryStore(), 'store', closed),
+      git: [() => noting(gitOf('a', 'acme/a'), 'git of a factory', closed), noting(gitOf('b', 'acme/b'), 'ready-made git', closed)],
+      runtime: noting(createMemoryRuntime(new MemoryEngine()), 'ready-made runtime', closed),
+      checkouts: async () => noting(createMemoryCheckouts(), 'checkouts', closed),
+    });
+    await skep.close();
+    await skep.close();
+    expect(closed).toEqual(['checkouts', 'git of a factory', 'store']);
+  });
+
+  test('is closed if a later one can not be opened, and that failure is the one reported', async () => {
+    const closed: string[] = [];
+    await expect(createSkep({
+      store: () => noting(createInMemoryStore(), 'store', closed),
+      git: [noting(gitOf('b', 'acme/b'), 'ready-made git', closed)],
+      runtime: async () => await Promise.reject(new Error('no engine')),
+    })).rejects.toThrow('no engine');
+    expect(closed).toEqual(['store']);
+  });
+});

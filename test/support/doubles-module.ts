@@ -1,0 +1,24 @@
+import { ContainerModule } from 'inversify';
+import { provideValue, type Token, tokens } from '../../src/composition/wiring/tokens.ts';
+
+type Tokens = typeof tokens;
+type ServiceOf<T> = T extends Token<infer Service> ? Service : never;
+type Multiple = 'gitProvider' | 'agentProtocol';
+
+/** What is bound to the tokens of these names. A list stands for one binding each. */
+export type Doubles = {
+  readonly [Name in keyof Tokens]?: Name extends Multiple ? readonly ServiceOf<Tokens[Name]>[] : ServiceOf<Tokens[Name]>;
+};
+
+/** Returns a module that binds doubles in the place of what the options choose. */
+export function doublesModule(doubles: Doubles): ContainerModule {
+  return new ContainerModule(({ bind, rebind, unbind }) => {
+    for (const [name, double] of Object.entries(doubles)) {
+      const target = tokens[name as keyof Tokens] as Token<unknown>;
+      if (name === 'gitProvider' || name === 'agentProtocol') {
+        unbind(target.id);
+        for (const one of double as readonly unknown[]) provideValue(bind, target, one);
+      } else provideValue(rebind, target, double);
+    }
+  });
+}
