@@ -1,9 +1,11 @@
+import { sentenceOfFailure } from '../../adapters/shared/sentences.ts';
 import { isFailure } from '../../domain/failure.ts';
 
 /** Returns the message of an error that is expected at the start, which says what to do. Of any other error it returns the stack. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (isFailure(error) || expected.has(error.name)) return error.message;
+  if (isFailure(error)) return sentenceOfFailure(error);
+  if (expected.has(error.name)) return error.message;
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
   const where = port === undefined ? 'there' : `on ${address === undefined ? 'port ' : `${address}:`}${port}`;
   if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen ${where}: ${listenProblem(code ?? error.message)}.`;

@@ -1,3 +1,4 @@
+import { sentenceOf } from '../../adapters/shared/sentences.ts';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { loadConfig } from '../config/load.ts';
@@ -33,7 +34,7 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Prom
 
 async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec): Promise<boolean> {
   const say = (text: string): boolean => process.stdout.write(`${spec.id}: ${text}\n`);
-  const provision = await runtime.provide(spec, say, new AbortController().signal);
-  say(provision.kind === 'provided' ? `${spec.image} is there` : provision.detail);
+  const provision = await runtime.provide(spec, (reason) => void say(sentenceOf(reason)), new AbortController().signal);
+  say(provision.kind === 'provided' ? `${spec.image} is there` : sentenceOf(provision.reason));
   return provision.kind === 'provided';
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { explained } from '../../../src/domain/reason.ts';
 import { problemCodes, statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { object, type Answer } from '../../support/client.ts';
@@ -163,7 +164,7 @@ describe('each row of the failure table', () => {
 
   test.each<[Failure, Readonly<Record<string, unknown>>]>([
     [new Failure('provider_unauthorized', { provider: 'memory' }), { provider: 'memory' }],
-    [new Failure('provider_failed', { provider: 'memory', reason: 'it is broken' }, { cause: new Error('secret') }), { provider: 'memory' }],
+    [new Failure('provider_failed', { provider: 'memory', reason: explained('it is broken') }, { cause: new Error('secret') }), { provider: 'memory', reason: { code: 'explained', message: 'it is broken' } }],
     [new Failure('provider_rate_limited', { provider: 'memory', retryAfterSeconds: 61.2 }), { provider: 'memory', retry_after_seconds: 62 }],
     [new Failure('provider_timeout', { provider: 'memory', limitMs: 10 }), { provider: 'memory', limit_ms: 10 }],
   ])('%s', async (failure, members) => {
@@ -176,7 +177,7 @@ describe('each row of the failure table', () => {
   });
 
   test.each<[Failure, Readonly<Record<string, unknown>>]>([
-    [new Failure('runtime_unavailable', { runtime: 'memory', reason: 'it is gone', retryAfterSeconds: 5 }), { runtime: 'memory', retry_after_seconds: 5 }],
+    [new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'unreachable' }, retryAfterSeconds: 5 }), { runtime: 'memory', retry_after_seconds: 5, reason: { code: 'unreachable' } }],
     [new Failure('runtime_timeout', { runtime: 'memory', limitMs: 10 }), { runtime: 'memory', limit_ms: 10 }],
   ])('%s', async (failure, members) => {
     const id = await sandbox('plain', 'RUNNING');
@@ -191,19 +192,19 @@ describe('each row of the failure table', () => {
   });
 
   test('store_unavailable', async () => {
-    world.faults.store = new Failure('store_unavailable', { reason: 'it is locked', retryAfterSeconds: 1 });
+    world.faults.store = new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
     for (const [method, path] of [['GET', `${sandboxes}/search`], ['GET', '/api/v1/app-conversations'], ['POST', sandboxes]] as const) {
-      expectProblem(await world.ann(method, path), 'store_unavailable', { retry_after_seconds: 1 });
+      expectProblem(await world.ann(method, path), 'store_unavailable', { retry_after_seconds: 1, reason: { code: 'locked' } });
     }
   });
 
   test('store_unavailable, of the log', async () => {
-    world.faults.events = new Failure('store_unavailable', { reason: 'it is locked', retryAfterSeconds: 1 });
-    for (const path of ['/api/v1/events', '/api/v1/events/stream']) expectProblem(await world.ann('GET', path), 'store_unavailable', { retry_after_seconds: 1 });
+    world.faults.events = new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
+    for (const path of ['/api/v1/events', '/api/v1/events/stream']) expectProblem(await world.ann('GET', path), 'store_unavailable', { retry_after_seconds: 1, reason: { code: 'locked' } });
   });
 
   test('a failure that this version does not know is internal', async () => {
-    const unknown = new Failure('provider_failed', { provider: 'memory', reason: 'of a newer version' });
+    const unknown = new Failure('provider_failed', { provider: 'memory', reason: explained('of a newer version') });
     world.faults.git = Object.assign(unknown, { code: 'from_the_future' });
     const answer = await world.ann('GET', microagents);
     expectProblem(answer, 'internal', { incident: object(answer)['incident'] });

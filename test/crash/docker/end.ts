@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { explained } from '../../../src/domain/reason.ts';
 import { createSqliteStore } from '../../../src/adapters/store/sqlite/index.ts';
 import type { Sandbox, ObservedSandbox } from '../../../src/domain/sandbox.ts';
 
@@ -19,7 +20,7 @@ export async function readFacts(docker: Docker): Promise<ReadonlyMap<string, Obs
     const id = Labels['skep.sandbox'];
     if (id === undefined) throw new Error(`a container of no sandbox: ${Names.join()}`);
     if (facts.has(id)) throw new Error(`two containers of ${id}`);
-    facts.set(id, { id, state: stateOf(State), exposedUrls: [], detail: State, endedFromOutside: false });
+    facts.set(id, { id, state: stateOf(State), exposedUrls: [], reason: explained(State), endedFromOutside: false });
   }
   return facts;
 }
