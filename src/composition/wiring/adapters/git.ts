@@ -7,13 +7,13 @@ import { unknownChoice } from './unknown-choice.ts';
 /** What the providers stand on. */
 interface Ground {
   readonly clock: Clock;
-  readonly knowledge: Store['listingCache'];
+  readonly listingCache: Store['listingCache'];
 }
 
 /** Opens the git providers that the options choose, in their order. Closed are those only that it opens itself. */
 export async function openGitProviders(
   { git = [{ provider: 'local' }] }: SkepOptions,
-  { listingCache: knowledge }: Store,
+  { listingCache }: Store,
   clock: Clock,
   closers: AsyncDisposableStack,
 ): Promise<readonly GitProvider[]> {
@@ -23,7 +23,7 @@ export async function openGitProviders(
       providers.push(options);
       continue;
     }
-    const provider = await open(options, { clock, knowledge });
+    const provider = await open(options, { clock, listingCache });
     closers.defer(() => provider.close());
     providers.push(provider);
   }

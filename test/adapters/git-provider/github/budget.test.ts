@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { git, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { answerWith } from '../../../doubles/github/mischief.ts';
-import { agents, conditional, createScene, list, manyFiles, simple, simpleListing, start, telling, everything } from './support.ts';
+import { agents, conditional, createScene, list, manyFiles, simple, simpleListing, start, recordingCache, everything } from './support.ts';
 
 const dated = (files: number): (readonly [string, number])[] =>
   Array.from({ length: files }, (_, index) => [`${agents}/${index}.md`, start] as const).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -82,13 +82,13 @@ describe('unchanged since the last time', () => {
   test('costs one after a restart, and everything where the store was lost', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(3));
-    const knowledge = telling();
-    await list(scene.provider({ knowledge }));
+    const listingCache = recordingCache();
+    await list(scene.provider({ listingCache }));
     scene.asked();
-    expect(await list(scene.provider({ knowledge }))).toEqual(dated(3));
+    expect(await list(scene.provider({ listingCache }))).toEqual(dated(3));
     expect(scene.asked()).toEqual([conditional]);
-    knowledge.entries.clear();
-    expect(await list(scene.provider({ knowledge }))).toEqual(dated(3));
+    listingCache.entries.clear();
+    expect(await list(scene.provider({ listingCache }))).toEqual(dated(3));
     expect(scene.asked()).toHaveLength(2);
   });
 
@@ -110,8 +110,8 @@ describe('unchanged since the last time', () => {
     await scene.publish(simple);
     const down = { get: () => Promise.reject(new Error('down')), put: () => Promise.reject(new Error('down')) };
     const rubbish = { get: async () => '{"version":7}', put: async () => undefined };
-    for (const knowledge of [down, rubbish]) {
-      const provider = scene.provider({ knowledge });
+    for (const listingCache of [down, rubbish]) {
+      const provider = scene.provider({ listingCache });
       for (let time = 0; time < 2; time += 1) {
         expect(await list(provider)).toEqual(simpleListing);
         expect(scene.asked()).toHaveLength(2);

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { failureOf, list, telling } from './support.ts';
+import { failureOf, list, recordingCache } from './support.ts';
 
 const token = process.env['SKEP_TEST_GITHUB_TOKEN'];
 /** `owner/name` of a public repository that has files below `.skep/microagents`. It is only read. */
@@ -34,13 +34,13 @@ describe.skipIf(token === undefined || repository === undefined)('GitHub itself'
   const options = { clock: createSystemClock(), ...(url === undefined ? {} : { url }) };
 
   test('gives the answers that git gives of a clone: with a token, again, and without one', async () => {
-    const knowledge = telling();
-    const first = createGitHubProvider({ ...options, token: credential, knowledge });
+    const listingCache = recordingCache();
+    const first = createGitHubProvider({ ...options, token: credential, listingCache });
     const root = await clone(`https://${first.hosts[0]}/${name}.git`, credential);
     const expected = await list(createLocalGitProvider({ root }), 'clone');
     expect(expected.length).toBeGreaterThan(0);
     expect(await list(first, name)).toEqual(expected);
-    expect(await list(createGitHubProvider({ ...options, token: credential, knowledge }), name)).toEqual(expected);
+    expect(await list(createGitHubProvider({ ...options, token: credential, listingCache }), name)).toEqual(expected);
     expect(await list(createGitHubProvider(options), name)).toEqual(expected);
     expect(await first.check()).toMatchObject({ ok: true });
   });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { answerWith, cutConnection, redirect, rubbish, stall, stallInBody } from '../../../doubles/github/mischief.ts';
 import { refusal } from '../../../doubles/github/exchange.ts';
 import { startGitHubDouble } from '../../../doubles/github/index.ts';
-import { createScene, everything, failureOf, list, manyFiles, realClock, simple, simpleListing, telling } from './support.ts';
+import { createScene, everything, failureOf, list, manyFiles, realClock, simple, simpleListing, recordingCache } from './support.ts';
 
 const oid = '0'.repeat(40);
 const branch = (target: unknown): object => ({ data: { repository: { name: 'shop', nameWithOwner: 'acme/shop', defaultBranchRef: { name: 'main', target } } } });
@@ -142,18 +142,18 @@ describe('a host that is down', () => {
   test('what it confirmed lately is served if the deployment asks for that, with its time', async () => {
     const scene = await createScene();
     await scene.publish(simple);
-    const knowledge = telling();
-    const patient = scene.provider({ knowledge, serveStaleForMs: 60_000 });
+    const listingCache = recordingCache();
+    const patient = scene.provider({ listingCache, serveStaleForMs: 60_000 });
     await list(patient);
     scene.clock.advance(50_000);
     const confirmedAt = scene.clock.now();
     await list(patient);
     scene.double.mischiefs.plan({ act: cutConnection });
     scene.clock.advance(50_000);
-    const stale = await scene.provider({ knowledge, serveStaleForMs: 60_000 }).listFiles('acme/shop', everything);
+    const stale = await scene.provider({ listingCache, serveStaleForMs: 60_000 }).listFiles('acme/shop', everything);
     expect(stale.files.map(({ path, createdAt }) => [path, createdAt / 1000])).toEqual(simpleListing);
     expect(Math.abs((stale.confirmedAt ?? 0) - confirmedAt)).toBeLessThan(30_000);
-    expect(await failureOf(list(scene.provider({ knowledge })))).toMatch(/^provider_failed: /u);
+    expect(await failureOf(list(scene.provider({ listingCache })))).toMatch(/^provider_failed: /u);
     expect(await failureOf(list(patient, 'acme/unknown'))).toMatch(/^provider_failed: /u);
     expect(await failureOf(patient.listFiles('acme/shop', { directory: () => 'docs', accepts: () => true }))).toMatch(/^provider_failed: /u);
     scene.clock.advance(20_000);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createRecentKnowledge } from '../../../../src/adapters/git-provider/memory-listing-cache.ts';
+import { createMemoryListingCache } from '../../../../src/adapters/git-provider/listing-cache.ts';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
 import { agents, everything, hostOf, list, manyFiles, pairs, providerOf, simple, simpleListing, start } from './support.ts';
 
@@ -67,14 +67,14 @@ describe('what is known is not asked for again', () => {
   test('unchanged: one request, also after a restart', async () => {
     const host = await hostOf();
     await host.publish(simple);
-    const knowledge = createRecentKnowledge();
-    const provider = providerOf(host, { knowledge });
+    const listingCache = createMemoryListingCache();
+    const provider = providerOf(host, { listingCache });
     await list(provider);
     host.counts();
     expect(await list(provider)).toEqual(simpleListing);
     expect(host.counts()).toEqual({ commit: 1 });
     await provider.close();
-    expect(await list(providerOf(host, { knowledge }))).toEqual(simpleListing);
+    expect(await list(providerOf(host, { listingCache }))).toEqual(simpleListing);
     expect(host.counts()).toEqual({ commit: 1 });
   });
 
@@ -195,14 +195,14 @@ describe('what is known is not asked for again', () => {
   test('a store that fails makes it dearer, and no more', async () => {
     const host = await hostOf();
     await host.publish(simple);
-    const knowledge = { get: () => Promise.reject(new Error('broken')), put: () => Promise.reject(new Error('broken')) };
-    const provider = providerOf(host, { knowledge });
+    const listingCache = { get: () => Promise.reject(new Error('broken')), put: () => Promise.reject(new Error('broken')) };
+    const provider = providerOf(host, { listingCache });
     for (let round = 0; round < 2; round += 1) {
       expect(await list(provider)).toEqual(simpleListing);
       expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
     }
     const rubbish = { get: async () => '{"version":1,"files":[[1]]}', put: async () => undefined };
-    expect(await list(providerOf(host, { knowledge: rubbish }))).toEqual(simpleListing);
+    expect(await list(providerOf(host, { listingCache: rubbish }))).toEqual(simpleListing);
   });
 });
 

@@ -81,12 +81,12 @@ describe('while the host is down', () => {
     const host = await hostOf();
     await host.publish(simple);
     const kept = new Map<string, string>();
-    const knowledge = {
+    const listingCache = {
       get: async (scope: string, key: string) => kept.get(`${scope} ${key}`) ?? null,
       put: async (scope: string, key: string, value: string) => void kept.set(`${scope} ${key}`, value),
     };
     const clock = createManualClock();
-    const options = { clock, knowledge, serveStaleForMs: 10 * minute };
+    const options = { clock, listingCache, serveStaleForMs: 10 * minute };
     const provider = providerOf(host, options);
     await list(provider);
     clock.advance(5 * minute);

@@ -1,0 +1,113 @@
+import { readTree, type Tree, type TreeRequest } from './directory-tree.ts';
+import type { GitLabApi, HistoryQuery } from './gitlab-api.ts';
+import { Refusal } from './gitlab-refusal.ts';
+import type { Commit } from './gitlab-schemas.ts';
+
+/** A directory at a commit, and the dates that are known. */
+export interface Snapshot {
+  readonly sha: string;
+  readonly tree: Tree;
+  /** In ms. Null if the host knows no commit of the file; the listing leaves it out. */
+  readonly dates: ReadonlyMap<string, number | null>;
+}
+
+/**
+ * Reads a directory at a commit, with the dates of an earlier one that are still right: those that the host would report
+ * now. Its history of a path leaves a merge by the first parent that has the path as it is after the merge, and shows every
+ * other commit that changes it. So along the first parents a path keeps its history, unless a merge changes it.
+ */
+export async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot | null): Promise<Snapshot> {
+  const { sha } = request;
+  const fresh = async (): Promise<Snapshot> => ({ sha, tree: await readTree(api, request), dates: new Map() });
+  const worth = earlier?.dates.size ?? 0;
+  if (earlier === null || worth === 0) return await fresh();
+  // No more requests than there are dates to be asked for again.
+  const maxPages = Math.min(worth, 10);
+  const trunk = await readCommits(api, request, earlier.sha, {}, maxPages);
+  if (trunk === null || !isTrunk(trunk, earlier.sha, sha)) return await fresh();
+  if (!trunk.some(isMerge)) return keepDates(sha, await readTree(api, request), earlier, new Set());
+
+  const query = request.directory === '' ? {} : { path: request.directory };
+  const changes = await readCommits(api, request, earlier.sha, query, maxPages);
+  if (changes === null) return await fresh();
+  if (changes.length === 0) return { ...earlier, sha };
+  const tree = await readTree(api, request);
+  const merged = await mergedPaths(api, request, changes.toReversed(), earlier.tree, tree, worth);
+  return merged === null ? { sha, tree, dates: new Map() } : keepDates(sha, tree, earlier, merged);
+}
+
+// What versions of GitLab return if a commit of the range is gone.
+const unknownCommitStatuses: ReadonlySet<number> = new Set([400, 404, 500]);
+
+/**
+ * The commits along the first parents since an earlier one, the newest first: all, or those that change a path. Null if
+ * there are more than `maxPages` pages of them, or if the earlier commit is gone.
+ */
+async function readCommits(
+  api: GitLabApi,
+  { project, sha }: TreeRequest,
+  earlier: string,
+  query: Pick<HistoryQuery, 'path'>,
+  maxPages: number,
+): Promise<readonly Commit[] | null> {
+  const commits: Commit[] = [];
+  try {
+    for (let page = 1; page <= maxPages; page += 1) {
+      const { items, next } = await api.history(project, { ref: `${earlier}..${sha}`, firstParent: true, page, ...query });
+      commits.push(...items);
+      if (next === null) return commits;
+    }
+  } catch (error) {
+    if (!(error instanceof Refusal) || !unknownCommitStatuses.has(error.status)) throw error;
+  }
+  return null;
+}
+
+/** Do the commits lead back to the earlier one? They don't if history was rewritten. */
+function isTrunk(commits: readonly Commit[], earlier: string, sha: string): boolean {
+  let expected: string | undefined = sha;
+  for (const { id, parent_ids: parents } of commits) {
+    if (id !== expected) return false;
+    expected = parents[0];
+  }
+  return commits.length > 0 && expected === earlier;
+}
+
+function isMerge({ parent_ids: parents }: Commit): boolean {
+  return parents.length > 1;
+}
+
+/** The paths that merges change. Null if it is cheaper to ask for all dates again. The oldest commit comes first. */
+async function mergedPaths(
+  api: GitLabApi,
+  request: TreeRequest,
+  commits: readonly Commit[],
+  before: Tree,
+  after: Tree,
+  worth: number,
+): Promise<Set<string> | null> {
+  const needsTree = (index: number): boolean => commits.slice(index, index + 2).some(isMerge);
+  const needed = commits.slice(0, -1).filter((_, index) => needsTree(index));
+  if (needed.length * Math.ceil((after.size + 1) / 100) >= worth) return null;
+  const trees = new Map<string, Tree>();
+  for (const { id } of needed) trees.set(id, await readTree(api, { ...request, sha: id }));
+  const treeAfter = (index: number): Tree | undefined => {
+    if (index < 0) return before;
+    return index === commits.length - 1 ? after : trees.get(commits[index]?.id ?? '');
+  };
+  const merged = new Set<string>();
+  for (const [index, commit] of commits.entries()) {
+    if (isMerge(commit)) for (const path of difference(treeAfter(index - 1), treeAfter(index))) merged.add(path);
+  }
+  return merged;
+}
+
+function difference(before: Tree | undefined, after: Tree | undefined): string[] {
+  const paths = new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])]);
+  return [...paths].filter((path) => before?.get(path) !== after?.get(path));
+}
+
+/** Keeps the dates of the files that are still there, except those that have to be asked for again. */
+function keepDates(sha: string, tree: Tree, { dates }: Snapshot, again: ReadonlySet<string>): Snapshot {
+  return { sha, tree, dates: new Map([...dates].filter(([path]) => tree.has(path) && !again.has(path))) };
+}
