@@ -1,11 +1,17 @@
 import { failed, isTooHeavy, parseValue, reasons } from './github-failures.ts';
 import { GraphqlHistories, type GraphqlHistory } from './github-schemas.ts';
 import { historiesQuery, pageAlias, type AskGraphql, type HistoryPage } from './graphql-queries.ts';
-import type { Dates, RepositoryName } from './repository-source.ts';
+import type { RepositoryName } from './repository-source.ts';
 
 /** Finds the first commits of many paths. */
 export interface CommitHistories {
-  datesOf(repository: RepositoryName, head: string, paths: readonly string[], signal: AbortSignal): Promise<Dates>;
+  addDates(
+    repository: RepositoryName,
+    head: string,
+    paths: readonly string[],
+    dates: Map<string, number>,
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
 /** A page to ask for. With `leap` it is assumed to be the last one; if it is not, paging goes on from the cursor `leap`. */
@@ -24,8 +30,7 @@ const tries = 3;
  */
 export function createCommitHistories(askGraphql: AskGraphql, concurrency: number): CommitHistories {
   return {
-    async datesOf(repository, head, paths, signal) {
-      const dates = new Map<string, number>();
+    async addDates(repository, head, paths, dates, signal) {
       const fresh = paths.map((path): Step => ({ path, first: perPage, after: null }));
       const long: Step[] = [];
       const mostLong = pathsPerQuery * concurrency;
@@ -46,7 +51,6 @@ export function createCommitHistories(askGraphql: AskGraphql, concurrency: numbe
 
       await Promise.all(Array.from({ length: concurrency }, work));
       while (long.length > 0) await take(long.splice(0, mostLong));
-      return dates;
     },
   };
 

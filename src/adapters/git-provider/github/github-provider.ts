@@ -3,14 +3,14 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import { basicAuthorization, hostedRemote } from '../git-host-options.ts';
 import { createHostedProvider, createTimeLimit } from '../hosted-provider.ts';
+import { IncrementalListing } from '../incremental-listing.ts';
 import { createJsonCache } from '../listing-cache.ts';
 import { createGitHubApi, type GitHubApi } from './github-api.ts';
-import { createGitHubCache } from './github-cache.ts';
 import { failures, providerName } from './github-failures.ts';
+import { createGitHubListing } from './github-listing.ts';
 import { cacheScope, hasCredential, resolveOptions, type GitHubOptions, type ResolvedOptions } from './github-options.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
 import { createAskGraphql } from './graphql-queries.ts';
-import { createIncrementalListing } from './incremental-listing.ts';
 import { parseName, type RepositorySource } from './repository-source.ts';
 import { createRestListing } from './rest-listing.ts';
 import { createRestTrees } from './rest-trees.ts';
@@ -23,13 +23,8 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const api = createGitHubApi(resolved, limit);
   const source = sourceOf(resolved, api);
   const scope = cacheScope(resolved);
-  const listing = createIncrementalListing({
-    api,
-    source,
-    cache: createGitHubCache(createJsonCache(resolved.listingCache, async () => scope)),
-    now: () => clock.now(),
-    keepsConfirmations: serveStaleForMs !== null,
-  });
+  const cache = createJsonCache(resolved.listingCache, async () => scope);
+  const listing = new IncrementalListing(createGitHubListing(api, source), cache, () => clock.now(), serveStaleForMs !== null);
   const host = new URL(pagesUrl).host;
 
   return createHostedProvider(
@@ -37,8 +32,8 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
       name: providerName,
       family: 'other',
       hosts: [host],
-      list: listing.list,
-      recall: listing.recall,
+      list: (repository, selector, signal) => listing.list(repository, selector, signal),
+      recall: (repository, selector) => listing.recall(repository, selector),
       find: (repository, signal) => source.find(repository, signal),
       async remote(repository, signal) {
         const { owner, name } = parseName(repository);

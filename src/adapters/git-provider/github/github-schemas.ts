@@ -76,18 +76,3 @@ export type GraphqlHistory = z.infer<typeof GraphqlHistory>;
 export const GraphqlHistories = z.object({
   repository: z.object({ object: z.record(z.string(), GraphqlHistory).nullable() }).nullable(),
 });
-
-const identity = z.object({ path: fullName, name: z.string().min(1) });
-
-/** A repository when the host last confirmed it. An empty one has no head. */
-export const CachedRepository = identity.extend({
-  version: z.literal(1),
-  head: oid.nullable(),
-  etag: z.string().nullable(),
-  confirmedAt: z.int(),
-});
-export type CachedRepository = z.infer<typeof CachedRepository>;
-
-/** The files of a directory at a commit: path, content, date in ms (null if nobody needed to know it). */
-export const CachedFiles = z.object({ version: z.literal(1), files: z.array(z.tuple([z.string(), oid, z.int().nullable()])) });
-export type CachedFiles = z.infer<typeof CachedFiles>;

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { prefixOf } from '../file-selector.ts';
+import type { TreeFile } from '../incremental-listing.ts';
 import { createCommitHistories } from './commit-histories.ts';
 import { failed, isTooHeavy, notFound, parseValue, reasons, tooLarge } from './github-failures.ts';
 import { GraphqlRepository, type GraphqlEntry, type GraphqlErrors } from './github-schemas.ts';
 import { levels, repositoryQuery, type AskGraphql, type GraphqlQuery } from './graphql-queries.ts';
-import { parseName, type OpenRequest, type Opened, type RepositorySource, type TreeFile } from './repository-source.ts';
+import { parseName, type RepositorySource } from './repository-source.ts';
 import type { RestTrees } from './rest-trees.ts';
 
 export interface GraphqlListingOptions {
@@ -50,18 +51,18 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, o
       const found = await ask(repository, repositoryQuery(parseName(repository), null, null, 0), signal);
       return { path: found.nameWithOwner, defaultBranch: found.defaultBranchRef?.name ?? null };
     },
-    async open({ repository, directoryOf, earlier }: OpenRequest, signal): Promise<Opened> {
+    async open({ repository, directoryOf, earlier }, signal) {
       const expected = directoryOf(parseName(repository).name);
       let found = await askWithTree(repository, expected, earlier, signal);
       const directory = directoryOf(found.name);
       if (directory !== expected) found = await askWithTree(found.nameWithOwner, directory, earlier, signal);
-      const { name, nameWithOwner: path, defaultBranchRef: branch } = found;
-      const head = branch?.target?.oid ?? null;
-      const descends = branch?.compare?.aheadBy === 0 && branch.compare.baseTarget.oid === head;
+      const { name, nameWithOwner: id, defaultBranchRef: branch } = found;
+      const commit = branch?.target?.oid ?? null;
+      const descends = branch?.compare?.aheadBy === 0 && branch.compare.baseTarget.oid === commit;
       const files = await filesOf(found, directory, signal);
-      return { path, name, head, directory, files, descends: async () => descends };
+      return { head: { id, name, commit, etag: null }, directory, files, descends: async () => descends };
     },
-    datesOf: ({ path, head, files }, signal) => histories.datesOf(parseName(path), head, files, signal),
+    addDates: ({ path, commit, files }, dates, signal) => histories.addDates(parseName(path), commit, files, dates, signal),
   };
 }
 
@@ -102,7 +103,7 @@ function collectEntries(entries: readonly GraphqlEntry[], prefix: string): Colle
     const bytes = Buffer.from(nameRaw, 'base64');
     if (!isUtf8(bytes)) continue;
     const path = prefix + bytes.toString('utf8');
-    if (type === 'blob' && (mode & typeMask) === regularType) files.push({ path, oid });
+    if (type === 'blob' && (mode & typeMask) === regularType) files.push({ path, mark: oid });
     if (type !== 'tree') continue;
     const below = object?.entries;
     if (below === undefined || below === null) {

@@ -2,7 +2,7 @@ import { failed, malformed, notFound, parseJson, reasons } from './github-failur
 import { sameOriginUrl, type GitHubApi } from './github-api.ts';
 import { RestCommits, RestComparison, RestRepository } from './github-schemas.ts';
 import { readHead } from './head-commit.ts';
-import { parseName, type Dates, type RepositorySource } from './repository-source.ts';
+import { parseName, type RepositorySource } from './repository-source.ts';
 import type { RestTrees } from './rest-trees.ts';
 
 const perPage = 100;
@@ -73,11 +73,14 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
       const files = oid === null ? [] : await trees.files(parseName(path), oid, directory, signal);
       const descends = async (within: AbortSignal): Promise<boolean> =>
         earlier !== null && head !== null && (await isAncestor(path, earlier, head, within));
-      return { path, name, head, directory, files, descends };
+      return { head: { id: path, name, commit: head, etag: null }, directory, files, descends };
     },
-    async datesOf({ path, head, files }, signal): Promise<Dates> {
-      const dates = await Promise.all(files.map(async (file) => [file, await dateOf(path, head, file, signal)] as const));
-      return new Map(dates.filter((dated): dated is readonly [string, number] => dated[1] !== null));
+    async addDates({ path, commit, files }, dates, signal) {
+      const requests = files.map(async (file) => {
+        const date = await dateOf(path, commit, file, signal);
+        if (date !== null) dates.set(file, date);
+      });
+      await Promise.all(requests);
     },
   };
 }

@@ -1,8 +1,9 @@
 import { prefixOf } from '../file-selector.ts';
+import type { TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
 import { parseJson, tooLarge } from './github-failures.ts';
 import { RestTree } from './github-schemas.ts';
-import type { RepositoryName, TreeFile } from './repository-source.ts';
+import type { RepositoryName } from './repository-source.ts';
 
 /** Reads directories by REST. */
 export interface RestTrees {
@@ -43,5 +44,5 @@ export function createRestTrees(api: GitHubApi, maxFiles: number): RestTrees {
 
 function filesOf({ tree }: RestTree, prefix: string): TreeFile[] {
   const regular = tree.filter(({ type, mode }) => type === 'blob' && mode.startsWith('100'));
-  return regular.map(({ path, sha }) => ({ path: prefix + path, oid: sha }));
+  return regular.map(({ path, sha }) => ({ path: prefix + path, mark: sha }));
 }

@@ -1,39 +1,43 @@
+import type { CachedFile } from '../incremental-listing.ts';
 import { readTree, type Tree, type TreeRequest } from './directory-tree.ts';
 import type { GitLabApi, HistoryQuery } from './gitlab-api.ts';
 import { Refusal } from './gitlab-refusal.ts';
 import type { Commit } from './gitlab-schemas.ts';
 
-/** A directory at a commit, and the dates that are known. */
+/** A directory at an earlier commit. */
 export interface Snapshot {
   readonly sha: string;
-  readonly tree: Tree;
-  /** In ms. Null if the host knows no commit of the file; the listing leaves it out. */
-  readonly dates: ReadonlyMap<string, number | null>;
+  readonly files: readonly CachedFile[];
 }
+
+const noDates: ReadonlyMap<string, number> = new Map();
 
 /**
  * Reads a directory at a commit, with the dates of an earlier one that are still right: those that the host would report
  * now. Its history of a path leaves a merge by the first parent that has the path as it is after the merge, and shows every
  * other commit that changes it. So along the first parents a path keeps its history, unless a merge changes it.
  */
-export async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot | null): Promise<Snapshot> {
-  const { sha } = request;
-  const fresh = async (): Promise<Snapshot> => ({ sha, tree: await readTree(api, request), dates: new Map() });
-  const worth = earlier?.dates.size ?? 0;
-  if (earlier === null || worth === 0) return await fresh();
+export async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot | null): Promise<readonly CachedFile[]> {
+  const fresh = async (): Promise<CachedFile[]> => withDates(await readTree(api, request), noDates);
+  if (earlier === null) return await fresh();
+  const dates = new Map(earlier.files.flatMap(({ path, createdAt }) => (createdAt === null ? [] : [[path, createdAt]])));
+  const worth = dates.size;
+  if (worth === 0) return await fresh();
   // No more requests than there are dates to be asked for again.
   const maxPages = Math.min(worth, 10);
   const trunk = await readCommits(api, request, earlier.sha, {}, maxPages);
-  if (trunk === null || !isTrunk(trunk, earlier.sha, sha)) return await fresh();
-  if (!trunk.some(isMerge)) return keepDates(sha, await readTree(api, request), earlier, new Set());
+  if (trunk === null || !isTrunk(trunk, earlier.sha, request.sha)) return await fresh();
+  if (!trunk.some(isMerge)) return withDates(await readTree(api, request), dates);
 
   const query = request.directory === '' ? {} : { path: request.directory };
   const changes = await readCommits(api, request, earlier.sha, query, maxPages);
   if (changes === null) return await fresh();
-  if (changes.length === 0) return { ...earlier, sha };
+  if (changes.length === 0) return earlier.files;
   const tree = await readTree(api, request);
-  const merged = await mergedPaths(api, request, changes.toReversed(), earlier.tree, tree, worth);
-  return merged === null ? { sha, tree, dates: new Map() } : keepDates(sha, tree, earlier, merged);
+  const before = new Map(earlier.files.map(({ path, mark }) => [path, mark]));
+  const merged = await mergedPaths(api, request, changes.toReversed(), before, tree, worth);
+  for (const path of merged ?? []) dates.delete(path);
+  return withDates(tree, merged === null ? noDates : dates);
 }
 
 // What versions of GitLab return if a commit of the range is gone.
@@ -107,7 +111,6 @@ function difference(before: Tree | undefined, after: Tree | undefined): string[]
   return [...paths].filter((path) => before?.get(path) !== after?.get(path));
 }
 
-/** Keeps the dates of the files that are still there, except those that have to be asked for again. */
-function keepDates(sha: string, tree: Tree, { dates }: Snapshot, again: ReadonlySet<string>): Snapshot {
-  return { sha, tree, dates: new Map([...dates].filter(([path]) => tree.has(path) && !again.has(path))) };
+function withDates(tree: Tree, dates: ReadonlyMap<string, number>): CachedFile[] {
+  return [...tree].map(([path, mark]) => ({ path, mark, createdAt: dates.get(path) ?? null }));
 }

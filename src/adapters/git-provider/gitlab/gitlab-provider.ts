@@ -2,15 +2,15 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import { hostedRemote } from '../git-host-options.ts';
 import { createHostedProvider, createTimeLimit } from '../hosted-provider.ts';
+import { IncrementalListing } from '../incremental-listing.ts';
 import { createJsonCache } from '../listing-cache.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
-import { createGitLabCache } from './gitlab-cache.ts';
 import { failures, providerName } from './gitlab-failures.ts';
 import { cacheScope, credentialHeaders, gitAuthorization, resolveOptions } from './gitlab-options.ts';
 import type { GitLabOptions, ResolvedOptions } from './gitlab-options.ts';
+import { createGitLabListing } from './gitlab-listing.ts';
 import { failureOf, Refusal } from './gitlab-refusal.ts';
 import { checkName } from './head-commit.ts';
-import { createIncrementalListing } from './incremental-listing.ts';
 
 /** Serves the projects of a GitLab, by its REST API. */
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
@@ -18,9 +18,9 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const { host, credential, clock, timeoutMs, maxFiles, serveStaleForMs } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
   const apiFor = createGitLabApi(resolved);
-  const cache = createGitLabCache(createJsonCache(resolved.listingCache, () => cacheScope(host, credential)));
-  const keepsConfirmations = serveStaleForMs !== null;
-  const listing = createIncrementalListing({ apiFor, cache, maxFiles, now: () => clock.now(), keepsConfirmations });
+  const cache = createJsonCache(resolved.listingCache, () => cacheScope(host, credential));
+  const source = createGitLabListing(apiFor, maxFiles);
+  const listing = new IncrementalListing(source, cache, () => clock.now(), serveStaleForMs !== null);
 
   return createHostedProvider(
     {
@@ -28,7 +28,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       family: 'gitlab',
       hosts: [host.name],
       list: (repository, selector, signal) => withFailures(repository, () => listing.list(repository, selector, signal)),
-      recall: listing.recall,
+      recall: (repository, selector) => listing.recall(repository, selector),
       find: (repository, signal) =>
         withFailures(repository, async () => {
           const { path_with_namespace: path, empty_repo: empty, default_branch: branch } = await apiFor(signal).project(repository);

@@ -1,18 +1,9 @@
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import type { GitLabApi, ProjectName } from './gitlab-api.ts';
+import type { Head } from '../incremental-listing.ts';
+import type { GitLabApi } from './gitlab-api.ts';
 import { failed, notFound, reasons } from './gitlab-failures.ts';
 import { isOfContent } from './gitlab-refusal.ts';
 import type { HeadCommit } from './gitlab-schemas.ts';
-
-/** A project, and the newest commit of its default branch. */
-export interface Head {
-  /** Requests by it are not redirected any more. */
-  readonly project: ProjectName;
-  /** The last segment of the project's actual path. */
-  readonly name: string;
-  /** Null if the repository is empty. */
-  readonly sha: string | null;
-}
 
 /** Throws `repository_not_found` if no project can have the name. A project is always in a group or a user's space. */
 export function checkName(repository: string): void {
@@ -20,7 +11,7 @@ export function checkName(repository: string): void {
   if (!parsed.ok || parsed.segments.length < 2) throw notFound(repository);
 }
 
-/** One request; up to three for a repository that may be empty. */
+/** One request; up to three for a repository that may be empty. Requests by the head's `id` are not redirected any more. */
 export async function readHead(api: GitLabApi, repository: string): Promise<Head> {
   try {
     return await headOf(api, repository, await api.commit(repository, 'HEAD'));
@@ -28,8 +19,8 @@ export async function readHead(api: GitLabApi, repository: string): Promise<Head
     if (!isOfContent(error)) throw error;
   }
   const { id, path, default_branch: branch, empty_repo: empty = false } = await api.project(repository);
-  if (empty || branch === null || branch === undefined) return { project: id, name: path, sha: null };
-  return { project: id, name: path, sha: await branchHead(api, id, branch) };
+  if (empty || branch === null || branch === undefined) return { id, name: path, commit: null, etag: null };
+  return { id, name: path, commit: await branchHead(api, id, branch), etag: null };
 }
 
 async function branchHead(api: GitLabApi, project: number, branch: string): Promise<string | null> {
@@ -43,9 +34,11 @@ async function branchHead(api: GitLabApi, project: number, branch: string): Prom
 
 async function headOf(api: GitLabApi, repository: string, commit: HeadCommit): Promise<Head> {
   const name = projectNameIn(commit.web_url);
-  if (commit.project_id !== undefined && name !== null) return { project: commit.project_id, name, sha: commit.id };
+  if (commit.project_id !== undefined && name !== null) {
+    return { id: commit.project_id, name, commit: commit.id, etag: null };
+  }
   const { id, path } = await api.project(repository);
-  return { project: id, name: path, sha: commit.id };
+  return { id, name: path, commit: commit.id, etag: null };
 }
 
 /** The page of a commit is below that of its project: `.../group/name/-/commit/SHA`. */
