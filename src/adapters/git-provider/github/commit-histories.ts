@@ -1,7 +1,7 @@
 import { failed, isTooHeavy, parseValue, reasons } from './github-failures.ts';
 import { GraphqlHistories, type GraphqlHistory } from './github-schemas.ts';
 import { historiesQuery, pageAlias, type AskGraphql, type HistoryPage } from './graphql-queries.ts';
-import type { RepositoryName } from './repository-source.ts';
+import type { RepositoryName } from './github-listing.ts';
 
 /** Finds the first commits of many paths. */
 export interface CommitHistories {

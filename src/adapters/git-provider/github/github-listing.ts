@@ -1,8 +1,81 @@
-import type { CachedFile, Head, ListingSource, OpenRequest, Opened, TreeFile } from '../incremental-listing.ts';
+import type { RepositoryInfo } from '../../../ports/git-provider.ts';
+import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
-import { failed, reasons } from './github-failures.ts';
-import { readHead } from './head-commit.ts';
-import type { RepositorySource } from './repository-source.ts';
+import { failed, notFound, parseValue, reasons } from './github-failures.ts';
+import { HeadText } from './github-schemas.ts';
+
+/** A repository as GitHub addresses it. */
+export interface RepositoryName {
+  readonly owner: string;
+  readonly name: string;
+}
+
+/** Throws `repository_not_found` if no repository can have the name. */
+export function parseName(repository: string): RepositoryName {
+  const [owner, name, ...deeper] = repository.split('/');
+  if (!isSegment(owner) || !isSegment(name) || deeper.length > 0) throw notFound(repository);
+  return { owner, name };
+}
+
+/** Dots alone would be taken for a way up by whatever resolves the URL, encoded or not. */
+function isSegment(segment: string | undefined): segment is string {
+  return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
+}
+
+/** A repository and one of its directories, at the same commit. */
+interface OpenedRepository {
+  /** Its `id` is the `owner/name` that GitHub has. */
+  readonly head: Head;
+  readonly directory: string;
+  readonly files: readonly TreeFile[];
+  /** Is the earlier commit part of the head's history? */
+  descends(signal: AbortSignal): Promise<boolean>;
+}
+
+interface DateRequest {
+  /** The actual `owner/name`. */
+  readonly path: string;
+  readonly commit: string;
+  readonly files: readonly string[];
+}
+
+/** Reads repositories from GitHub: by GraphQL with a credential, by REST without. */
+export interface RepositorySource {
+  find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
+  open(request: OpenRequest, signal: AbortSignal): Promise<OpenedRepository>;
+  /** Adds the dates of the first commits by path, in ms. Adds none for a path without a history. */
+  addDates(request: DateRequest, dates: Map<string, number>, signal: AbortSignal): Promise<void>;
+}
+
+/** The head of the default branch, as the host reports it. */
+type HeadCommit =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'commit'; readonly oid: string; readonly etag: string | null }
+  | { readonly kind: 'empty' }
+  /** The repository has another name, or no default branch: this request does not say which. */
+  | { readonly kind: 'unclear' };
+
+const unclear: readonly number[] = [301, 302, 307, 308, 422];
+
+/** Reads the head. With an entity tag the request does not count against the rate limit while nothing has changed. */
+export async function readHead(api: GitHubApi, repository: string, etag: string | null, signal: AbortSignal): Promise<HeadCommit> {
+  const { owner, name } = parseName(repository);
+  const { status, headers, text } = await api.send(
+    {
+      route: 'GET /repos/{owner}/{repo}/commits/{ref}',
+      parameters: { owner, repo: name, ref: 'HEAD' },
+      headers: { accept: 'application/vnd.github.sha', ...(etag === null ? {} : { 'if-none-match': etag }) },
+      expects: [304, 404, 409, ...unclear],
+    },
+    signal,
+  );
+  if (status === 404) throw notFound(repository);
+  if (status === 409) return { kind: 'empty' };
+  if (unclear.includes(status)) return { kind: 'unclear' };
+  if (status !== 304) return { kind: 'commit', oid: parseValue(HeadText, text, 'the head'), etag: headers.get('etag') };
+  if (etag === null) throw failed(reasons.notModified);
+  return { kind: 'same' };
+}
 
 /** Lists directories of GitHub. While nothing has changed, that is one conditional request. */
 export function createGitHubListing(api: GitHubApi, source: RepositorySource): ListingSource {

@@ -7,13 +7,11 @@ import { IncrementalListing } from '../incremental-listing.ts';
 import { createJsonCache } from '../listing-cache.ts';
 import { createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
-import { createGitHubListing } from './github-listing.ts';
-import { cacheScope, hasCredential, resolveOptions, type GitHubOptions, type ResolvedOptions } from './github-options.ts';
+import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
+import { cacheScope, type GitHubOptions, hasCredential, type ResolvedOptions, resolveOptions } from './github-options.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
 import { createAskGraphql } from './graphql-queries.ts';
-import { parseName, type RepositorySource } from './repository-source.ts';
-import { createRestListing } from './rest-listing.ts';
-import { createRestTrees } from './rest-trees.ts';
+import { createRestListing, createRestTrees } from './rest-listing.ts';
 
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */
 export function createGitHubProvider(options: GitHubOptions): GitProvider {

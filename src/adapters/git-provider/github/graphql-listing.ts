@@ -5,8 +5,8 @@ import { createCommitHistories } from './commit-histories.ts';
 import { failed, isTooHeavy, notFound, parseValue, reasons, tooLarge } from './github-failures.ts';
 import { GraphqlRepository, type GraphqlEntry, type GraphqlErrors } from './github-schemas.ts';
 import { levels, repositoryQuery, type AskGraphql, type GraphqlQuery } from './graphql-queries.ts';
-import { parseName, type RepositorySource } from './repository-source.ts';
-import type { RestTrees } from './rest-trees.ts';
+import { parseName, type RepositorySource } from './github-listing.ts';
+import type { RestTrees } from './rest-listing.ts';
 
 export interface GraphqlListingOptions {
   readonly concurrency: number;

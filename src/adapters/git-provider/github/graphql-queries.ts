@@ -1,7 +1,7 @@
 import type { GitHubApi } from './github-api.ts';
 import { parseJson, tooHeavy, unauthorized } from './github-failures.ts';
 import { GraphqlAnswer, type GraphqlErrors } from './github-schemas.ts';
-import type { RepositoryName } from './repository-source.ts';
+import type { RepositoryName } from './github-listing.ts';
 
 export interface GraphqlQuery {
   readonly text: string;

@@ -6,11 +6,11 @@ import { IncrementalListing } from '../incremental-listing.ts';
 import { createJsonCache } from '../listing-cache.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { failures, providerName } from './gitlab-failures.ts';
-import { cacheScope, credentialHeaders, gitAuthorization, resolveOptions } from './gitlab-options.ts';
-import type { GitLabOptions, ResolvedOptions } from './gitlab-options.ts';
-import { createGitLabListing } from './gitlab-listing.ts';
+import { checkName, createGitLabListing } from './gitlab-listing.ts';
+import {
+  cacheScope, credentialHeaders, gitAuthorization, type GitLabOptions, type ResolvedOptions, resolveOptions,
+} from './gitlab-options.ts';
 import { failureOf, Refusal } from './gitlab-refusal.ts';
-import { checkName } from './head-commit.ts';
 
 /** Serves the projects of a GitLab, by its REST API. */
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
