@@ -1,9 +1,8 @@
 import { isFailure } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { providerFailures } from '../shared/provider-failures.ts';
-import { createSemaphore } from '../shared/semaphore.ts';
+import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
-import { networkErrorOf, type NetworkError } from './network-error.ts';
+import { networkErrorOf, type NetworkError, type ProviderFailures } from './network-error.ts';
 import { retryAfter, type RateLimit } from './rate-limit.ts';
 
 /** A request that only reads, so that it may be made again. */
@@ -25,21 +24,11 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-export interface HttpClient {
-  /**
-   * Returns the response, whatever its status is. Throws `provider_rate_limited`, `provider_failed` if there is no
-   * response or one that is too large, and the signal's reason. No error holds anything of the request: it has the credential in it.
-   */
-  send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
-  /** Refuses all requests for the next `ms` milliseconds. */
-  closeFor(ms: number): void;
-}
-
 export interface HttpClientOptions {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly maxAnswerBytes: number;
-  readonly failures: ReturnType<typeof providerFailures>;
+  readonly failures: ProviderFailures;
   /** Reads a response's rate limit. Null if nothing has to wait. */
   readonly rateLimitOf: (response: HttpResponse) => RateLimit | null;
   /** Default: Node's. */
@@ -53,63 +42,66 @@ const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** Sends requests to one host with one credential: some at a time, within its rate limits, with retries and redirects. */
-export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { clock, failures } = options;
-  const semaphore = createSemaphore(options.concurrency);
-  let closedUntil = 0;
+export class HttpClient {
+  readonly #options: HttpClientOptions;
+  readonly #semaphore: Semaphore;
+  #closedUntil = 0;
 
-  function closeFor(ms: number): void {
+  constructor(options: HttpClientOptions) {
+    this.#options = options;
+    this.#semaphore = createSemaphore(options.concurrency);
+  }
+
+  /**
+   * Returns the response, whatever its status is. Throws `provider_rate_limited`, `provider_failed` if there is no
+   * response or one that is too large, and the signal's reason. No error holds anything of the request: it has the credential in it.
+   */
+  async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+    let { url } = request;
+    for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
+      const response = await this.#sendWithRetries({ ...request, url }, signal);
+      if (request.redirectTarget === undefined || !redirectStatuses.has(response.status)) return response;
+      url = request.redirectTarget(response.headers.get('location') ?? '', url);
+    }
+    throw this.#options.failures.failed('it redirects in circles');
+  }
+
+  /** Refuses all requests for the next `ms` milliseconds. */
+  closeFor(ms: number): void {
     // Zero is not noted: if the clock is set back, it would become a wait.
-    if (ms > 0) closedUntil = Math.max(closedUntil, clock.now() + ms);
+    if (ms > 0) this.#closedUntil = Math.max(this.#closedUntil, this.#options.clock.now() + ms);
   }
 
-  function throwIfClosed(): void {
-    const waitMs = closedUntil - clock.now();
-    if (waitMs > 0) throw failures.rateLimited(waitMs);
-  }
-
-  async function sendOnce(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse | NetworkError> {
-    return await semaphore.use(signal, async () => {
-      throwIfClosed();
-      const result = await exchange(request, options, signal);
-      const limit = 'status' in result ? options.rateLimitOf(result) : null;
-      if (limit !== null) closeFor(limit.waitMs);
-      if (limit?.refused === true) throw failures.rateLimited(limit.waitMs);
-      return result;
-    });
-  }
-
-  async function sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+  async #sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+    const { clock } = this.#options;
     for (let retries = 0; ; retries += 1) {
-      const result = await sendOnce(request, signal);
-      const waitMs = retries < maxRetries ? retryWait(result, request, retries) : null;
+      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal));
+      const waitMs = retries < maxRetries ? retryWait(result, request, retries, clock) : null;
       if (waitMs !== null) await pause(clock, waitMs, signal);
       else if ('status' in result) return result;
       else throw result.failure;
     }
   }
 
-  /** How long to wait before the retry, in ms. Null if there is none. */
-  function retryWait(result: HttpResponse | NetworkError, { withoutRetry }: HttpRequest, retries: number): number | null {
-    const backOffMs = 200 * 4 ** retries;
-    if (!('status' in result)) return result.retryable ? backOffMs : null;
-    if (!temporaryStatuses.has(result.status) || withoutRetry?.has(result.status) === true) return null;
-    const waitMs = retryAfter(result.headers, clock) ?? backOffMs;
-    return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
+  async #sendOnce(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse | NetworkError> {
+    const { clock, failures, rateLimitOf } = this.#options;
+    const closedMs = this.#closedUntil - clock.now();
+    if (closedMs > 0) throw failures.rateLimited(closedMs);
+    const result = await exchange(request, this.#options, signal);
+    const limit = 'status' in result ? rateLimitOf(result) : null;
+    if (limit !== null) this.closeFor(limit.waitMs);
+    if (limit?.refused === true) throw failures.rateLimited(limit.waitMs);
+    return result;
   }
+}
 
-  return {
-    closeFor,
-    async send(request, signal) {
-      let { url } = request;
-      for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
-        const response = await sendWithRetries({ ...request, url }, signal);
-        if (request.redirectTarget === undefined || !redirectStatuses.has(response.status)) return response;
-        url = request.redirectTarget(response.headers.get('location') ?? '', url);
-      }
-      throw failures.failed('it redirects in circles');
-    },
-  };
+/** How long to wait before the retry, in ms. Null if there is none. */
+function retryWait(result: HttpResponse | NetworkError, request: HttpRequest, retries: number, clock: Clock): number | null {
+  const backOffMs = 200 * 4 ** retries;
+  if (!('status' in result)) return result.retryable ? backOffMs : null;
+  if (!temporaryStatuses.has(result.status) || request.withoutRetry?.has(result.status) === true) return null;
+  const waitMs = retryAfter(result.headers, clock) ?? backOffMs;
+  return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
 }
 
 async function exchange(request: HttpRequest, options: HttpClientOptions, signal: AbortSignal): Promise<HttpResponse | NetworkError> {

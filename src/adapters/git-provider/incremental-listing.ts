@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { FileSelector, Listed } from './file-selector.ts';
-import type { RecalledListing } from './hosted-provider.ts';
 import type { JsonCache } from './listing-cache.ts';
 
 /** A repository, and the head of its default branch. */
@@ -91,8 +90,8 @@ export class IncrementalListing {
     return { name: head.name, directory, files: dated };
   }
 
-  /** Returns what the cache has of the last listing, and when the host confirmed it. */
-  async recall(repository: string, { directoryOf }: FileSelector): Promise<RecalledListing | null> {
+  /** Returns what the cache has of the last listing, and when the host confirmed it, in ms since the epoch. */
+  async recall(repository: string, { directoryOf }: FileSelector): Promise<(Listed & { readonly confirmedAt: number }) | null> {
     const last = await this.#cachedHead(repository);
     const cached = last === null ? null : await this.#openCached(last.head, directoryOf);
     if (last === null || cached === null) return null;

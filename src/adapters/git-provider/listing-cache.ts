@@ -37,17 +37,13 @@ export function createMemoryListingCache(): ListingCache {
   };
 }
 
-/** One scope of a listing cache, with entries in JSON. */
-export interface JsonCache {
-  /** Returns null if there is no entry of this form, also if the cache fails: then the host is asked again. */
-  get<T>(key: string, schema: z.ZodType<T>): Promise<T | null>;
-  /** Drops the entry if the cache fails. */
-  put(key: string, value: unknown): Promise<void>;
-}
+export type JsonCache = ReturnType<typeof createJsonCache>;
 
-export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<string>): JsonCache {
+/** One scope of a listing cache, with entries in JSON. */
+export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<string>) {
   return {
-    async get(key, schema) {
+    /** Returns null if there is no entry of this form, also if the cache fails: then the host is asked again. */
+    async get<T>(key: string, schema: z.ZodType<T>): Promise<T | null> {
       try {
         const value = await cache.get(await scopeOf(), key);
         return value === null ? null : schema.parse(JSON.parse(value));
@@ -55,11 +51,11 @@ export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<stri
         return null;
       }
     },
-    async put(key, value) {
+    async put(key: string, value: unknown): Promise<void> {
       try {
         await cache.put(await scopeOf(), key, JSON.stringify(value));
       } catch {
-        // The entry is only worth a request.
+        // Without the entry the host is asked again.
       }
     },
   };

@@ -1,6 +1,8 @@
 import type { Failure } from '../../domain/failure.ts';
 import type { providerFailures } from '../shared/provider-failures.ts';
 
+export type ProviderFailures = ReturnType<typeof providerFailures>;
+
 /** There is no response, or not all of it. Holds nothing of the request, which has the credential in it. */
 export interface NetworkError {
   readonly failure: Failure;
@@ -12,7 +14,7 @@ const lostConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND
 const unknownHost: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN']);
 
 /** Reads what `fetch`, or the reading of a body, threw. */
-export function networkErrorOf(error: unknown, { down, failed }: ReturnType<typeof providerFailures>): NetworkError {
+export function networkErrorOf(error: unknown, { down, failed }: ProviderFailures): NetworkError {
   const code = codeOf(error);
   const cause = new Error(code === null ? 'the request failed' : `the request failed: ${code}`);
   if (code === null) return permanent(down('the request failed', cause));

@@ -3,17 +3,6 @@ import { GraphqlHistories, type GraphqlHistory } from './github-schemas.ts';
 import { historiesQuery, pageAlias, type AskGraphql, type HistoryPage } from './graphql-queries.ts';
 import type { RepositoryName } from './github-listing.ts';
 
-/** Finds the first commits of many paths. */
-export interface CommitHistories {
-  addDates(
-    repository: RepositoryName,
-    head: string,
-    paths: readonly string[],
-    dates: Map<string, number>,
-    signal: AbortSignal,
-  ): Promise<void>;
-}
-
 /** A page to ask for. With `leap` it is assumed to be the last one; if it is not, paging goes on from the cursor `leap`. */
 interface Step extends HistoryPage {
   readonly leap?: string;
@@ -24,58 +13,57 @@ const pathsPerQuery = 100;
 // The whole query, then halves and quarters, if the host gives up on it.
 const tries = 3;
 
+export interface HistoriesRequest {
+  readonly repository: RepositoryName;
+  readonly commit: string;
+  readonly paths: readonly string[];
+  /** How many queries are under way at the same time. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Most histories fit into one page, so one query finds the first commits of a hundred paths. It also returns the length of
- * each longer history, and so the cursor of its last page, which is asked for together with other paths or in one more query.
+ * Adds the dates of the paths' first commits. Most histories fit into one page, so one query does for a hundred paths. It
+ * also returns the length of each longer history, and so the cursor of its last page, which a later query asks for.
  */
-export function createCommitHistories(askGraphql: AskGraphql, concurrency: number): CommitHistories {
-  return {
-    async addDates(repository, head, paths, dates, signal) {
-      const fresh = paths.map((path): Step => ({ path, first: perPage, after: null }));
-      const long: Step[] = [];
-      const mostLong = pathsPerQuery * concurrency;
+export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
+  const { paths, concurrency } = request;
+  const fresh = paths.map((path): Step => ({ path, first: perPage, after: null }));
+  const long: Step[] = [];
+  const mostLong = pathsPerQuery * concurrency;
 
-      async function work(): Promise<void> {
-        while (fresh.length > 0) {
-          await take([...fresh.splice(0, pathsPerQuery), ...long.splice(0, mostLong)]);
-        }
-      }
-
-      async function take(steps: readonly Step[]): Promise<void> {
-        for (const [step, page] of await askFor(repository, head, steps, tries, signal)) {
-          const next = page === null ? pageOn(step) : follow(step, page);
-          if (typeof next === 'number') dates.set(step.path, next);
-          else if (next !== null) long.push(next);
-        }
-      }
-
-      await Promise.all(Array.from({ length: concurrency }, work));
-      while (long.length > 0) await take(long.splice(0, mostLong));
-    },
-  };
-
-  /** Returns a page for each step. Null if the host refused it, which may happen to the cursor of a leap. */
-  async function askFor(
-    repository: RepositoryName,
-    head: string,
-    steps: readonly Step[],
-    triesLeft: number,
-    signal: AbortSignal,
-  ): Promise<(readonly [Step, GraphqlHistory | null])[]> {
-    try {
-      const query = historiesQuery(repository, head, steps);
-      const { data, errors } = await askGraphql(query, signal);
-      if (errors.length > 0) return steps.map((step) => [step, refused(step)] as const);
-      const histories = parseValue(GraphqlHistories, data, query.what).repository?.object;
-      if (histories === null || histories === undefined) throw failed(reasons.lostCommit);
-      return steps.map((step, index) => [step, pageOf(histories, index)] as const);
-    } catch (error) {
-      if (!isTooHeavy(error) || triesLeft === 1) throw error;
-      const middle = Math.ceil(steps.length / 2);
-      const halves = [steps.slice(0, middle), steps.slice(middle)].filter(({ length }) => length > 0);
-      const answers = await Promise.all(halves.map((half) => askFor(repository, head, half, triesLeft - 1, signal)));
-      return answers.flat();
+  async function take(steps: readonly Step[]): Promise<void> {
+    for (const [step, page] of await askPages(askGraphql, request, steps, tries)) {
+      const next = page === null ? pageOn(step) : follow(step, page);
+      if (typeof next === 'number') dates.set(step.path, next);
+      else if (next !== null) long.push(next);
     }
+  }
+
+  async function takeFresh(): Promise<void> {
+    while (fresh.length > 0) await take([...fresh.splice(0, pathsPerQuery), ...long.splice(0, mostLong)]);
+  }
+
+  await Promise.all(Array.from({ length: concurrency }, takeFresh));
+  while (long.length > 0) await take(long.splice(0, mostLong));
+}
+
+type Answers = readonly (readonly [Step, GraphqlHistory | null])[];
+
+/** Returns a page for each step. Null if the host refused it, which may happen to the cursor of a leap. */
+async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: readonly Step[], triesLeft: number): Promise<Answers> {
+  try {
+    const query = historiesQuery(request.repository, request.commit, steps);
+    const { data, errors } = await ask(query, request.signal);
+    if (errors.length > 0) return steps.map((step) => [step, refused(step)]);
+    const histories = parseValue(GraphqlHistories, data, query.what).repository?.object;
+    if (histories === null || histories === undefined) throw failed(reasons.lostCommit);
+    return steps.map((step, index) => [step, pageOf(histories, index)]);
+  } catch (error) {
+    if (!isTooHeavy(error) || triesLeft === 1) throw error;
+    const middle = Math.ceil(steps.length / 2);
+    const halves = [steps.slice(0, middle), steps.slice(middle)].filter(({ length }) => length > 0);
+    return (await Promise.all(halves.map((half) => askPages(ask, request, half, triesLeft - 1)))).flat();
   }
 }
 

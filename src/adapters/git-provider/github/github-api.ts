@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { TimeLimit } from '../hosted-provider.ts';
-import { createHttpClient, isOfOrigin, type HttpClient, type HttpResponse } from '../http-client.ts';
+import { HttpClient, isOfOrigin, type HttpResponse } from '../http-client.ts';
 import { errorChain, networkErrorOf } from '../network-error.ts';
 import { isExhausted, refusedFor, untilReset, type RateLimit } from '../rate-limit.ts';
 import { down, failed, failures, reasons, tooHeavy, unauthorized } from './github-failures.ts';
@@ -24,15 +24,7 @@ export interface Call {
   readonly divisible?: boolean;
 }
 
-/** Octokit makes the requests and authenticates them; the shared HTTP client sends them. */
-export interface GitHubApi {
-  /** Failures: all but `repository_not_found`. */
-  send(call: Call, signal: AbortSignal): Promise<HttpResponse>;
-  /** Returns the failure for a GraphQL response that reports a rate limit, and makes no more requests until it is over. */
-  rateLimited(response: HttpResponse): Error;
-  /** Returns the token that git may use. Null if there is no credential. */
-  gitToken(signal: AbortSignal): Promise<string | null>;
-}
+export type GitHubApi = ReturnType<typeof createGitHubApi>;
 
 type FetchInit = RequestInit & { readonly headers: Record<string, string> };
 type Fetch = (url: string, init: FetchInit) => Promise<Response>;
@@ -42,9 +34,10 @@ const nothing = (): void => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const heavyStatuses: ReadonlySet<number> = new Set([502, 504]);
 
-export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit): GitHubApi {
+/** Octokit makes the requests and authenticates them; the shared HTTP client sends them. */
+export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   const { clock, url: baseUrl } = options;
-  const http = createHttpClient({
+  const http = new HttpClient({
     ...options,
     failures,
     rateLimitOf: (response) => rateLimitOf(response, clock),
@@ -53,7 +46,9 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit): Git
   const octokit = options.client ?? createOctokit(options, http, limit);
 
   return {
-    async send({ route, parameters, headers = {}, expects = [], follow = false, divisible = false }, signal) {
+    /** Failures: all but `repository_not_found`. */
+    async send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
+      const { route, parameters, headers = {}, expects = [], follow = false, divisible = false } = call;
       const policy = { ...(follow && { redirectTarget: sameOriginUrl }), ...(divisible && { withoutRetry: heavyStatuses }) };
       const sent: { response: HttpResponse | null } = { response: null };
       const fetchIt: Fetch = async (url, init) => {
@@ -70,12 +65,14 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit): Git
       }
       return accept(sent.response, expects, divisible);
     },
-    rateLimited(response) {
+    /** Returns the failure for a GraphQL response that reports a rate limit, and makes no more requests until it is over. */
+    rateLimited(response: HttpResponse): Error {
       const waitMs = waitOf(response, clock);
       http.closeFor(waitMs);
       return failures.rateLimited(waitMs);
     },
-    async gitToken(signal) {
+    /** Returns the token that git may use. Null if there is no credential. */
+    async gitToken(signal: AbortSignal): Promise<string | null> {
       try {
         return (await octokit.auth?.({ type: 'installation' }).then(tokenIn)) ?? null;
       } catch (error) {

@@ -7,14 +7,14 @@ import { HeadText } from './github-schemas.ts';
 /** A repository as GitHub addresses it. */
 export interface RepositoryName {
   readonly owner: string;
-  readonly name: string;
+  readonly repo: string;
 }
 
 /** Throws `repository_not_found` if no repository can have the name. */
 export function parseName(repository: string): RepositoryName {
-  const [owner, name, ...deeper] = repository.split('/');
-  if (!isSegment(owner) || !isSegment(name) || deeper.length > 0) throw notFound(repository);
-  return { owner, name };
+  const [owner, repo, ...deeper] = repository.split('/');
+  if (!isSegment(owner) || !isSegment(repo) || deeper.length > 0) throw notFound(repository);
+  return { owner, repo };
 }
 
 /** Dots alone would be taken for a way up by whatever resolves the URL, encoded or not. */
@@ -32,19 +32,12 @@ interface OpenedRepository {
   descends(signal: AbortSignal): Promise<boolean>;
 }
 
-interface DateRequest {
-  /** The actual `owner/name`. */
-  readonly path: string;
-  readonly commit: string;
-  readonly files: readonly string[];
-}
-
 /** Reads repositories from GitHub: by GraphQL with a credential, by REST without. */
 export interface RepositorySource {
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   open(request: OpenRequest, signal: AbortSignal): Promise<OpenedRepository>;
-  /** Adds the dates of the first commits by path, in ms. Adds none for a path without a history. */
-  addDates(request: DateRequest, dates: Map<string, number>, signal: AbortSignal): Promise<void>;
+  /** Adds the dates of the paths' first commits, in ms; none for a path without a history. `repository` is the actual `owner/name`. */
+  addDates(repository: string, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
 /** The head of the default branch, as the host reports it. */
@@ -59,11 +52,10 @@ const unclear: readonly number[] = [301, 302, 307, 308, 422];
 
 /** Reads the head. With an entity tag the request does not count against the rate limit while nothing has changed. */
 export async function readHead(api: GitHubApi, repository: string, etag: string | null, signal: AbortSignal): Promise<HeadCommit> {
-  const { owner, name } = parseName(repository);
   const { status, headers, text } = await api.send(
     {
       route: 'GET /repos/{owner}/{repo}/commits/{ref}',
-      parameters: { owner, repo: name, ref: 'HEAD' },
+      parameters: { ...parseName(repository), ref: 'HEAD' },
       headers: { accept: 'application/vnd.github.sha', ...(etag === null ? {} : { 'if-none-match': etag }) },
       expects: [304, 404, 409, ...unclear],
     },
@@ -91,7 +83,7 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
     },
     open: (request, signal) => open(source, request, signal),
     async addDates({ id }, commit, paths, dates, signal) {
-      await source.addDates({ path: String(id), commit, files: paths }, dates, signal);
+      await source.addDates(String(id), commit, paths, dates, signal);
       if (paths.some((path) => !dates.has(path) && !isUnreadable(path))) throw failed(reasons.undatedFile);
     },
   };

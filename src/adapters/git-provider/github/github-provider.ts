@@ -3,8 +3,6 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import { basicAuthorization, hostedRemote } from '../git-host-options.ts';
 import { createHostedProvider, createTimeLimit } from '../hosted-provider.ts';
-import { IncrementalListing } from '../incremental-listing.ts';
-import { createJsonCache } from '../listing-cache.ts';
 import { createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
@@ -16,13 +14,11 @@ import { createRestListing, createRestTrees } from './rest-listing.ts';
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */
 export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const resolved = resolveOptions(options);
-  const { clock, timeoutMs, serveStaleForMs, pagesUrl } = resolved;
+  const { clock, timeoutMs, pagesUrl } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
   const api = createGitHubApi(resolved, limit);
   const source = sourceOf(resolved, api);
   const scope = cacheScope(resolved);
-  const cache = createJsonCache(resolved.listingCache, async () => scope);
-  const listing = new IncrementalListing(createGitHubListing(api, source), cache, () => clock.now(), serveStaleForMs !== null);
   const host = new URL(pagesUrl).host;
 
   return createHostedProvider(
@@ -30,15 +26,16 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
       name: providerName,
       family: 'other',
       hosts: [host],
-      list: (repository, selector, signal) => listing.list(repository, selector, signal),
-      recall: (repository, selector) => listing.recall(repository, selector),
+      source: createGitHubListing(api, source),
+      scope: async () => scope,
       find: (repository, signal) => source.find(repository, signal),
       async remote(repository, signal) {
-        const { owner, name } = parseName(repository);
+        const { owner, repo } = parseName(repository);
         const token = await api.gitToken(signal);
-        return hostedRemote(pagesUrl, `${owner}/${name}`, token === null ? null : basicAuthorization('x-access-token', token));
+        return hostedRemote(pagesUrl, `${owner}/${repo}`, token === null ? null : basicAuthorization('x-access-token', token));
       },
       check: (signal) => check(api, resolved, signal),
+      failureOf: (error) => error,
       adviceFor,
     },
     limit,

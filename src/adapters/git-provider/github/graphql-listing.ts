@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { prefixOf } from '../file-selector.ts';
 import type { TreeFile } from '../incremental-listing.ts';
-import { createCommitHistories } from './commit-histories.ts';
+import { addFirstDates } from './commit-histories.ts';
 import { failed, isTooHeavy, notFound, parseValue, reasons, tooLarge } from './github-failures.ts';
 import { GraphqlRepository, type GraphqlEntry, type GraphqlErrors } from './github-schemas.ts';
 import { levels, repositoryQuery, type AskGraphql, type GraphqlQuery } from './graphql-queries.ts';
@@ -15,8 +15,6 @@ export interface GraphqlListingOptions {
 
 /** Reads repositories by GraphQL: one request for the directory, and one for the dates of each hundred files. */
 export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, options: GraphqlListingOptions): RepositorySource {
-  const histories = createCommitHistories(askGraphql, options.concurrency);
-
   async function ask(repository: string, query: GraphqlQuery, signal: AbortSignal): Promise<GraphqlRepository> {
     const { data, errors } = await askGraphql(query, signal);
     if (errors.some((error) => !isAbsence(error))) throw failed(reasons.queryRefused);
@@ -52,7 +50,7 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, o
       return { path: found.nameWithOwner, defaultBranch: found.defaultBranchRef?.name ?? null };
     },
     async open({ repository, directoryOf, earlier }, signal) {
-      const expected = directoryOf(parseName(repository).name);
+      const expected = directoryOf(parseName(repository).repo);
       let found = await askWithTree(repository, expected, earlier, signal);
       const directory = directoryOf(found.name);
       if (directory !== expected) found = await askWithTree(found.nameWithOwner, directory, earlier, signal);
@@ -62,7 +60,10 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, o
       const files = await filesOf(found, directory, signal);
       return { head: { id, name, commit, etag: null }, directory, files, descends: async () => descends };
     },
-    addDates: ({ path, commit, files }, dates, signal) => histories.addDates(parseName(path), commit, files, dates, signal),
+    async addDates(path, commit, paths, dates, signal) {
+      const { concurrency } = options;
+      await addFirstDates(askGraphql, { repository: parseName(path), commit, paths, concurrency, signal }, dates);
+    },
   };
 }
 

@@ -11,22 +11,18 @@ export interface GraphqlQuery {
   readonly what: string;
 }
 
-export interface GraphqlResult {
-  readonly data: unknown;
-  /** Those that the caller has to make sense of. */
-  readonly errors: GraphqlErrors;
-}
-
-/** Throws a failure that `isTooHeavy` recognises if a smaller query may do. */
-export type AskGraphql = (query: GraphqlQuery, signal: AbortSignal) => Promise<GraphqlResult>;
+export type AskGraphql = ReturnType<typeof createAskGraphql>;
 
 const rateLimitTypes: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED', 'RATE_LIMIT']);
 const heavyTypes: ReadonlySet<string | undefined> = new Set(['RESOURCE_LIMITS_EXCEEDED', 'MAX_NODE_LIMIT_EXCEEDED']);
 const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'INSUFFICIENT_SCOPES']);
 
-/** `url` is that of GraphQL, or its path below the URL of the REST API. */
-export function createAskGraphql(api: GitHubApi, url: string): AskGraphql {
-  return async ({ text, variables, what }, signal) => {
+/**
+ * `url` is that of GraphQL, or its path below the URL of the REST API. The caller has to make sense of the errors in the
+ * result. Throws a failure that `isTooHeavy` recognises if a smaller query may do.
+ */
+export function createAskGraphql(api: GitHubApi, url: string) {
+  return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
     const response = await api.send({ route: `POST ${url}`, parameters, divisible: true }, signal);
     const { data, errors = [] } = parseJson(GraphqlAnswer, response.text, what);
@@ -47,7 +43,7 @@ export const levels = 8;
 
 /** Reads a repository, its head and the directory there. All of it is of one commit, also if somebody pushes meanwhile. */
 export function repositoryQuery(
-  { owner, name }: RepositoryName,
+  { owner, repo: name }: RepositoryName,
   directory: string | null,
   earlier: string | null,
   depth: number,
@@ -86,7 +82,7 @@ export interface HistoryPage {
 }
 
 /** Reads pages of histories. In the answer, `pageAlias` is the name of each. */
-export function historiesQuery({ owner, name }: RepositoryName, head: string, pages: readonly HistoryPage[]): GraphqlQuery {
+export function historiesQuery({ owner, repo: name }: RepositoryName, head: string, pages: readonly HistoryPage[]): GraphqlQuery {
   const variables: Record<string, unknown> = { owner, name, head };
   const declarations = ['$owner: String!', '$name: String!', '$head: GitObjectID!'];
   const selections = pages.map(({ path, first, after }, index) => {

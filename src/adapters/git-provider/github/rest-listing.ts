@@ -10,8 +10,7 @@ const perPage = 100;
 /** Reads public repositories without a credential, which GraphQL wants. It takes one request or two for each file. */
 export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTrees): RepositorySource {
   async function repositoryOf(repository: string, signal: AbortSignal): Promise<RestRepository> {
-    const { owner, name } = parseName(repository);
-    const call = { route: 'GET /repos/{owner}/{repo}', parameters: { owner, repo: name }, expects: [404], follow: true };
+    const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, expects: [404], follow: true };
     const { status, text } = await api.send(call, signal);
     if (status === 404) throw notFound(repository);
     return parseJson(RestRepository, text, 'the repository');
@@ -24,65 +23,50 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
     throw failed(reasons.missingHead);
   }
 
-  /** The object id of a directory. Null if it is missing, or no directory. */
-  async function directoryOid(path: string, head: string, directory: string, signal: AbortSignal): Promise<string | null> {
-    let oid = head;
-    for (const segment of directory === '' ? [] : directory.split('/')) {
-      const { truncated, tree } = await trees.read(parseName(path), oid, false, signal);
-      const entry = tree.find((each) => each.path === segment && each.type === 'tree');
-      if (entry === undefined && truncated) throw failed(reasons.directoryTooLarge);
-      if (entry === undefined) return null;
-      oid = entry.sha;
-    }
-    return oid;
-  }
-
-  async function dateOf(path: string, head: string, file: string, signal: AbortSignal): Promise<number | null> {
-    const { owner, name } = parseName(path);
-    const parameters = { owner, repo: name, sha: head, path: file, per_page: perPage };
-    const call = { route: 'GET /repos/{owner}/{repo}/commits', parameters, follow: true };
-    const newest = await api.send(call, signal);
-    const page = lastPage(baseUrl, newest.headers.get('link'));
-    if (page === 1) return parseJson(RestCommits, newest.text, 'the history').at(-1) ?? null;
-    const last = await api.send({ ...call, parameters: { ...parameters, page } }, signal);
-    const oldest = parseJson(RestCommits, last.text, 'the history').at(-1);
-    if (oldest === undefined) throw malformed('the history');
-    return oldest;
-  }
-
-  async function isAncestor(path: string, earlier: string, head: string, signal: AbortSignal): Promise<boolean> {
-    const { owner, name } = parseName(path);
-    // The changed files come with the first page only, and are not wanted.
-    const parameters = { owner, repo: name, basehead: `${earlier}...${head}`, per_page: 1, page: 2 };
-    const call = { route: 'GET /repos/{owner}/{repo}/compare/{basehead}', parameters, expects: [404], follow: true };
-    const { status, text } = await api.send(call, signal);
-    return status !== 404 && parseJson(RestComparison, text, 'two commits').status === 'ahead';
-  }
-
   return {
     async find(repository, signal) {
       const { full_name: path, default_branch: branch } = await repositoryOf(repository, signal);
-      const head = await headOf(path, signal);
-      return { path, defaultBranch: head === null ? null : branch };
+      const commit = await headOf(path, signal);
+      return { path, defaultBranch: commit === null ? null : branch };
     },
     async open({ repository, directoryOf, earlier }, signal) {
-      const { full_name: path, name } = await repositoryOf(repository, signal);
-      const head = await headOf(path, signal);
+      const { full_name: id, name } = await repositoryOf(repository, signal);
+      const commit = await headOf(id, signal);
       const directory = directoryOf(name);
-      const oid = head === null ? null : await directoryOid(path, head, directory, signal);
-      const files = oid === null ? [] : await trees.files(parseName(path), oid, directory, signal);
+      const oid = commit === null ? null : await trees.directoryOid(id, commit, directory, signal);
+      const files = oid === null ? [] : await trees.files(parseName(id), oid, directory, signal);
       const descends = async (within: AbortSignal): Promise<boolean> =>
-        earlier !== null && head !== null && (await isAncestor(path, earlier, head, within));
-      return { head: { id: path, name, commit: head, etag: null }, directory, files, descends };
+        earlier !== null && commit !== null && (await isAncestor(api, id, earlier, commit, within));
+      return { head: { id, name, commit, etag: null }, directory, files, descends };
     },
-    async addDates({ path, commit, files }, dates, signal) {
-      const requests = files.map(async (file) => {
-        const date = await dateOf(path, commit, file, signal);
+    async addDates(path, commit, paths, dates, signal) {
+      const requests = paths.map(async (file) => {
+        const date = await dateOf(api, baseUrl, { ...parseName(path), sha: commit, path: file, per_page: perPage }, signal);
         if (date !== null) dates.set(file, date);
       });
       await Promise.all(requests);
     },
   };
+}
+
+/** The date of the oldest commit of a history: the last one of its last page. */
+async function dateOf(api: GitHubApi, baseUrl: string, history: Record<string, unknown>, signal: AbortSignal): Promise<number | null> {
+  const route = 'GET /repos/{owner}/{repo}/commits';
+  const newest = await api.send({ route, parameters: history, follow: true }, signal);
+  const page = lastPage(baseUrl, newest.headers.get('link'));
+  if (page === 1) return parseJson(RestCommits, newest.text, 'the history').at(-1) ?? null;
+  const last = await api.send({ route, parameters: { ...history, page }, follow: true }, signal);
+  const oldest = parseJson(RestCommits, last.text, 'the history').at(-1);
+  if (oldest === undefined) throw malformed('the history');
+  return oldest;
+}
+
+async function isAncestor(api: GitHubApi, path: string, earlier: string, commit: string, signal: AbortSignal): Promise<boolean> {
+  const route = 'GET /repos/{owner}/{repo}/compare/{basehead}';
+  // The changed files come with the first page only, and are not wanted.
+  const parameters = { ...parseName(path), basehead: `${earlier}...${commit}`, per_page: 1, page: 2 };
+  const { status, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
+  return status !== 404 && parseJson(RestComparison, text, 'two commits').status === 'ahead';
 }
 
 /** The number of the last page, by the `Link` header. 1 if there is no other. */
@@ -94,18 +78,13 @@ function lastPage(baseUrl: string, link: string | null): number {
   return Number(page);
 }
 
-/** Reads directories by REST. */
-export interface RestTrees {
-  /** Returns the entries of one directory, or those at any depth below it. */
-  read(repository: RepositoryName, oid: string, recursive: boolean, signal: AbortSignal): Promise<RestTree>;
-  /** Returns the regular files at any depth below a directory. */
-  files(repository: RepositoryName, oid: string, directory: string, signal: AbortSignal): Promise<TreeFile[]>;
-}
+export type RestTrees = ReturnType<typeof createRestTrees>;
 
-export function createRestTrees(api: GitHubApi, maxFiles: number): RestTrees {
-  async function read({ owner, name }: RepositoryName, oid: string, recursive: boolean, signal: AbortSignal): Promise<RestTree> {
+/** Reads directories by REST. */
+export function createRestTrees(api: GitHubApi, maxFiles: number) {
+  async function read(repository: RepositoryName, oid: string, recursive: boolean, signal: AbortSignal): Promise<RestTree> {
     const route = 'GET /repos/{owner}/{repo}/git/trees/{tree_sha}';
-    const parameters = { owner, repo: name, tree_sha: oid, ...(recursive ? { recursive: '1' } : {}) };
+    const parameters = { ...repository, tree_sha: oid, ...(recursive ? { recursive: '1' } : {}) };
     const { text } = await api.send({ route, parameters, follow: true }, signal);
     return parseJson(RestTree, text, 'a directory');
   }
@@ -122,8 +101,20 @@ export function createRestTrees(api: GitHubApi, maxFiles: number): RestTrees {
   }
 
   return {
-    read,
-    async files(repository, oid, directory, signal) {
+    /** Returns the object id of a directory. Null if it is missing, or no directory. */
+    async directoryOid(path: string, commit: string, directory: string, signal: AbortSignal): Promise<string | null> {
+      let oid = commit;
+      for (const segment of directory === '' ? [] : directory.split('/')) {
+        const { truncated, tree } = await read(parseName(path), oid, false, signal);
+        const entry = tree.find((each) => each.path === segment && each.type === 'tree');
+        if (entry === undefined && truncated) throw failed(reasons.directoryTooLarge);
+        if (entry === undefined) return null;
+        oid = entry.sha;
+      }
+      return oid;
+    },
+    /** Returns the regular files at any depth below a directory. */
+    async files(repository: RepositoryName, oid: string, directory: string, signal: AbortSignal): Promise<TreeFile[]> {
       const files = await collect(repository, oid, prefixOf(directory), signal);
       if (files.length > maxFiles) throw tooLarge(`${maxFiles} files`);
       return files;

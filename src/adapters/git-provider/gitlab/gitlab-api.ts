@@ -1,7 +1,7 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
 import { Commits, Projects, Repositories } from '@gitbeaker/rest';
 import { z } from 'zod';
-import { createHttpClient, isOfOrigin, type HttpResponse } from '../http-client.ts';
+import { HttpClient, isOfOrigin, type HttpResponse } from '../http-client.ts';
 import { exhaustedFor, refusedFor, untilReset } from '../rate-limit.ts';
 import { failed, failures, malformed, reasons } from './gitlab-failures.ts';
 import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
@@ -28,16 +28,7 @@ export interface HistoryQuery {
   readonly page?: number;
 }
 
-/** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
-export interface GitLabApi {
-  project(project: ProjectName): Promise<Project>;
-  commit(project: ProjectName, name: string): Promise<HeadCommit>;
-  /** The newest commit comes first. */
-  history(project: ProjectName, query: HistoryQuery): Promise<Page<Commit>>;
-  /** Returns the entries at any depth below the directory; the root is the empty one. */
-  tree(project: ProjectName, ref: string, directory: string, page: PageName | null): Promise<Page<TreeEntry>>;
-  version(): Promise<string>;
-}
+export type GitLabApi = ReturnType<typeof apiOf>;
 
 /** The largest page that GitLab gives. */
 export const pageSize = 100;
@@ -50,7 +41,7 @@ type Get = (endpoint: string, options?: Record<string, unknown>) => Promise<Form
 /** gitbeaker makes the requests; the shared HTTP client sends them. */
 export function createGitLabApi(options: ResolvedOptions): ApiFor {
   const { host, credential, clock } = options;
-  const http = createHttpClient({
+  const http = new HttpClient({
     ...options,
     failures,
     rateLimitOf({ status, headers }) {
@@ -71,15 +62,17 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
   };
 }
 
-function apiOf(get: Get, { origin }: HostUrl): GitLabApi {
+/** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
+function apiOf(get: Get, { origin }: HostUrl) {
   // The HTTP client limits the time, and adds the credential.
   const requesterFn = createRequesterFn(async (_, request) => request, get);
   const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
   return {
-    project: async (project) => read(Project, await projects.show(project), 'a project'),
-    commit: async (project, name) => read(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
-    async history(project, { ref, path, firstParent, page = 1 }) {
+    project: async (project: ProjectName) => read(Project, await projects.show(project), 'a project'),
+    commit: async (project: ProjectName, name: string) => read(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
+    /** The newest commit comes first. */
+    async history(project: ProjectName, { ref, path, firstParent, page = 1 }: HistoryQuery) {
       const query = {
         refName: ref,
         perPage: pageSize,
@@ -89,7 +82,8 @@ function apiOf(get: Get, { origin }: HostUrl): GitLabApi {
       };
       return read(pageOf(Commit), await commits.all(project, query), 'commits');
     },
-    async tree(project, ref, directory, page) {
+    /** Returns the entries at any depth below the directory; the root is the empty one. */
+    async tree(project: ProjectName, ref: string, directory: string, page: PageName | null) {
       const query = {
         ref,
         recursive: true,

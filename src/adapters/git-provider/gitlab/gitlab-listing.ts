@@ -46,6 +46,7 @@ export function checkName(repository: string): void {
 
 /** One request; up to three for a repository that may be empty. Requests by the head's `id` are not redirected any more. */
 async function readHead(api: GitLabApi, repository: string): Promise<Head> {
+  checkName(repository);
   try {
     return await headOf(api, repository, await api.commit(repository, 'HEAD'));
   } catch (error) {

@@ -2,8 +2,6 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import { hostedRemote } from '../git-host-options.ts';
 import { createHostedProvider, createTimeLimit } from '../hosted-provider.ts';
-import { IncrementalListing } from '../incremental-listing.ts';
-import { createJsonCache } from '../listing-cache.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { failures, providerName } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
@@ -15,45 +13,33 @@ import { failureOf, Refusal } from './gitlab-refusal.ts';
 /** Serves the projects of a GitLab, by its REST API. */
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
-  const { host, credential, clock, timeoutMs, maxFiles, serveStaleForMs } = resolved;
+  const { host, credential, clock, timeoutMs, maxFiles } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
   const apiFor = createGitLabApi(resolved);
-  const cache = createJsonCache(resolved.listingCache, () => cacheScope(host, credential));
-  const source = createGitLabListing(apiFor, maxFiles);
-  const listing = new IncrementalListing(source, cache, () => clock.now(), serveStaleForMs !== null);
 
   return createHostedProvider(
     {
       name: providerName,
       family: 'gitlab',
       hosts: [host.name],
-      list: (repository, selector, signal) => withFailures(repository, () => listing.list(repository, selector, signal)),
-      recall: (repository, selector) => listing.recall(repository, selector),
-      find: (repository, signal) =>
-        withFailures(repository, async () => {
-          const { path_with_namespace: path, empty_repo: empty, default_branch: branch } = await apiFor(signal).project(repository);
-          return { path, defaultBranch: empty === true ? null : (branch ?? null) };
-        }),
+      source: createGitLabListing(apiFor, maxFiles),
+      scope: () => cacheScope(host, credential),
+      async find(repository, signal) {
+        checkName(repository);
+        const { path_with_namespace: path, empty_repo: empty, default_branch: branch } = await apiFor(signal).project(repository);
+        return { path, defaultBranch: empty === true ? null : (branch ?? null) };
+      },
       async remote(repository) {
         checkName(repository);
         return hostedRemote(host.pagesUrl, repository, gitAuthorization(await credentialHeaders(credential)));
       },
       check: (signal) => check(apiFor(signal), resolved),
+      failureOf: (error, repository) => (error instanceof Refusal ? failureOf(error, repository) : error),
       adviceFor: () => '',
     },
     limit,
     resolved,
   );
-}
-
-/** Checks the name, and turns what the host refuses into a failure of the port. */
-async function withFailures<T>(repository: string, work: () => Promise<T>): Promise<T> {
-  checkName(repository);
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof Refusal ? failureOf(error, repository) : error;
-  }
 }
 
 /** One request. */
