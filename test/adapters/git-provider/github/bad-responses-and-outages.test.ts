@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { answerWith, cutConnection, redirect, rubbish, stall, stallInBody } from '../../../doubles/github/mischief.ts';
-import { refusal } from '../../../doubles/github/exchange.ts';
+import { answerWith, cutConnection, redirect, rubbish, stall, stallInBody } from '../../../doubles/github/faults.ts';
+import { refusal } from '../../../doubles/github/request.ts';
 import { startGitHubDouble } from '../../../doubles/github/index.ts';
 import { createScene, everything, failureOf, list, manyFiles, realClock, simple, simpleListing, recordingCache } from './support.ts';
 
@@ -23,7 +23,7 @@ describe('an answer that is not of the documented form is a failure that says so
   ])('%s, by GraphQL', async (_, body) => {
     const scene = await createScene();
     await scene.publish(simple);
-    scene.double.mischiefs.plan({ act: rubbish(body) });
+    scene.double.faults.plan({ act: rubbish(body) });
     expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: .*(documented form)/u);
   });
 
@@ -35,7 +35,7 @@ describe('an answer that is not of the documented form is a failure that says so
   ])('%s, by REST', async (_, body) => {
     const scene = await createScene();
     await scene.publish(simple);
-    scene.double.mischiefs.plan({ act: rubbish(body) });
+    scene.double.faults.plan({ act: rubbish(body) });
     expect(await failureOf(list(scene.anonymous()))).toMatch(/^provider_failed: .*(documented form)/u);
   });
 
@@ -49,7 +49,7 @@ describe('an answer that is not of the documented form is a failure that says so
   ])('a history that is %s', async (_, body) => {
     const scene = await createScene();
     await scene.publish(simple);
-    scene.double.mischiefs.plan({ act: rubbish(body), when: (request) => request.body.includes('history(') });
+    scene.double.faults.plan({ act: rubbish(body), when: (request) => request.body.includes('history(') });
     expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: /u);
   });
 
@@ -58,7 +58,7 @@ describe('an answer that is not of the documented form is a failure that says so
     await scene.publish(simple);
     const provider = scene.provider();
     await list(provider);
-    scene.double.mischiefs.plan({ act: rubbish('main') });
+    scene.double.faults.plan({ act: rubbish('main') });
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*documented form/u);
   });
 });
@@ -70,13 +70,13 @@ describe('nothing leads to another origin', () => {
     const elsewhere = await startGitHubDouble();
     const locations = [`${elsewhere.url}/repositories/1`, '//127.0.0.1:1/x', 'http://user@127.0.0.1/', 'file:///etc/passwd', 'http://', ''];
     for (const location of locations) {
-      scene.double.mischiefs.plan({ act: redirect(location), times: 1 });
+      scene.double.faults.plan({ act: redirect(location), times: 1 });
       expect(await failureOf(list(scene.anonymous()))).toMatch(/^provider_failed: .*another origin/u);
       expect(scene.asked()).toHaveLength(1);
     }
     const link = `<${elsewhere.url}/repositories/1/commits?page=2>; rel="last"`;
     const act = answerWith({ status: 200, headers: { link }, body: [] });
-    scene.double.mischiefs.plan({ act, when: ({ path }) => path.endsWith('/commits') });
+    scene.double.faults.plan({ act, when: ({ path }) => path.endsWith('/commits') });
     expect(await failureOf(list(scene.anonymous()))).toMatch(/^provider_failed: .*another origin/u);
     expect(elsewhere.requests).toEqual([]);
     await elsewhere.close();
@@ -85,7 +85,7 @@ describe('nothing leads to another origin', () => {
   test('and circles are left', async () => {
     const scene = await createScene();
     await scene.publish(simple);
-    scene.double.mischiefs.plan({ act: redirect('/repos/acme/shop') });
+    scene.double.faults.plan({ act: redirect('/repos/acme/shop') });
     expect(await failureOf(list(scene.anonymous()))).toMatch(/^provider_failed: .*circles/u);
     expect(scene.asked()).toHaveLength(4);
   });
@@ -97,10 +97,10 @@ describe('time', () => {
     await scene.publish(simple);
     const short = { clock: realClock, timeoutMs: 300 };
     for (const provider of [scene.provider(short), scene.anonymous(short)]) {
-      scene.double.mischiefs.plan({ act, times: 1 });
+      scene.double.faults.plan({ act, times: 1 });
       expect(await failureOf(list(provider))).toMatch(/^provider_timeout: .*300 ms/u);
     }
-    scene.double.mischiefs.plan({ act, times: 2 });
+    scene.double.faults.plan({ act, times: 2 });
     const provider = scene.provider({ clock: realClock, timeoutMs: 300 });
     expect(await failureOf(provider.find('acme/shop'))).toMatch(/^provider_timeout: /u);
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('300 ms') });
@@ -110,7 +110,7 @@ describe('time', () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider();
-    scene.double.mischiefs.plan({ act: stall, times: 1 });
+    scene.double.faults.plan({ act: stall, times: 1 });
     const running = failureOf(list(provider));
     await expect.poll(() => scene.double.requests.length).toBe(1);
     await provider.close();
@@ -148,7 +148,7 @@ describe('a host that is down', () => {
     scene.clock.advance(50_000);
     const confirmedAt = scene.clock.now();
     await list(patient);
-    scene.double.mischiefs.plan({ act: cutConnection });
+    scene.double.faults.plan({ act: cutConnection });
     scene.clock.advance(50_000);
     const stale = await scene.provider({ listingCache, serveStaleForMs: 60_000 }).listFiles('acme/shop', everything);
     expect(stale.files.map(({ path, createdAt }) => [path, createdAt / 1000])).toEqual(simpleListing);
@@ -166,7 +166,7 @@ describe('a host that is down', () => {
     const provider = scene.provider({ serveStaleForMs: 60_000 });
     const fresh = await provider.listFiles('acme/shop', everything);
     expect(fresh).not.toHaveProperty('confirmedAt');
-    scene.double.mischiefs.plan({ act: answerWith(refusal(status, 'no')) });
+    scene.double.faults.plan({ act: answerWith(refusal(status, 'no')) });
     expect(await failureOf(list(provider))).toMatch(/^(?:provider_unauthorized|repository_not_found|provider_rate_limited): /u);
   });
 });
@@ -176,9 +176,9 @@ describe('check', () => {
     const scene = await createScene();
     expect(await scene.provider().check()).toEqual({ ok: true, detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answers; 4990 of 5000 requests an hour are left$/u) });
     expect((await scene.anonymous().check()).detail).toContain('without a token');
-    scene.double.mischiefs.plan({ act: answerWith(refusal(404, 'Rate limiting is not enabled.')), times: 1 });
+    scene.double.faults.plan({ act: answerWith(refusal(404, 'Rate limiting is not enabled.')), times: 1 });
     expect(await scene.provider().check()).toMatchObject({ ok: true });
-    scene.double.mischiefs.plan({ act: answerWith(refusal(500, 'x')), times: 1 });
+    scene.double.faults.plan({ act: answerWith(refusal(500, 'x')), times: 1 });
     expect(await scene.provider().check()).toMatchObject({ ok: false });
   });
 });

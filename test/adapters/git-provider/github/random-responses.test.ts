@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isFailure } from '../../../../src/domain/failure.ts';
-import { answerWith } from '../../../doubles/github/mischief.ts';
+import { answerWith } from '../../../doubles/github/faults.ts';
 import { createScene, everything, simple } from './support.ts';
 
 const providerCodes = ['repository_not_found', 'provider_unauthorized', 'provider_rate_limited', 'provider_timeout', 'provider_failed'];
@@ -47,8 +47,8 @@ describe('whatever comes', () => {
     await scene.publish(simple);
     await fc.assert(
       fc.asyncProperty(fc.array(fc.record({ status, headers, body }), { minLength: 1, maxLength: 3 }), fc.boolean(), async (answers, hasToken) => {
-        scene.double.mischiefs.clear();
-        for (const answer of answers) scene.double.mischiefs.plan({ act: answerWith(answer), times: 1 });
+        scene.double.faults.clear();
+        for (const answer of answers) scene.double.faults.plan({ act: answerWith(answer), times: 1 });
         const provider = hasToken ? scene.provider() : scene.anonymous();
         expect(['ok', ...providerCodes]).toContain(await codeOf(provider.listFiles('acme/shop', everything)));
         await provider.close();

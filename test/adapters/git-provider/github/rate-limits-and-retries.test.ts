@@ -6,9 +6,9 @@ import {
   graphqlLimit,
   primaryLimit,
   secondaryLimit,
-  type Mischief,
-} from '../../../doubles/github/mischief.ts';
-import { refusal } from '../../../doubles/github/exchange.ts';
+  type Fault,
+} from '../../../doubles/github/faults.ts';
+import { refusal } from '../../../doubles/github/request.ts';
 import { createScene, everything, failureOf, list, manyFiles, simple, simpleListing } from './support.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 
@@ -19,7 +19,7 @@ async function waitOf(promise: Promise<unknown>): Promise<number> {
 }
 
 describe('a rate limit', () => {
-  test.each<readonly [string, Mischief, number, number]>([
+  test.each<readonly [string, Fault, number, number]>([
     ['primary, 403', primaryLimit(1800), 1799, 1801],
     ['primary, 429', primaryLimit(1800, 429), 1799, 1801],
     ['primary, of GraphQL', graphqlLimit(1800), 1799, 1801],
@@ -33,7 +33,7 @@ describe('a rate limit', () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider();
-    scene.double.mischiefs.plan({ act, times: 1 });
+    scene.double.faults.plan({ act, times: 1 });
     const seconds = await waitOf(list(provider));
     expect(seconds).toBeGreaterThanOrEqual(atLeast);
     expect(seconds).toBeLessThanOrEqual(atMost);
@@ -53,18 +53,18 @@ describe('a rate limit', () => {
     const scene = await createScene();
     await scene.publish(manyFiles(301));
     const provider = scene.provider({ concurrency: 1 });
-    scene.double.mischiefs.plan({ act: secondaryLimit(30), when: ({ body }) => body.includes('history(') });
+    scene.double.faults.plan({ act: secondaryLimit(30), when: ({ body }) => body.includes('history(') });
     expect(await waitOf(list(provider))).toBe(30);
     expect(scene.asked()).toHaveLength(2);
   });
 });
 
-function busy(seconds: number): Mischief {
+function busy(seconds: number): Fault {
   return answerWith({ ...refusal(503, 'busy'), headers: { 'retry-after': String(seconds) } });
 }
 
 describe('what may pass is tried again, twice at most', () => {
-  const passing: readonly (readonly [string, Mischief])[] = [
+  const passing: readonly (readonly [string, Fault])[] = [
     ['502', answerWith(refusal(502, 'Server Error'))],
     ['503', answerWith(refusal(503, 'Service Unavailable'))],
     ['504', answerWith(refusal(504, 'Gateway Timeout'))],
@@ -76,11 +76,11 @@ describe('what may pass is tried again, twice at most', () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.anonymous();
-    scene.double.mischiefs.plan({ act, times: 2 });
+    scene.double.faults.plan({ act, times: 2 });
     expect(await list(provider)).toEqual(simpleListing);
     expect(scene.clock.pauses).toEqual([200, 800]);
     scene.asked();
-    scene.double.mischiefs.plan({ act });
+    scene.double.faults.plan({ act });
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: /u);
     expect(scene.asked()).toHaveLength(3);
   });
@@ -90,24 +90,24 @@ describe('what may pass is tried again, twice at most', () => {
     await scene.publish(simple);
     for (const part of ['defaultBranchRef', 'history(']) {
       const when = ({ body }: { readonly body: string }): boolean => body.includes(part);
-      scene.double.mischiefs.plan({ act, times: 1, when });
+      scene.double.faults.plan({ act, times: 1, when });
       expect(await list(scene.provider())).toEqual(simpleListing);
       scene.asked();
-      scene.double.mischiefs.plan({ act, when });
+      scene.double.faults.plan({ act, when });
       expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: /u);
       expect(scene.asked().length).toBeLessThanOrEqual(5);
-      scene.double.mischiefs.clear();
+      scene.double.faults.clear();
     }
   });
 
   test('after the time that the host names, unless that is too long', async () => {
     const scene = await createScene();
     await scene.publish(simple);
-    scene.double.mischiefs.plan({ act: busy(3), times: 1 });
+    scene.double.faults.plan({ act: busy(3), times: 1 });
     expect(await list(scene.provider())).toEqual(simpleListing);
     expect(scene.clock.pauses).toEqual([3000]);
     scene.asked();
-    scene.double.mischiefs.plan({ act: busy(3600), times: 1 });
+    scene.double.faults.plan({ act: busy(3600), times: 1 });
     expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: .*status 503/u);
     expect(scene.asked()).toHaveLength(1);
   });
@@ -125,7 +125,7 @@ describe('what will not pass is not tried again', () => {
     const scene = await createScene();
     await scene.publish(simple);
     for (const provider of [scene.provider(), scene.anonymous()]) {
-      scene.double.mischiefs.plan({ act: answerWith(refusal(status, 'the secret is 42')), times: 1 });
+      scene.double.faults.plan({ act: answerWith(refusal(status, 'the secret is 42')), times: 1 });
       const failure = await failureOf(list(provider));
       expect(failure).toMatch(new RegExp(`^${code}: `, 'u'));
       expect(failure).not.toContain('42');
@@ -153,7 +153,7 @@ describe('what will not pass is not tried again', () => {
     ];
     for (const [error, expected] of errors) {
       const act = answerWith({ status: 200, body: { data: { repository: null }, errors: [error] } });
-      scene.double.mischiefs.plan({ act, times: 1 });
+      scene.double.faults.plan({ act, times: 1 });
       expect(await failureOf(list(scene.provider()))).toMatch(expected);
     }
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { git, type RepositoryDescription } from '../../../contracts/git-repository.ts';
-import { answerWith } from '../../../doubles/github/mischief.ts';
+import { answerWith } from '../../../doubles/github/faults.ts';
 import { agents, conditional, createScene, list, manyFiles, simple, simpleListing, start, recordingCache, everything } from './support.ts';
 
 const dated = (files: number): (readonly [string, number])[] =>
@@ -72,7 +72,7 @@ describe('unchanged since the last time', () => {
     await list(provider);
     const { gitDir = '' } = scene.double.repositories.find('acme/shop')?.repository ?? {};
     const oid = (await git(gitDir, ['rev-parse', 'HEAD'])).trim();
-    scene.double.mischiefs.plan({ act: answerWith({ status: 200, headers: { etag: 'W/"another"' }, body: oid }), times: 1 });
+    scene.double.faults.plan({ act: answerWith({ status: 200, headers: { etag: 'W/"another"' }, body: oid }), times: 1 });
     scene.asked();
     expect(await list(provider)).toEqual(simpleListing);
     expect(await list(provider)).toEqual(simpleListing);

@@ -2,11 +2,11 @@ import { describe, expect, test, vi } from 'vitest';
 import { Octokit } from '@octokit/rest';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { doubleToken, startGitHubDouble } from '../../../doubles/github/index.ts';
-import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Mischief } from '../../../doubles/github/mischief.ts';
-import { refusal } from '../../../doubles/github/exchange.ts';
+import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Fault } from '../../../doubles/github/faults.ts';
+import { refusal } from '../../../doubles/github/request.ts';
 import { agents, createScene, failureOf, list, simple, simpleListing, start, recordingCache } from './support.ts';
 
-const mishaps: readonly (readonly [string, Mischief])[] = [
+const mishaps: readonly (readonly [string, Fault])[] = [
   ['a refusal', answerWith(refusal(401, `bad token ${doubleToken}`))],
   ['a missing permission', answerWith(refusal(403, doubleToken))],
   ['a server error', answerWith(refusal(500, doubleToken))],
@@ -29,7 +29,7 @@ describe('the token', () => {
     const listingCache = recordingCache();
     const provider = scene.provider({ listingCache });
     await list(provider);
-    scene.double.mischiefs.plan({ act });
+    scene.double.faults.plan({ act });
     await failureOf(list(provider));
     await failureOf(list(scene.provider({ listingCache }), 'acme/other'));
     const { detail } = await scene.provider({ listingCache }).check();

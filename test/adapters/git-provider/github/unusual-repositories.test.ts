@@ -15,10 +15,10 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     [{ cursors: 'ignored' as const }, 5],
     [{ cursors: 'refused' as const }, 5],
     [{ cursorForm: 'opaque' as const }, 4],
-  ])('%o', async (habits, requests) => {
+  ])('%o', async (behavior, requests) => {
     const scene = await createScene();
     await scene.publish({ commits: long });
-    Object.assign(scene.double.graphql, habits);
+    Object.assign(scene.double.graphql, behavior);
     expect(await list(scene.provider())).toEqual(longListing);
     expect(scene.asked()).toHaveLength(requests);
   });

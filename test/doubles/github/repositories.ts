@@ -1,5 +1,5 @@
 /** A repository that the double serves. */
-export interface Shelved {
+export interface ServedRepository {
   readonly id: number;
   /** `owner/name` */
   readonly path: string;
@@ -9,21 +9,21 @@ export interface Shelved {
 }
 
 /** The repositories by name, in whatever case, with the names that they had before. */
-export interface Shelf {
+export interface Repositories {
   put(path: string, gitDir: string, options?: { readonly isPrivate?: boolean }): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
   /** `moved` where it has another name now. */
-  find(path: string): { readonly repository: Shelved; readonly moved: boolean } | null;
-  byId(id: number): Shelved | null;
+  find(path: string): { readonly repository: ServedRepository; readonly moved: boolean } | null;
+  byId(id: number): ServedRepository | null;
 }
 
-export function createShelf(): Shelf {
-  const repositories = new Map<string, Shelved>();
+export function createRepositories(): Repositories {
+  const repositories = new Map<string, ServedRepository>();
   const formerNames = new Map<string, number>();
   let lastId = 1000;
 
-  function byId(id: number): Shelved | null {
+  function byId(id: number): ServedRepository | null {
     return [...repositories.values()].find((each) => each.id === id) ?? null;
   }
 

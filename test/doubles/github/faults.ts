@@ -1,25 +1,25 @@
 import type { ServerResponse } from 'node:http';
-import { refusal, send, type DoubleRequest, type DoubleResponse } from './exchange.ts';
+import { refusal, send, type DoubleRequest, type DoubleResponse } from './request.ts';
 
 /** Takes over an exchange. */
-export type Mischief = (response: ServerResponse, request: DoubleRequest) => void;
+export type Fault = (response: ServerResponse, request: DoubleRequest) => void;
 
-export interface Plan {
-  readonly act: Mischief;
+export interface FaultPlan {
+  readonly act: Fault;
   /** How often; for ever, if it is left out. */
   readonly times?: number;
   readonly when?: (request: DoubleRequest) => boolean;
 }
 
 /** What is going to go wrong. */
-export interface Mischiefs {
-  plan(plan: Plan): void;
+export interface Faults {
+  plan(plan: FaultPlan): void;
   clear(): void;
-  next(request: DoubleRequest): Mischief | null;
+  next(request: DoubleRequest): Fault | null;
 }
 
-export function createMischiefs(): Mischiefs {
-  const plans: { readonly plan: Plan; left: number }[] = [];
+export function createFaults(): Faults {
+  const plans: { readonly plan: FaultPlan; left: number }[] = [];
   return {
     plan: (plan) => void plans.push({ plan, left: plan.times ?? Number.POSITIVE_INFINITY }),
     clear: () => void plans.splice(0),
@@ -32,12 +32,12 @@ export function createMischiefs(): Mischiefs {
   };
 }
 
-export function answerWith(answer: DoubleResponse): Mischief {
+export function answerWith(answer: DoubleResponse): Fault {
   return (response) => send(response, answer);
 }
 
 /** The hourly limit is used up until `resetSeconds` from now. */
-export function primaryLimit(resetSeconds: number, status: 403 | 429 = 403): Mischief {
+export function primaryLimit(resetSeconds: number, status: 403 | 429 = 403): Fault {
   return (response) => {
     const reset = Math.floor(Date.now() / 1000) + resetSeconds;
     const headers = { date: new Date(Math.floor(Date.now() / 1000) * 1000).toUTCString(), 'x-ratelimit-limit': '5000', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) };
@@ -46,13 +46,13 @@ export function primaryLimit(resetSeconds: number, status: 403 | 429 = 403): Mis
 }
 
 /** Too many requests at a time; without `retryAfter` the message alone says so. */
-export function secondaryLimit(retryAfter: number | null, status: 403 | 429 = 403): Mischief {
+export function secondaryLimit(retryAfter: number | null, status: 403 | 429 = 403): Fault {
   const headers: Record<string, string> = retryAfter === null ? {} : { 'retry-after': String(retryAfter) };
   return answerWith({ ...refusal(status, 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.'), headers });
 }
 
 /** GraphQL tells of its limit with status 200. */
-export function graphqlLimit(resetSeconds: number): Mischief {
+export function graphqlLimit(resetSeconds: number): Fault {
   return (response) => {
     const reset = Math.floor(Date.now() / 1000) + resetSeconds;
     const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) };
@@ -61,27 +61,27 @@ export function graphqlLimit(resetSeconds: number): Mischief {
 }
 
 /** Never answers. */
-export const stall: Mischief = () => undefined;
+export const stall: Fault = () => undefined;
 
 /** Answers and then falls silent. */
-export const stallInBody: Mischief = (response) => {
+export const stallInBody: Fault = (response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 });
   response.write('{"data":');
 };
 
-export const cutConnection: Mischief = (response) => void response.socket?.destroy();
+export const cutConnection: Fault = (response) => void response.socket?.destroy();
 
 /** The connection breaks in the middle of the body. */
-export const cutBody: Mischief = (response) => {
+export const cutBody: Fault = (response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 });
   response.write('{"data":', () => response.socket?.destroy());
 };
 
 /** Not what is documented, with a status that says that all is well. */
-export function rubbish(body: unknown): Mischief {
+export function rubbish(body: unknown): Fault {
   return answerWith({ status: 200, body });
 }
 
-export function redirect(location: string, status = 301): Mischief {
+export function redirect(location: string, status = 301): Fault {
   return answerWith({ ...refusal(status, 'Moved Permanently'), headers: { location } });
 }
