@@ -32,7 +32,7 @@ export interface HttpClientOptions {
   /** Reads a response's rate limit. Null if nothing has to wait. */
   readonly rateLimitOf: (response: HttpResponse) => RateLimit | null;
   /** Default: Node's. */
-  readonly fetch?: (url: URL, init: RequestInit) => Promise<Response>;
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
 const maxRetries = 2;
@@ -108,7 +108,7 @@ async function exchange(request: HttpRequest, options: HttpClientOptions, signal
   const { failures, maxAnswerBytes, fetch: fetchIt = fetch } = options;
   const { url, method = 'GET', headers, body = null } = request;
   try {
-    const response = await fetchIt(url, { method, headers, body, redirect: 'manual', signal });
+    const response = await fetchIt(url.href, { method, headers, body, redirect: 'manual', signal });
     const bytes = await readBody(response.body, maxAnswerBytes);
     if (bytes === null) throw failures.tooLarge(`${maxAnswerBytes} bytes in an answer`);
     return { status: response.status, headers: response.headers, text: bytes.toString('utf8') };

@@ -52,6 +52,8 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       const policy = { ...(follow && { redirectTarget: sameOriginUrl }), ...(divisible && { withoutRetry: heavyStatuses }) };
       const sent: { response: HttpResponse | null } = { response: null };
       const fetchIt: Fetch = async (url, init) => {
+        // An App asks a second time if its new token is not known everywhere yet.
+        sent.response = null;
         sent.response = await http.send({ ...requestOf(url, init), ...policy }, signal);
         return toFetchResponse(sent.response);
       };

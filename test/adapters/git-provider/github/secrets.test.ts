@@ -97,6 +97,19 @@ describe('a ready-made client', () => {
     }
   });
 
+  test('fetches by its own fetch, as through a proxy', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const fetched: string[] = [];
+    const ownFetch = (url: string, init: RequestInit): Promise<Response> => {
+      fetched.push(url);
+      return fetch(url, init);
+    };
+    const client = new Octokit({ auth: doubleToken, baseUrl: scene.double.url, request: { fetch: ownFetch } });
+    expect(await list(scene.anonymous({ client }))).toEqual(simpleListing);
+    expect(fetched).toEqual([`${scene.double.url}/graphql`, `${scene.double.url}/graphql`]);
+  });
+
   test('and a credential contradict each other', async () => {
     const scene = await createScene();
     const client = new Octokit({ baseUrl: scene.double.url });

@@ -44,7 +44,7 @@ function describeCommits(drawn: readonly Drawn[]): CommitDescription[] {
   return [root, ...rest];
 }
 
-/** Knowledge that can be put back to what it was. */
+/** A cache that can be put back to what it was. */
 function rewindable(): ListingCache & { entries: Map<string, string> } {
   return {
     entries: new Map(),
