@@ -1,6 +1,4 @@
-import type { ObservedSandbox } from '../../../../domain/sandbox.ts';
-
-type State = ObservedSandbox['state'];
+import type { State } from './watch.ts';
 
 /** How late the word of what was done may be. */
 const lateMs = 10_000;

@@ -8,7 +8,7 @@ import { createExpectations } from './expectations.ts';
 import type { Runs } from './runs.ts';
 import { openStream, type EngineEvent } from './stream.ts';
 
-type State = ObservedSandbox['state'];
+export type State = ObservedSandbox['state'];
 
 export interface WatchOptions {
   readonly connection: Connection;
