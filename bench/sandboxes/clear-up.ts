@@ -1,5 +1,5 @@
 import Docker from 'dockerode';
-import { labels } from '../../src/adapters/sandbox-runtime/docker/identity.ts';
+import { labels } from '../../src/adapters/sandbox-runtime/docker/labels.ts';
 
 /**
  * Removes what a deployment that is closed has left on the engine: the members of its pools, which a next process would find

@@ -1,9 +1,9 @@
 import Docker from 'dockerode';
 import { createNetworkProbe } from '../../src/adapters/readiness-probe/network/index.ts';
-import { connect } from '../../src/adapters/sandbox-runtime/docker/connect.ts';
-import { labels } from '../../src/adapters/sandbox-runtime/docker/identity.ts';
-import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/sandbox/container-config.ts';
-import { createNetworks } from '../../src/adapters/sandbox-runtime/docker/sandbox/networks.ts';
+import { connect } from '../../src/adapters/sandbox-runtime/docker/engine.ts';
+import { labels } from '../../src/adapters/sandbox-runtime/docker/labels.ts';
+import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/container-config.ts';
+import { createNetworks } from '../../src/adapters/sandbox-runtime/docker/networks.ts';
 import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { clearUp } from './clear-up.ts';
 

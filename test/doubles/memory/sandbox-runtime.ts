@@ -1,6 +1,6 @@
 import type { Execution, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
-import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar-entries.ts';
+import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { MemoryEngine } from './sandbox-engine.ts';
 import { packed, unpack } from './sandbox-tar.ts';

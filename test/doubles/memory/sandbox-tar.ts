@@ -1,8 +1,9 @@
 import { posix } from 'node:path';
 import { pack } from 'tar-stream';
 import { quoted, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
-import { type TarEntry, tarHeader, type TarName, throughLink } from '../../../src/adapters/sandbox-runtime/tar-entries.ts';
-import { addEntry, tarOf } from '../../../src/adapters/sandbox-runtime/tar-writing.ts';
+import {
+  addEntry, type TarEntry, tarHeader, type TarName, tarOf, throughLink,
+} from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
 

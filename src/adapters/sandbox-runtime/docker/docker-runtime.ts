@@ -1,28 +1,52 @@
-import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { checkEngine } from './check-engine.ts';
-import { connect } from './connect.ts';
-import { createClient } from './connection/client.ts';
-import { findEndpoint, type Endpoint } from './connection/endpoint.ts';
-import { configFolder } from './connection/surroundings.ts';
-import { createRuns } from './events/runs.ts';
-import { createWatch, type Move } from './events/watch.ts';
-import { createExecutions } from './executions/index.ts';
-import { createEndings } from './facts/endings.ts';
-import { createFacts } from './facts/facts.ts';
-import { withFailures } from './failures.ts';
-import { createFiles } from './files/index.ts';
-import { isDnsLabel } from './identity.ts';
-import { createProvisioning } from './images/provision.ts';
-import { listContainers, listFacts } from './listing.ts';
-import type { DockerRuntimeOptions } from './options.ts';
-import { Refusal } from './refusal.ts';
-import { createActions } from './sandbox/actions.ts';
-import { createNetworks } from './sandbox/networks.ts';
-import { createPreparation } from './sandbox/preparation.ts';
+import { createActions } from './containers.ts';
+import { configFolder, type Endpoint, type Environment, findEndpoint } from './engine-address.ts';
+import { createClient } from './engine-client.ts';
+import { checkEngine, connect, Refusal, withFailures } from './engine.ts';
+import { createExecutions } from './executions.ts';
+import { createEndings, createRuns } from './exit-causes.ts';
+import { createFiles } from './file-transfer.ts';
+import { createProvisioning } from './images.ts';
+import { createPreparation } from './init-container.ts';
+import { isDnsLabel } from './labels.ts';
+import { createNetworks } from './networks.ts';
+import { createFacts, listContainers, listFacts } from './observed-sandbox.ts';
+import { createWatch, type Move } from './watch.ts';
+
+export interface DockerRuntimeOptions {
+  /**
+   * A lower-case DNS label, which names and marks what belongs to this deployment on its engine. What bears another one, or none,
+   * is never touched.
+   */
+  readonly deployment: string;
+  /** The engine: `unix:///path`, `tcp://host:port`, `ssh://user@host`. Otherwise Docker's own variables and configuration tell. */
+  readonly host?: string;
+  /** A ready-made client, instead. It stays its maker's to close. */
+  readonly docker?: Docker;
+  /** The address of the engine's host that exposed ports are bound to. Default: `127.0.0.1`. */
+  readonly publishAddress?: string;
+  /** The host in exposed URLs. Default: the publish address; a remote engine's host. */
+  readonly urlHost?: string;
+  /** The folder of Docker's `config.json`, which has the logins for registries. Default: `DOCKER_CONFIG`, or `~/.docker`. */
+  readonly configDir?: string;
+  /** How long a call on the engine may take. Default: 60,000. */
+  readonly callTimeoutMs?: number;
+  /** How long pulling an image may take. Default: half an hour. */
+  readonly pullTimeoutMs?: number;
+  /** How long a sandbox's processes may take to end when they are asked to, in whole seconds. Default: 10,000. */
+  readonly stopGraceMs?: number;
+  /** How often what was told of sandboxes is compared with what is, besides following the engine's events. Default: 60,000. */
+  readonly compareMs?: number;
+  /** The least time between two lines of progress of a pull. Default: 500. */
+  readonly progressMs?: number;
+  /** Where Docker's variables are. Default: this process's environment. */
+  readonly env?: Environment;
+}
 
 /**
  * Runs sandboxes as containers of a Docker engine, each held apart from the host and from the others as its spec says. All that it

@@ -1,2 +1,2 @@
 export { createDockerRuntime } from './docker-runtime.ts';
-export type { DockerRuntimeOptions } from './options.ts';
+export type { DockerRuntimeOptions } from './docker-runtime.ts';

@@ -2,16 +2,13 @@ import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { resolveCommand } from './command.ts';
-import { passedEnvironment, sandboxEnvironment, type Environment } from './environment.ts';
-import { errorCode, unavailable } from './file-errors.ts';
-import type { Layout } from './layout.ts';
-import { cutLog, openLog } from './output-log.ts';
-import type { PortReservations } from './ports.ts';
+import { type Environment, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
+import { cutLog, type Layout, openLog } from './data-folder.ts';
+import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
+import { spawnLauncher } from './launcher.ts';
+import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
-import { claimFile, exitFile, readLastLaunch, refuseLaunch, type LaunchRecord } from './records.ts';
-import type { LaunchPlan } from './schema.ts';
-import { spawnLauncher } from './spawn-launcher.ts';
+import { errorCode, unavailable } from './system-errors.ts';
 
 export interface LaunchOptions {
   readonly layout: Layout;

@@ -1,22 +1,19 @@
-import { Failure } from '../../../domain/failure.ts';
+import { access, constants } from 'node:fs/promises';
+import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { raceSignal } from '../../shared/timeout.ts';
-import { createActions } from './actions.ts';
-import { checkHost } from './check-host.ts';
-import type { Environment } from './environment.ts';
-import { createExecutions } from './executions/executions.ts';
-import { unavailable, withFailures } from './file-errors.ts';
-import { createFiles } from './files/files.ts';
-import { createLayout, isSandboxId } from './layout.ts';
-import { createOpening } from './opening.ts';
-import { keepLogsSmall } from './output-log.ts';
-import { createPortReservations } from './ports.ts';
-import { createProcTable } from './proc-table.ts';
-import { createPsTable } from './ps-table.ts';
-import type { ProcessTable } from './process-table.ts';
 import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
-import { createReader } from './reader.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import type { Environment } from './command.ts';
+import { createLayout, createOpening, isSandboxId, keepLogsSmall, type Opening } from './data-folder.ts';
+import { createExecutions } from './executions.ts';
+import { createFiles } from './file-transfer.ts';
+import { createReader } from './observed-sandbox.ts';
+import { createPortReservations } from './port-reservations.ts';
+import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
+import { createActions } from './sandboxes.ts';
+import { unavailable, withFailures } from './system-errors.ts';
 import { createWatch } from './watch.ts';
 
 export interface ProcessRuntimeOptions {
@@ -129,4 +126,19 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRun
       await opening.close();
     },
   };
+}
+
+/** Whether this host can run sandboxes, in a line for a person. */
+async function checkHost(opening: Opening, table: ProcessTable, root: string): Promise<CheckResult> {
+  try {
+    await withFailures(async () => {
+      await opening.done();
+      await access(root, constants.W_OK);
+      await access('/bin/sh', constants.X_OK);
+    });
+    if ((await table.find(process.pid)) === null) return { ok: false, detail: `this host's processes can't be read with ${table.kind}` };
+    return { ok: true, detail: 'sandboxes are process groups of this host, without isolation' };
+  } catch (error) {
+    return { ok: false, detail: isFailure(error) ? error.message : "this host's processes can't be read" };
+  }
 }

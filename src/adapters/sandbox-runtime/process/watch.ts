@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { Reader, Sighting } from './reader.ts';
+import type { Reader, Sighting } from './observed-sandbox.ts';
 
 export interface WatchOptions extends Reader {
   readonly pollMs: number;

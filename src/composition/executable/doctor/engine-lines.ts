@@ -1,8 +1,8 @@
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { createClient } from '../../../adapters/sandbox-runtime/docker/connection/client.ts';
-import { findEndpoint } from '../../../adapters/sandbox-runtime/docker/connection/endpoint.ts';
-import { statusOf } from '../../../adapters/sandbox-runtime/docker/engine-errors.ts';
+import { createClient } from '../../../adapters/sandbox-runtime/docker/engine-client.ts';
+import { findEndpoint } from '../../../adapters/sandbox-runtime/docker/engine-address.ts';
+import { statusOf } from '../../../adapters/sandbox-runtime/docker/engine.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import { note, notOk, ok, type Line } from './line.ts';
 

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { describeExit, describeRefusal } from '../../../../src/adapters/sandbox-runtime/docker/facts/words.ts';
-import { createPullProgress } from '../../../../src/adapters/sandbox-runtime/docker/images/pull-progress.ts';
-import { registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images/reference.ts';
-import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/sandbox/owner.ts';
+import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
+import { createPullProgress, registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
+import { describeExit, describeRefusal } from '../../../../src/adapters/sandbox-runtime/docker/status-details.ts';
 
 test('the registry of an image is that which Docker would ask', () => {
   const hub = 'https://index.docker.io/v1/';
