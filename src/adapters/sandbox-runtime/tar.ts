@@ -1,3 +1,4 @@
+import { addAbortSignal, Readable } from 'node:stream';
 import { extract, type Extract, type Header, type Pack } from 'tar-stream';
 import { isFailure } from '../../domain/failure.ts';
 import { quoted, refusedFiles } from './sandbox-path.ts';
@@ -27,23 +28,13 @@ export type TarEntry =
  * read to its end or cancelled.
  */
 export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<TarEntry, void, void> {
-  const tar = extract();
-  let damage: Error | null = null;
-  tar.on('error', (error: Error) => (damage ??= error));
-  const feeding = feed(archive, tar, signal);
+  const { tar, failureOf } = openTar(archive, signal);
   const check = createLinkCheck();
-  /** Why it can't go on; what is outside of the tar is why the tar breaks off. */
-  const reasonOf = async (error: unknown): Promise<unknown> => {
-    tar.destroy();
-    const failure = await feeding;
-    if (failure !== null) return failure.error;
-    return isFailure(error) ? error : refusedFiles('archive', `it is not a whole tar archive (${String(damage ?? error)})`);
-  };
   async function* contentOf(entry: Entry): AsyncGenerator<Uint8Array, void, void> {
     try {
       for await (const chunk of entry) if (chunk instanceof Uint8Array) yield chunk;
     } catch (error) {
-      throw await reasonOf(error);
+      throw failureOf(error);
     }
   }
   try {
@@ -55,55 +46,32 @@ export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: A
       yield checked;
       signal.throwIfAborted();
     }
-    const failure = await feeding;
-    if (failure !== null) throw failure.error;
+    signal.throwIfAborted();
   } catch (error) {
-    throw await reasonOf(error);
+    throw failureOf(error);
   } finally {
     tar.destroy();
-    await feeding;
   }
 }
 
-/** Hands the archive over until one of them ends. Answers with what went wrong outside of the tar, if something did. */
-async function feed(
-  archive: ReadableStream<Uint8Array>,
-  tar: Extract,
-  signal: AbortSignal,
-): Promise<{ readonly error: unknown } | null> {
-  const reader = archive.getReader();
-  const left = new AbortController();
-  let goOn: (() => void) | null = null;
-  const leave = (): void => {
-    left.abort();
-    goOn?.();
-    // Ends a read under way, too.
-    reader.cancel(new Error('the archive is not wanted any more')).catch(() => {});
+/** Reads the archive as a tar, until one of them ends. `failureOf` returns why it can't go on, given the error of the tar's reader. */
+function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
+  const tar = extract();
+  const source = addAbortSignal(signal, Readable.fromWeb(archive));
+  let damage: Error | null = null;
+  tar.on('error', (error: Error) => (damage ??= error));
+  // With an error, since whoever waits for an entry would wait for ever otherwise.
+  source.once('error', (cause) => tar.destroy(new Error('the archive broke off', { cause })));
+  tar.once('close', () => source.destroy());
+  source.pipe(tar);
+  const failureOf = (error: unknown): unknown => {
+    tar.destroy();
+    // What happened outside of the tar is why the tar breaks off.
+    if (signal.aborted) return signal.reason;
+    if (source.errored !== null) return source.errored;
+    return isFailure(error) ? error : refusedFiles('archive', `it is not a whole tar archive (${String(damage ?? error)})`);
   };
-  tar.once('close', leave);
-  tar.on('drain', () => goOn?.());
-  signal.addEventListener('abort', leave);
-  if (signal.aborted) leave();
-  try {
-    while (!left.signal.aborted) {
-      const { done, value } = await reader.read();
-      if (left.signal.aborted || done) break;
-      if (value.byteLength === 0 || tar.write(Buffer.from(value.buffer, value.byteOffset, value.byteLength))) continue;
-      await new Promise<void>((resolve) => {
-        goOn = resolve;
-        if (left.signal.aborted) resolve();
-      });
-    }
-    signal.throwIfAborted();
-    if (!left.signal.aborted) tar.end(null);
-    return null;
-  } catch (error) {
-    // With an error, since whoever waits for an entry would wait for ever otherwise.
-    tar.destroy(new Error('the archive broke off', { cause: error }));
-    return { error };
-  } finally {
-    signal.removeEventListener('abort', leave);
-  }
+  return { tar, failureOf };
 }
 
 function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntry {

@@ -33,12 +33,21 @@ export function mistakesIn(schema: z.ZodType, value: unknown): readonly Mistake[
 /** A field that is not known; `besides` are names that are, though not of the schema. */
 export function unknownField(schema: z.ZodType, parent: readonly PropertyKey[], key: string, besides: readonly string[] = []): Mistake {
   const known = [...fieldsAt(schema, parent), ...besides];
+  const moved = movedTo(schema, parent, key);
+  if (moved !== null) return { path: [...parent, key], problem: `has moved; write it as ${moved}` };
   const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
   return {
     path: [...parent, key],
     problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
     form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
   };
+}
+
+/** The new place of a field that was one of a spec's `isolation`, and is a setting of Docker. Null if it never was. */
+function movedTo(schema: z.ZodType, parent: readonly PropertyKey[], key: string): string | null {
+  const spec = parent.slice(0, -1);
+  const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...spec, 'docker']).includes(key);
+  return isMoved ? `docker.${key}` : null;
 }
 
 /** The field of that name in another place, seen from the same spec; null where there is none, or several. */

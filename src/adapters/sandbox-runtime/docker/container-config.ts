@@ -1,27 +1,31 @@
 import type Docker from 'dockerode';
-import type { SandboxIsolation, SandboxPort, SandboxResources } from '../../../domain/sandbox-spec.ts';
+import type { SandboxResources, SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { portVariables } from '../port-variables.ts';
+import { Refusal } from './engine.ts';
 import { containerName, labels, reservedPrefix } from './labels.ts';
 import { endpointConfig } from './networks.ts';
+import { dockerSpecOptions } from './spec-options.ts';
+import { details } from './status-details.ts';
 import { volumeMounts } from './volumes.ts';
 
-interface ContainerPlan {
+export interface ContainerPlan {
   readonly deployment: string;
   readonly launch: SandboxLaunch;
   /** The name of a network; `none` is none. */
   readonly network: string;
-  /** What exposed ports are bound to. */
+  /** The address that exposed ports are bound to. */
   readonly publishAddress: string;
 }
 
-/** What the engine is asked to make for a sandbox. */
+/** Returns what the engine is asked to make for a sandbox. Throws `Refusal` if the spec's part for Docker is wrong. */
 export function containerConfig({ deployment, launch, network, publishAddress }: ContainerPlan): Docker.ContainerCreateOptions {
   const { id, spec } = launch;
   const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
   return {
     name: containerName(deployment, id),
     Image: spec.image ?? '',
-    // The command is run as it is, and not given to a program of the image.
+    // The command is run as it is, and not given to the image's entrypoint.
     ...(spec.command !== null && { Entrypoint: [...spec.command], Cmd: [] }),
     ...(spec.isolation.user !== null && { User: spec.isolation.user }),
     WorkingDir: spec.workingDir,
@@ -34,7 +38,8 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
     },
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     HostConfig: {
-      ...hardening(spec.isolation, spec.resources),
+      ...hardening(spec),
+      ...limits(spec.resources),
       NetworkMode: network,
       // No host port: the engine chooses a free one.
       PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: publishAddress, HostPort: '' }]])),
@@ -48,11 +53,11 @@ function userLabels(given: Readonly<Record<string, string>>): Record<string, str
   return Object.fromEntries(Object.entries(given).filter(([name]) => !name.startsWith(reservedPrefix)));
 }
 
-/** The environment of a sandbox's command, as the engine takes it. What Skep says wins over what the spec says. */
+/** The environment of a sandbox's command. Skep's own variables win over those of the spec. */
 function environment({ id, spec, sessionApiKey }: SandboxLaunch): string[] {
   const variables = {
     ...spec.initialEnv,
-    ...portVariables(spec.ports),
+    ...portVariables(spec.ports.map(({ name, port }) => ({ name, port, reachedAt: port }))),
     [spec.sessionKeyEnv]: sessionApiKey,
     SKEP_WORKSPACE: spec.workingDir,
     SKEP_SANDBOX_ID: id,
@@ -60,45 +65,37 @@ function environment({ id, spec, sessionApiKey }: SandboxLaunch): string[] {
   return Object.entries(variables).map(([name, value]) => `${name}=${value}`);
 }
 
-/** The same variables as where sandboxes share the host's ports, so that one command runs in both. */
-function portVariables(ports: readonly SandboxPort[]): Record<string, string> {
-  const variables = ports.flatMap(({ name, port }) => [
-    [`SKEP_PORT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`, String(port)],
-    [`SKEP_PORT_${port}`, String(port)],
-  ]);
-  const [only, ...others] = ports;
-  if (only !== undefined && others.length === 0) variables.push(['PORT', String(only.port)]);
-  return Object.fromEntries(variables);
+/** How a container is isolated from the machine. */
+function hardening({ isolation, runtimeOptions }: SandboxSpec): Docker.HostConfig {
+  const options = dockerSpecOptions(runtimeOptions);
+  if (options === null) throw new Refusal(details.invalidDockerOptions);
+  const { capabilities, newPrivileges, seccomp, ociRuntime } = options;
+  return {
+    CapDrop: ['ALL'],
+    CapAdd: [...capabilities],
+    SecurityOpt: [...(newPrivileges ? [] : ['no-new-privileges']), ...(seccomp === 'unconfined' ? ['seccomp=unconfined'] : [])],
+    ReadonlyRootfs: isolation.readOnlyRoot,
+    IpcMode: 'private',
+    // A first process that passes on signals and reaps zombies.
+    Init: true,
+    RestartPolicy: { Name: 'no' },
+    // If the host runs out of memory, sandboxes are killed first.
+    OomScoreAdj: 500,
+    ...(ociRuntime !== null && { Runtime: ociRuntime }),
+  };
 }
 
 const cpuPeriod = 100_000;
 
-/** How a container is held apart from the machine, and what it may take of it. */
-function hardening(isolation: SandboxIsolation, resources: SandboxResources): Docker.HostConfig {
-  return {
-    CapDrop: ['ALL'],
-    CapAdd: [...isolation.capabilities],
-    SecurityOpt: [...(isolation.newPrivileges ? [] : ['no-new-privileges']), ...(isolation.seccomp === 'unconfined' ? ['seccomp=unconfined'] : [])],
-    ReadonlyRootfs: isolation.readOnlyRoot,
-    IpcMode: 'private',
-    // A first process that passes on signals and buries the dead.
-    Init: true,
-    RestartPolicy: { Name: 'no' },
-    // Where the host runs out of memory, a sandbox goes before what is not one.
-    OomScoreAdj: 500,
-    ...(isolation.ociRuntime !== null && { Runtime: isolation.ociRuntime }),
-    ...limits(resources),
-  };
-}
-
 function limits({ cpus, memoryBytes, pids, openFiles, logBytes }: SandboxResources): Docker.HostConfig {
+  // The current log file and one before it.
+  const logFiles = logBytes === null ? {} : { 'max-size': String(Math.max(1_024, Math.floor(logBytes / 2))), 'max-file': '2' };
   return {
-    // As a quota, since a number of CPUs is refused by a machine that has fewer.
+    // As a quota, since a machine refuses a number of CPUs that it does not have.
     ...(cpus !== null && { CpuPeriod: cpuPeriod, CpuQuota: Math.max(1_000, Math.round(cpus * cpuPeriod)) }),
     ...(memoryBytes !== null && { Memory: memoryBytes, MemorySwap: memoryBytes }),
     ...(pids !== null && { PidsLimit: pids }),
     ...(openFiles !== null && { Ulimits: [{ Name: 'nofile', Soft: openFiles, Hard: openFiles }] }),
-    // The current file and one before it.
-    LogConfig: { Type: 'json-file', Config: logBytes === null ? {} : { 'max-size': String(Math.max(1_024, Math.floor(logBytes / 2))), 'max-file': '2' } },
+    LogConfig: { Type: 'json-file', Config: logFiles },
   };
 }

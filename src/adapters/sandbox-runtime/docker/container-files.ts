@@ -1,138 +1,127 @@
-import { IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { extract, type Header } from 'tar-stream';
 import { z } from 'zod';
-import { type Connection, statusOf, streamed, withSignal } from './engine.ts';
+import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
 
-/** Reads the file system of a container, which need not run. */
-export interface Inside {
-  /** What is at the path, links followed; null where nothing is. */
-  readonly look: (path: string) => Promise<Header | null>;
-  /** The text of a small file; empty where there is none. */
-  readonly read: (path: string) => Promise<string>;
-  /** The permission bits of a file, links followed; null where there is none. Cheaper than a look. */
-  readonly permissions: (path: string) => Promise<number | null>;
-}
-
-const maxLinks = 8;
-const maxBytes = 1 << 20;
-const isDirectory = 2 ** 31;
-
-export function lookInside({ docker, call }: Connection, containerId: string): Inside {
-  const container = docker.getContainer(containerId);
-
-  /** The first entry of the archive of a path; the rest is not read. */
-  async function first<T>(path: string, take: (header: Header, content: AsyncIterable<unknown>) => Promise<T>): Promise<T | null> {
-    try {
-      return await call(async (abortSignal) => {
-        const archive = streamed(await container.getArchive({ path, abortSignal }));
-        const entries = extract();
-        archive.on('error', (error) => entries.destroy(error));
-        try {
-          for await (const entry of archive.pipe(entries)) return await take(entry.header, entry);
-          return null;
-        } finally {
-          archive.destroy();
-        }
-      });
-    } catch (error) {
-      if (statusOf(error) === 404) return null;
-      throw error;
-    }
-  }
-
-  return {
-    async look(path) {
-      let at = path;
-      for (let links = 0; links < maxLinks; links += 1) {
-        const header = await first(at, async (found) => found);
-        if (header?.type !== 'symlink') return header;
-        at = posix.resolve(posix.dirname(at), header.linkname ?? '');
-      }
-      return null;
-    },
-    async read(path) {
-      const text = await first(path, async (_header, content) => {
-        const chunks: Uint8Array[] = [];
-        let size = 0;
-        for await (const chunk of content) {
-          if (!(chunk instanceof Uint8Array)) continue;
-          size += chunk.length;
-          if (size > maxBytes) break;
-          chunks.push(chunk);
-        }
-        return Buffer.concat(chunks).toString();
-      });
-      return text ?? '';
-    },
-    async permissions(path) {
-      let at = path;
-      for (let links = 0; links < maxLinks; links += 1) {
-        const stat = await statOf(at);
-        if (stat === null || stat.mode >= isDirectory) return null;
-        if (stat.linkTarget === '') return stat.mode & 0o777;
-        at = stat.linkTarget;
-      }
-      return null;
-    },
-  };
-
-  async function statOf(path: string): Promise<{ readonly mode: number; readonly linkTarget: string } | null> {
-    try {
-      const answer = await call((abortSignal) => container.infoArchive({ path, abortSignal }));
-      answer.resume();
-      const header = answer.headers['x-docker-container-path-stat'];
-      return JSON.parse(Buffer.from(String(header), 'base64').toString());
-    } catch (error) {
-      if (statusOf(error) === 404) return null;
-      throw error;
-    }
-  }
-}
-
-/** What is at a path of a container; links above it are followed, and it itself is not. */
-interface PathStat {
+/** What is at a path of a container. Links above the path are followed; the path itself is not. */
+export interface PathStat {
   readonly kind: 'directory' | 'link' | 'other';
-  /** Where a link leads to in the end, as an absolute path; empty for what is none. */
+  /** The permission bits. */
+  readonly mode: number;
+  /** Where a link leads to in the end, as an absolute path; empty for anything else. */
   readonly linkTarget: string;
 }
 
-/** Answers with null where nothing is. */
-export type Stat = (path: string) => Promise<PathStat | null>;
-
-const Answer = z.object({ mode: z.number(), linkTarget: z.string() });
-
-/** Bits of a mode, as Go has them. */
-const directoryBit = 2 ** 31;
-const linkBit = 2 ** 27;
-
-export function statIn({ docker, call }: Connection, container: string): Stat {
-  return async (path) => {
-    try {
-      const answer = await call((abortSignal) => docker.getContainer(container).infoArchive(withSignal({ path }, abortSignal)));
-      answer.resume();
-      const header = String(answer.headers['x-docker-container-path-stat']);
-      const { mode, linkTarget } = Answer.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
-      const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
-      return { kind: has(directoryBit) ? 'directory' : has(linkBit) ? 'link' : 'other', linkTarget };
-    } catch (error) {
-      if (statusOf(error) === 404) return null;
-      throw error;
-    }
-  };
-}
-
-/** Whom the programs of a container run as. */
+/** The user that the programs of a container run as. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
-/**
- * Finds whom `name`, `uid`, `name:group` or `uid:gid` means in an image, by its `/etc/passwd` and `/etc/group`. Null where
- * it has no such user: the engine says so when it starts the container.
- */
+const StatHeader = z.object({ mode: z.number(), linkTarget: z.string() });
+
+/** Bits of a mode, as Go has them. */
+const directoryBit = 2 ** 31;
+const linkBit = 2 ** 27;
+const maxLinks = 8;
+const maxBytes = 1 << 20;
+
+/** Reads the file system of a container, which need not run. */
+export class ContainerFiles {
+  readonly #engine: Engine;
+  readonly #containerId: string;
+
+  constructor(engine: Engine, containerId: string) {
+    this.#engine = engine;
+    this.#containerId = containerId;
+  }
+
+  /** Returns null if nothing is there. */
+  async stat(path: string): Promise<PathStat | null> {
+    const { docker, call } = this.#engine;
+    const container = docker.getContainer(this.#containerId);
+    const answer = await unlessMissing(call((abortSignal) => container.infoArchive(withSignal({ path }, abortSignal))));
+    if (answer === null) return null;
+    answer.resume();
+    const header = String(answer.headers['x-docker-container-path-stat']);
+    const { mode, linkTarget } = StatHeader.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
+    const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
+    return { kind: has(directoryBit) ? 'directory' : has(linkBit) ? 'link' : 'other', mode: mode & 0o777, linkTarget };
+  }
+
+  /** Returns the permission bits of a file, links followed. Null if there is none. */
+  async permissions(path: string): Promise<number | null> {
+    let found = await this.stat(path);
+    for (let links = 1; found?.kind === 'link'; links += 1) found = links < maxLinks ? await this.stat(found.linkTarget) : null;
+    return found?.kind === 'other' ? found.mode : null;
+  }
+
+  /** Returns the tar header of what is at the path, links followed: unlike a stat it holds the owner. Null if nothing is there. */
+  async header(path: string): Promise<Header | null> {
+    let at = path;
+    for (let links = 0; links < maxLinks; links += 1) {
+      const header = await this.#firstEntry(at, async (found) => found);
+      if (header?.type !== 'symlink') return header;
+      at = posix.resolve(posix.dirname(at), header.linkname ?? '');
+    }
+    return null;
+  }
+
+  /** Returns the engine's tar of a path, which fails when the signal fires. */
+  async archive(path: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const { docker, call } = this.#engine;
+    const container = docker.getContainer(this.#containerId);
+    const answer = streamed(await call((abortSignal) => container.getArchive(withSignal({ path }, abortSignal)), { signal }));
+    // A caller that has left reads no error either.
+    answer.on('error', () => {});
+    return addAbortSignal(signal, answer);
+  }
+
+  /**
+   * Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image, by its `/etc/passwd` and `/etc/group`. Null if
+   * it has no such user: the engine reports that when it starts the container.
+   */
+  resolveOwner(user: string): Promise<Owner | null> {
+    return resolveOwner(user, (path) => this.#text(path));
+  }
+
+  /** Returns the text of a small file. Empty if there is none. */
+  async #text(path: string): Promise<string> {
+    const text = await this.#firstEntry(path, async (_header, content) => {
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of content) {
+        if (!(chunk instanceof Uint8Array)) continue;
+        size += chunk.length;
+        if (size > maxBytes) break;
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks).toString();
+    });
+    return text ?? '';
+  }
+
+  /** Reads the first entry of the archive of a path, and nothing of the rest. */
+  async #firstEntry<T>(path: string, take: (header: Header, content: AsyncIterable<unknown>) => Promise<T>): Promise<T | null> {
+    const { docker, call } = this.#engine;
+    const container = docker.getContainer(this.#containerId);
+    const work = call(async (abortSignal) => {
+      const archive = streamed(await container.getArchive({ path, abortSignal }));
+      const entries = extract();
+      archive.on('error', (error) => entries.destroy(error));
+      try {
+        for await (const entry of archive.pipe(entries)) return await take(entry.header, entry);
+        return null;
+      } finally {
+        archive.destroy();
+      }
+    });
+    return unlessMissing(work);
+  }
+}
+
 export async function resolveOwner(user: string, read: (path: string) => Promise<string>): Promise<Owner | null> {
   const [name = '', group] = user.split(':');
   if ((name === '' || name === '0' || name === 'root') && group === undefined) return { uid: 0, gid: 0 };
@@ -156,13 +145,4 @@ function lines(text: string): string[][] {
 
 function number(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : null;
-}
-
-/** The engine's tar of a path, which fails when the signal fires. */
-export async function readArchive({ docker, call }: Connection, container: string, path: string, signal: AbortSignal): Promise<IncomingMessage> {
-  const answer = await call((abortSignal) => docker.getContainer(container).getArchive(withSignal({ path }, abortSignal)), { signal });
-  if (!(answer instanceof IncomingMessage)) throw new TypeError('the client answers with something else than a response');
-  // A caller that has left reads no error either.
-  answer.on('error', () => {});
-  return addAbortSignal(signal, answer);
 }

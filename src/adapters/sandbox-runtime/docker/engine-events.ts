@@ -1,7 +1,7 @@
-import { IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { pause, realTimers } from '../../shared/timeout.ts';
-import { type Connection, streamed } from './engine.ts';
+import { type Engine, streamed } from './engine.ts';
 import { labels } from './labels.ts';
 
 const actions = ['start', 'die', 'kill', 'pause', 'unpause', 'destroy'] as const;
@@ -21,22 +21,17 @@ const Message = z.object({
   Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
 });
 
-const maxLine = 1 << 20;
-
-interface EventStream {
-  /** When it was opened, in milliseconds of the engine's clock, which tells whole seconds; undefined where it does not say. */
+export interface EventStream {
+  /** When it was opened, in milliseconds of the engine's clock, which shows whole seconds. Undefined if the engine does not say. */
   readonly openedAt: number | undefined;
-  /** Ends when the connection does, and throws where it was cut. */
+  /** Ends when the connection does, and throws if it was cut. */
   readonly events: AsyncIterable<EngineEvent>;
   readonly close: () => void;
 }
 
 /** Follows what happens to the deployment's containers from now on. Rejects as calls do. */
-export async function openStream({ docker, deployment, call }: Connection, signal: AbortSignal): Promise<EventStream> {
-  const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: [...actions] };
-  const answer = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }));
-  // A host that went without a word is noticed.
-  answer.socket.setKeepAlive(true, 15_000);
+export async function openEvents(engine: Engine, signal: AbortSignal): Promise<EventStream> {
+  const answer = await openStream(engine, actions, signal);
   const date = Date.parse(answer.headers.date ?? '');
   return {
     openedAt: Number.isNaN(date) ? undefined : date,
@@ -45,18 +40,31 @@ export async function openStream({ docker, deployment, call }: Connection, signa
   };
 }
 
+async function openStream({ docker, deployment, call }: Engine, event: readonly string[], signal: AbortSignal): Promise<IncomingMessage> {
+  const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: [...event] };
+  const answer = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }));
+  // A host that disappeared is noticed.
+  answer.socket.setKeepAlive(true, 15_000);
+  return answer;
+}
+
 async function* parse(answer: IncomingMessage): AsyncGenerator<EngineEvent> {
+  for await (const line of linesOf(answer)) {
+    const event = eventOf(line);
+    if (event !== null) yield event;
+  }
+}
+
+/** The lines of a stream. Throws if it was cut. */
+export async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
   let rest = '';
   answer.setEncoding('utf8');
   for await (const chunk of answer) {
-    const lines = (rest + String(chunk)).split('\n');
+    const lines = `${rest}${String(chunk)}`.split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > maxLine) throw new Error('an event has no end');
-    for (const line of lines) {
-      const event = eventOf(line);
-      if (event !== null) yield event;
-    }
+    yield* lines;
   }
+  if (rest !== '') yield rest;
 }
 
 function eventOf(line: string): EngineEvent | null {
@@ -69,68 +77,66 @@ function eventOf(line: string): EngineEvent | null {
   }
 }
 
-/** Tells when an execution may have ended, also one whose output nobody reads. */
-export interface ExitNotices {
-  /** Calls `wake` now and then. Answers with the function that ends it. */
-  watch(exec: string, wake: () => void): () => void;
-  /** Did the engine tell the end of this execution that is watched? */
-  told(exec: string): boolean;
-}
-
 interface Watched {
   readonly wake: () => void;
-  told: boolean;
+  isReported: boolean;
 }
 
 const reconnectMs = 1_000;
 
-/** One stream of the engine's events serves all; whenever it begins anew, all are woken. */
-export function createExitNotices({ docker, call, closed, deployment }: Connection): ExitNotices {
-  const watched = new Map<string, Watched>();
-  let following = false;
+/**
+ * Reports when an execution may have ended, also if nobody reads its output. One stream of the engine's events serves all; whenever it
+ * begins anew, all are woken.
+ */
+export class ExitNotices {
+  readonly #engine: Engine;
+  readonly #watched = new Map<string, Watched>();
+  #isFollowing = false;
 
-  const read = async (): Promise<void> => {
-    const filters = { type: ['container' as const], event: ['exec_die' as const], label: [`${labels.deployment}=${deployment}`] };
-    const stream = await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal: closed });
-    if (!(stream instanceof IncomingMessage)) throw new TypeError('the client answers with something else than a response');
-    stream.socket.setKeepAlive(true, 15_000);
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Calls `wake` now and then. Returns the function that ends it. */
+  watch(exec: string, wake: () => void): () => void {
+    this.#watched.set(exec, { wake, isReported: false });
+    void this.#follow();
+    return () => void this.#watched.delete(exec);
+  }
+
+  /** Did the engine report the end of this execution, which is watched? */
+  isReported(exec: string): boolean {
+    return this.#watched.get(exec)?.isReported ?? false;
+  }
+
+  async #follow(): Promise<void> {
+    const { closed } = this.#engine;
+    if (this.#isFollowing) return;
+    this.#isFollowing = true;
+    while (this.#watched.size > 0 && !closed.aborted) {
+      // The events are only hints: whoever is woken looks for itself, and looks again when the stream begins anew.
+      await this.#read().catch(() => {});
+      await pause(reconnectMs, undefined, { signal: closed }).catch(() => {});
+    }
+    this.#isFollowing = false;
+  }
+
+  async #read(): Promise<void> {
+    const { closed } = this.#engine;
+    const stream = await openStream(this.#engine, ['exec_die'], closed);
     const end = (): void => void stream.destroy();
     closed.addEventListener('abort', end);
     try {
-      for (const { wake } of watched.values()) wake();
-      let text = '';
-      for await (const chunk of stream) {
-        const lines = `${text}${String(chunk)}`.split('\n');
-        text = lines.pop() ?? '';
-        for (const line of lines) notice(/"execID":"([0-9a-f]+)"/.exec(line)?.[1]);
+      for (const { wake } of this.#watched.values()) wake();
+      for await (const line of linesOf(stream)) {
+        const watched = this.#watched.get(/"execID":"([0-9a-f]+)"/.exec(line)?.[1] ?? '');
+        if (watched === undefined) continue;
+        watched.isReported = true;
+        watched.wake();
       }
     } finally {
       closed.removeEventListener('abort', end);
       end();
     }
-  };
-  const notice = (exec: string | undefined): void => {
-    const one = exec === undefined ? undefined : watched.get(exec);
-    if (one === undefined) return;
-    one.told = true;
-    one.wake();
-  };
-  const follow = async (): Promise<void> => {
-    if (following) return;
-    following = true;
-    while (watched.size > 0 && !closed.aborted) {
-      // It is only a hint: whoever is woken looks for itself, and looks again when it begins anew.
-      await read().catch(() => {});
-      if (!closed.aborted) await pause(realTimers, reconnectMs, closed).catch(() => {});
-    }
-    following = false;
-  };
-  return {
-    watch(exec, wake) {
-      watched.set(exec, { wake, told: false });
-      void follow();
-      return () => void watched.delete(exec);
-    },
-    told: (exec) => watched.get(exec)?.told ?? false,
-  };
+  }
 }

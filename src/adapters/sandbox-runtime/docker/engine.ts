@@ -3,46 +3,44 @@ import type Docker from 'dockerode';
 import { z } from 'zod';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import { raceSignal, realTimers } from '../../shared/timeout.ts';
+import { raceSignal } from '../../shared/timeout.ts';
 import { containerName, isOwn } from './labels.ts';
 
-/** How long a call may take. */
-interface CallOptions {
-  /** When it fires, the call is given up, and rejects with the signal's reason. */
+export interface CallOptions {
+  /** If it fires, the call is given up, and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** In milliseconds, instead of the connection's own limit. */
+  /** In milliseconds, instead of the engine's own limit. */
   readonly limitMs?: number;
 }
 
-/** A Docker engine, how it is spoken to, and which of its containers are whose. */
-export interface Connection {
+/** A Docker engine, and the deployment whose containers may be touched. */
+export interface Engine {
   readonly docker: Docker;
-  /** Whose containers are touched. */
   readonly deployment: string;
   /** Fires when the runtime is closed. */
   readonly closed: AbortSignal;
   /**
-   * Makes a call on the engine, within a limit of time. The signal is for the call's `abortSignal`; it does not fire once the
-   * call has answered, so that a stream that it answered with goes on. What the engine itself answers rejects as dockerode's
-   * error (see `statusOf`). Failures: `runtime_unavailable`, `runtime_timeout`.
+   * Makes a call, within a time limit. The signal is for the call's `abortSignal`. It does not fire once the call has answered, so
+   * that a stream in the answer goes on. An error response of the engine rejects as dockerode's error (see `statusOf`). Failures:
+   * `runtime_unavailable`, `runtime_timeout`.
    */
   readonly call: <T>(work: (signal: AbortSignal) => Promise<T>, options?: CallOptions) => Promise<T>;
-  /** The sandbox's container; null where there is none, `foreign` where its name is taken by one that is not ours. */
+  /** Returns the sandbox's container. Null if there is none, `foreign` if its name is taken by one that is not ours. */
   readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | 'foreign' | null>;
 }
 
-interface ConnectOptions {
+export interface EngineOptions {
   readonly docker: Docker;
   readonly deployment: string;
   readonly callTimeoutMs: number;
   readonly closed: AbortSignal;
 }
 
-export function connect({ docker, deployment, callTimeoutMs, closed }: ConnectOptions): Connection {
-  const call: Connection['call'] = async (work, { signal, limitMs = callTimeoutMs } = {}) => {
+export function createEngine({ docker, deployment, callTimeoutMs, closed }: EngineOptions): Engine {
+  const call: Engine['call'] = async (work, { signal, limitMs = callTimeoutMs } = {}) => {
     const controller = new AbortController();
     const leave = (): void => controller.abort(signal?.reason);
-    const cancel = realTimers.after(limitMs, () => controller.abort(new Failure('runtime_timeout', { runtime: 'docker', limitMs })));
+    const timer = setTimeout(() => controller.abort(new Failure('runtime_timeout', { runtime: 'docker', limitMs })), limitMs);
     if (signal?.aborted === true) leave();
     signal?.addEventListener('abort', leave);
     try {
@@ -50,41 +48,64 @@ export function connect({ docker, deployment, callTimeoutMs, closed }: ConnectOp
       return await raceSignal(work(controller.signal), controller.signal);
     } catch (error) {
       if (controller.signal.aborted) throw controller.signal.reason;
-      if (isFailure(error) || statusOf(error) !== null) throw error;
-      throw new Failure('runtime_unavailable', { runtime: 'docker', reason: whyUnreachable(error), retryAfterSeconds: 5 }, { cause: error });
+      throw isFailure(error) || statusOf(error) !== null ? error : unavailable(whyUnreachable(error), error);
     } finally {
-      cancel();
+      clearTimeout(timer);
       signal?.removeEventListener('abort', leave);
     }
   };
-  return {
-    docker,
-    deployment,
-    closed,
-    call,
-    async find(id, signal) {
-      const container = docker.getContainer(containerName(deployment, id));
-      try {
-        const found = await call((abortSignal) => container.inspect({ abortSignal }), { signal });
-        return isOwn(found.Config.Labels, deployment, id) ? found : 'foreign';
-      } catch (error) {
-        if (statusOf(error) === 404) return null;
-        throw error;
-      }
-    },
+  const find: Engine['find'] = async (id, signal) => {
+    const container = docker.getContainer(containerName(deployment, id));
+    const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
+    return found === null || isOwn(found.Config.Labels, deployment, id) ? found : 'foreign';
   };
+  return { docker, deployment, closed, call, find };
 }
 
-/** The status that the engine itself answered with; null where it is another error. */
+export function unavailable(reason: string, cause?: unknown, retryAfterSeconds = 5): Failure<'runtime_unavailable'> {
+  return new Failure('runtime_unavailable', { runtime: 'docker', reason, retryAfterSeconds }, cause === undefined ? {} : { cause });
+}
+
+/** Turns an error response of the engine into the port's failure. */
+export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const status = statusOf(error);
+    throw isFailure(error) || status === null ? error : unavailable(`its engine answered ${status}; its log tells more`, error);
+  }
+}
+
+/** Something that the sandbox or its engine can't do. It becomes the detail of the observed sandbox. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+}
+
+/** Returns the status of the engine's response. Null for any other error. */
 export function statusOf(error: unknown): number | null {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;
 }
 
-/** What the engine said: `No such image: nowhere:latest`. */
+/** Returns null if the engine knows no such object. */
+export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (statusOf(error) === 404) return null;
+    throw error;
+  }
+}
+
+const Message = z.object({ statusCode: z.number(), json: z.object({ message: z.string() }) });
+
+/** Returns the engine's own message: `No such image: nowhere:latest`. Null if something else on the way to it failed. */
+export function engineMessage(error: unknown): string | null {
+  return Message.safeParse(error).data?.json.message ?? null;
+}
+
+/** Returns the engine's message, or the error's own. */
 export function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return '';
-  const said = 'json' in error && typeof error.json === 'object' && error.json !== null && 'message' in error.json ? error.json.message : null;
-  return typeof said === 'string' ? said : error.message;
+  return engineMessage(error) ?? (error instanceof Error ? error.message : '');
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -102,7 +123,7 @@ const reasons: Readonly<Record<string, string>> = {
   EMFILE: 'the server has too many open files',
 };
 
-/** Why the engine could not be spoken to, in words without addresses or paths. */
+/** Returns why the engine could not be reached, without addresses or paths. */
 export function whyUnreachable(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   const known = reasons[code];
@@ -113,45 +134,18 @@ export function whyUnreachable(error: unknown): string {
   return code === '' ? 'its engine could not be spoken to' : `its engine could not be spoken to (${code})`;
 }
 
-/** Did the engine itself say what is wrong, rather than something on the way to it? */
-export function hasMessage(error: unknown): boolean {
-  return statusOf(error) !== null && error instanceof Error && 'json' in error && typeof error.json === 'object' && error.json !== null && 'message' in error.json;
-}
-
-/** Runs the task, and gives what the engine answered otherwise the form that callers know. */
-export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
-  try {
-    return await task();
-  } catch (error) {
-    const status = statusOf(error);
-    if (isFailure(error) || status === null) throw error;
-    throw new Failure('runtime_unavailable', { runtime: 'docker', reason: `its engine answered ${status}; its log tells more`, retryAfterSeconds: 5 }, { cause: error });
-  }
-}
-
-/** What the sandbox itself can't do, or its engine can't do for it; it becomes the detail of a fact. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-  readonly detail: string;
-
-  constructor(detail: string, options?: ErrorOptions) {
-    super(detail, options);
-    this.detail = detail;
-  }
-}
-
-/** The answer of a call that the engine streams. dockerode says less of it than it is. */
+/** The response of a call that the engine streams: dockerode's types say less of it than it is. */
 export function streamed(answer: unknown): IncomingMessage {
   if (answer instanceof IncomingMessage) return answer;
   throw new TypeError('the client does not answer with a stream of HTTP');
 }
 
-/** Options of a call with the signal that ends it, which the client takes and its types leave out. */
+/** Adds the signal that ends a call, which the client takes and its types leave out. */
 export function withSignal<T>(options: T, abortSignal: AbortSignal): T & { readonly abortSignal: AbortSignal } {
   return { ...options, abortSignal };
 }
 
-/** The oldest API that has all that is asked of it: Docker 19.03's. */
+/** Docker 19.03 brought the oldest API that has all that is used here. */
 const oldestApi = [1, 40] as const;
 
 const Info = z.object({
@@ -161,27 +155,28 @@ const Info = z.object({
   SecurityOptions: z.array(z.string()).nullish(),
 });
 
-/** Whether the engine answers and can hold sandboxes, in a line for a person. */
-export async function checkEngine({ docker, call }: Connection): Promise<CheckResult> {
+/** Returns whether the engine answers and can hold sandboxes, in one line for a person. */
+export async function checkEngine({ docker, call }: Engine): Promise<CheckResult> {
   try {
     const { Version, ApiVersion } = await call(() => docker.version());
-    if (isTooOld(ApiVersion)) return { ok: false, detail: `Docker's engine ${Version} is too old (API ${ApiVersion}); Skep needs ${oldestApi.join('.')}, which came with Docker 19.03` };
-    const lacks = lacking(Info.parse(await call(() => docker.info())));
-    return { ok: true, detail: `sandboxes are containers of Docker's engine ${Version}${lacks.length === 0 ? '' : `, which can't ${lacks.join(', nor ')}`}` };
+    const [major = 0, minor = 0] = ApiVersion.split('.').map(Number);
+    if (major < oldestApi[0] || (major === oldestApi[0] && minor < oldestApi[1])) {
+      const needed = `Skep needs ${oldestApi.join('.')}, which came with Docker 19.03`;
+      return { ok: false, detail: `Docker's engine ${Version} is too old (API ${ApiVersion}); ${needed}` };
+    }
+    const lacks = missingLimits(Info.parse(await call(() => docker.info())));
+    const but = lacks.length === 0 ? '' : `, which can't ${lacks.join(', nor ')}`;
+    return { ok: true, detail: `sandboxes are containers of Docker's engine ${Version}${but}` };
   } catch (error) {
     if (isFailure(error)) return { ok: false, detail: error.message };
     const status = statusOf(error);
-    return { ok: false, detail: status === null ? "Docker's engine can't be spoken to" : `what listens at the engine's address answered ${status}; is it Docker?` };
+    if (status === null) return { ok: false, detail: "Docker's engine can't be spoken to" };
+    return { ok: false, detail: `what listens at the engine's address answered ${status}; is it Docker?` };
   }
 }
 
-function isTooOld(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major < oldestApi[0] || (major === oldestApi[0] && minor < oldestApi[1]);
-}
-
-/** What of a sandbox's limits it can't keep. */
-function lacking({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions }: z.infer<typeof Info>): string[] {
+/** Returns what of a sandbox's limits the engine can't keep. */
+function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions }: z.infer<typeof Info>): string[] {
   const seccomp = SecurityOptions?.some((option) => option.includes('seccomp')) ?? false;
   return [
     ...(MemoryLimit === false ? ['limit memory'] : []),
@@ -189,4 +184,16 @@ function lacking({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions }: z.inf
     ...(PidsLimit === false ? ['limit processes'] : []),
     ...(seccomp ? [] : ['filter system calls (seccomp)']),
   ];
+}
+
+/** Removes a container, whatever it does. Returns when it is gone. Idempotent. */
+export async function removeContainer({ docker, call }: Engine, containerId: string): Promise<void> {
+  const container = docker.getContainer(containerId);
+  try {
+    await unlessMissing(call((abortSignal) => container.remove({ force: true, v: true, abortSignal })));
+  } catch (error) {
+    if (statusOf(error) !== 409) throw error;
+    // Somebody else is removing it.
+    await unlessMissing(call((abortSignal) => container.wait({ condition: 'removed', abortSignal })));
+  }
 }

@@ -1,16 +1,21 @@
 import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import { Failure } from '../../../domain/failure.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
-import { pause, realTimers } from '../../shared/timeout.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
+import { type Engine, statusOf, unavailable, unlessMissing } from './engine.ts';
 import type { ExitNotices } from './engine-events.ts';
-import { type Connection, statusOf } from './engine.ts';
 import { demultiplex, type Outputs } from './execution-output.ts';
-import { killingOf, type Leader } from './shell-scripts.ts';
+import { killCommand, type Leader } from './shell-scripts.ts';
 
-interface StartedExecution extends ExitQuestion {
+export interface StartedExecution {
+  readonly engine: Engine;
+  readonly exec: Docker.Exec;
+  readonly notices: ExitNotices;
+  /** The run of the container in which it was begun, which tells it from the next run. */
+  readonly run: { readonly container: string; readonly startedAt: string };
   readonly socket: Duplex;
+  /** The value of the variable by which its processes are known. */
   readonly mark: string;
 }
 
@@ -24,81 +29,19 @@ const heldPollMs = 250;
 const killPollMs = 25;
 const longestPollMs = 1_000;
 
-/** Waits until it has begun. Answers with what the engine says where it can't begin it. */
-export async function createExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
-  let held: (() => void) | null = null;
-  const outputs = demultiplex(started.socket, () => held?.());
+/** Waits until the command has begun. Returns the engine's message instead if it can't begin it. */
+export async function beginExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
+  const { socket } = started;
+  let onHeld: (() => void) | null = null;
+  const outputs = demultiplex(socket, () => onHeld?.());
   const leader = await outputs.begun;
   if ('refusal' in leader) return leader;
-  const exit = followExit(started, outputs);
-  held = () => void exit.lookWhile(heldPollMs, () => outputs.isHeld());
-  if (outputs.isHeld()) held();
-  return withControls(started, outputs, leader, exit);
-}
-
-interface Exit {
-  readonly exited: Promise<number | null>;
-  /** Looks whether it has ended, at once and then again and again. */
-  lookWhile(everyMs: number, wanted: () => boolean): Promise<void>;
-  /** From now on nobody knows how it ends. */
-  giveUp(): void;
-  /** Fires when it is given up. */
-  readonly givenUp: AbortSignal;
-}
-
-/**
- * Finds out how it ends: when the engine tells, when the output is over, and while the output is held back, when the engine can't
- * tell yet.
- */
-function followExit(started: StartedExecution, outputs: Outputs): Exit {
-  const { exec, notices, socket } = started;
-  const exited = Promise.withResolvers<number | null>();
-  const givenUp = new AbortController();
-  const state = { over: false };
-  const end = (code: number | null): void => {
-    state.over = true;
-    unwatch();
-    outputs.release();
-    exited.resolve(code);
-  };
-  const look = async (): Promise<void> => {
-    const code = await exitOf(started);
-    if (code !== 'runs' && !state.over) end(code);
-  };
-  const lookWhile = async (everyMs: number, wanted: () => boolean): Promise<void> => {
-    for (let waitMs = everyMs; !state.over && wanted(); waitMs = Math.min(waitMs * 2, Math.max(everyMs, longestPollMs))) {
-      await look();
-      if (!state.over) await pause(realTimers, waitMs, givenUp.signal).catch(() => {});
-    }
-  };
-  const unwatch = notices.watch(exec.id, () => void look());
-  // The output ends a moment before the command does, or long before where the command closed it.
-  const closed = (): void => void lookWhile(1, () => true);
-  if (socket.destroyed) closed();
-  else socket.once('close', closed);
-  return {
-    exited: exited.promise,
-    lookWhile,
-    giveUp() {
-      givenUp.abort(new Error('the runtime is closed'));
-      if (!state.over) end(null);
-    },
-    givenUp: givenUp.signal,
-  };
-}
-
-function withControls(started: StartedExecution, outputs: Outputs, leader: Leader, exit: Exit): OwnExecution {
-  const { connection, run, socket, mark } = started;
+  const exit = new Exit(started, outputs);
+  onHeld = () => void exit.pollWhile(heldPollMs, () => outputs.isHeld());
+  if (outputs.isHeld()) onHeld();
   let killing: Promise<void> | undefined;
-  const end = async (): Promise<void> => {
-    let killed = false;
-    const looking = exit.lookWhile(killPollMs, () => !killed);
-    await killExecution({ connection, container: run.container, leader, mark, giveUp: exit.givenUp }).finally(() => (killed = true));
-    await looking;
-    await exit.lookWhile(killPollMs, () => true);
-  };
   const kill = (): Promise<void> => {
-    killing ??= end().catch((error: unknown) => {
+    killing ??= end(started, leader, exit).catch((error: unknown) => {
       killing = undefined;
       if (!exit.givenUp.aborted) throw error;
     });
@@ -111,8 +54,7 @@ function withControls(started: StartedExecution, outputs: Outputs, leader: Leade
     exited: exit.exited,
     kill,
     async leave() {
-      const { docker, call } = connection;
-      const found = await call((abortSignal) => docker.getContainer(run.container).inspect({ abortSignal })).catch(() => null);
+      const found = await inspectContainer(started).catch(() => null);
       if (found?.State.Running === true && !found.State.Paused) await kill().catch(() => {});
       exit.giveUp();
       socket.destroy();
@@ -120,84 +62,121 @@ function withControls(started: StartedExecution, outputs: Outputs, leader: Leade
   };
 }
 
-interface ExitQuestion {
-  readonly connection: Connection;
-  readonly exec: Docker.Exec;
-  readonly notices: ExitNotices;
-  /** The run of the container in which it was begun. */
-  readonly run: ContainerRun;
+async function end(started: StartedExecution, leader: Leader, exit: Exit): Promise<void> {
+  let isKilled = false;
+  const polling = exit.pollWhile(killPollMs, () => !isKilled);
+  await killProcesses(started, leader, exit.givenUp).finally(() => (isKilled = true));
+  await polling;
+  await exit.pollWhile(killPollMs, () => true);
 }
 
-/** Tells one run of a container from the next. */
-interface ContainerRun {
-  readonly container: string;
-  readonly startedAt: string;
+/**
+ * Finds out how an execution ends: when the engine reports it, when the output ends, and by polling while the output is held back, when
+ * the engine can't report it yet.
+ */
+class Exit {
+  readonly #started: StartedExecution;
+  readonly #outputs: Outputs;
+  readonly #exited = Promise.withResolvers<number | null>();
+  readonly #givenUp = new AbortController();
+  readonly #unwatch: () => void;
+  #isOver = false;
+
+  constructor(started: StartedExecution, outputs: Outputs) {
+    const { exec, notices, socket } = started;
+    this.#started = started;
+    this.#outputs = outputs;
+    this.#unwatch = notices.watch(exec.id, () => void this.#look());
+    // The output ends a moment before the command does, or long before if the command closed it.
+    const onClose = (): void => void this.pollWhile(1, () => true);
+    if (socket.destroyed) onClose();
+    else socket.once('close', onClose);
+  }
+
+  get exited(): Promise<number | null> {
+    return this.#exited.promise;
+  }
+
+  /** Fires when nobody waits for the end any more. */
+  get givenUp(): AbortSignal {
+    return this.#givenUp.signal;
+  }
+
+  /** Checks whether it has ended, at once and then again and again, less and less often. */
+  async pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
+    for (let waitMs = everyMs; !this.#isOver && isWanted(); waitMs = Math.min(waitMs * 2, Math.max(everyMs, longestPollMs))) {
+      await this.#look();
+      if (!this.#isOver) await pause(waitMs, undefined, { signal: this.givenUp }).catch(() => {});
+    }
+  }
+
+  /** From now on nobody knows how it ends. */
+  giveUp(): void {
+    this.#givenUp.abort(new Error('the runtime is closed'));
+    this.#end(null);
+  }
+
+  async #look(): Promise<void> {
+    const code = await exitCode(this.#started);
+    if (code !== 'runs') this.#end(code);
+  }
+
+  #end(code: number | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#unwatch();
+    this.#outputs.release();
+    this.#exited.resolve(code);
+  }
 }
 
-/** What the engine also says of an execution whose container went away. */
-const doubtful = 126;
+/** The engine also reports this code for an execution whose container went away. */
+const doubtfulCode = 126;
 const doubtMs = 5_000;
 
-/** How an execution ended; `runs` while it goes on; null where it can't be known. */
-async function exitOf(question: ExitQuestion): Promise<number | null | 'runs'> {
-  const { connection, exec } = question;
+/** Returns how an execution ended; `runs` while it goes on; null if it can't be known. */
+async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
+  const { engine, exec, notices, run } = started;
   try {
-    const found = await connection.call((abortSignal) => exec.inspect({ abortSignal }));
+    const found = await engine.call((abortSignal) => exec.inspect({ abortSignal }));
     if (found.Running) return 'runs';
-    return found.ExitCode === doubtful ? await withoutDoubt(question) : found.ExitCode;
+    if (found.ExitCode !== doubtfulCode) return found.ExitCode;
+    // The code is true if the events report the end, or if the container still runs after a while.
+    const deadline = performance.now() + doubtMs;
+    for (let waitMs = 2; !notices.isReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
+      const container = await inspectContainer(started);
+      if (container?.State.Running !== true || container.State.StartedAt !== run.startedAt) return null;
+      if (performance.now() > deadline) break;
+      await pause(waitMs, undefined, { signal: engine.closed });
+    }
+    return doubtfulCode;
   } catch {
     return null;
   }
 }
 
-// The events tell of an end that the container survived; so does the container, after a while.
-async function withoutDoubt({ connection, exec, notices, run }: ExitQuestion): Promise<number | null> {
-  const deadline = performance.now() + doubtMs;
-  for (let waitMs = 2; !notices.told(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
-    const { State } = await connection.call((abortSignal) => connection.docker.getContainer(run.container).inspect({ abortSignal }));
-    if (!State.Running || State.StartedAt !== run.startedAt) return null;
-    if (performance.now() > deadline) break;
-    await pause(realTimers, waitMs, connection.closed);
-  }
-  return doubtful;
-}
-
-interface KillOptions {
-  readonly connection: Connection;
-  readonly container: string;
-  readonly leader: Leader;
-  readonly mark: string;
-  /** When it fires, nobody waits any more for a frozen sandbox to go on. */
-  readonly giveUp: AbortSignal;
-}
-
 const thawPollMs = 100;
 
 /**
- * Ends all that an execution started, by a second one, as the same user: the engine itself can't. In a frozen sandbox nothing can be
- * run, nor does anything take a signal: there it is done when the sandbox goes on. Answers when nothing of it is left.
+ * Ends all that an execution started, by a second execution, as the same user: the engine itself can't. In a frozen sandbox nothing can
+ * be run, nor does anything take a signal: there it is done when the sandbox goes on. Returns when nothing of it is left.
  */
-async function killExecution(options: KillOptions): Promise<void> {
-  const { connection, container, giveUp } = options;
+async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
   for (;;) {
-    const status = await runKilling(options);
-    if (status === 0) return;
-    if (status !== null) throw unkillable();
-    const found = await connection.call((abortSignal) => connection.docker.getContainer(container).inspect({ abortSignal })).catch((error: unknown) => {
-      if (statusOf(error) === 404) return null;
-      throw error;
-    });
+    const code = await runKill(started, leader);
+    if (code === 0) return;
+    if (code !== null) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
+    const found = await inspectContainer(started);
     if (found === null || !found.State.Running) return;
-    await pause(realTimers, thawPollMs, giveUp);
+    await pause(thawPollMs, undefined, { signal: givenUp });
   }
 }
 
-/** The exit code of the program that kills; null where the sandbox runs none now. */
-async function runKilling({ connection: { docker, call }, container, leader, mark }: KillOptions): Promise<number | null> {
+/** Returns the exit code of the script that kills. Null if the sandbox runs nothing now. */
+async function runKill({ engine: { docker, call }, run, mark }: StartedExecution, leader: Leader): Promise<number | null> {
+  const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: killCommand(leader, mark) };
   try {
-    const exec = await call((abortSignal) =>
-      docker.getContainer(container).exec({ AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: killingOf(leader, mark), abortSignal }),
-    );
+    const exec = await call((abortSignal) => docker.getContainer(run.container).exec({ ...options, abortSignal }));
     return await call(async (abortSignal) => {
       const stream = await exec.start({ hijack: true, abortSignal });
       stream.resume();
@@ -209,7 +188,7 @@ async function runKilling({ connection: { docker, call }, container, leader, mar
       for (;;) {
         const { Running, ExitCode } = await exec.inspect({ abortSignal });
         if (!Running) return ExitCode ?? 1;
-        await pause(realTimers, 2, abortSignal);
+        await pause(2, undefined, { signal: abortSignal });
       }
     });
   } catch (error) {
@@ -219,7 +198,7 @@ async function runKilling({ connection: { docker, call }, container, leader, mar
   }
 }
 
-function unkillable(): Failure<'runtime_unavailable'> {
-  const reason = 'the sandbox could not run what ends a command in it; stop the sandbox';
-  return new Failure('runtime_unavailable', { runtime: 'docker', reason, retryAfterSeconds: 5 });
+/** Returns null if the container is gone. */
+function inspectContainer({ engine: { docker, call }, run }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
+  return unlessMissing(call((abortSignal) => docker.getContainer(run.container).inspect({ abortSignal })));
 }

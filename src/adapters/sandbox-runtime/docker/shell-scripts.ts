@@ -75,12 +75,12 @@ done
 `;
 
 /** The engine's command for a request. */
-export function beginningOf({ command }: ExecutionRequest, workingDir: string): string[] {
+export function beginCommand({ command }: ExecutionRequest, workingDir: string): string[] {
   return ['/bin/sh', '-c', beginning.trim(), 'skep-execution', workingDir, ...command];
 }
 
 /** The engine's command that ends an execution. */
-export function killingOf({ pid, start }: Leader, mark: string): string[] {
+export function killCommand({ pid, start }: Leader, mark: string): string[] {
   return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`];
 }
 

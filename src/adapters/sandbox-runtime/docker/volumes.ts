@@ -1,17 +1,17 @@
 import type Docker from 'dockerode';
 import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { type Connection, statusOf } from './engine.ts';
+import { type Engine, unlessMissing } from './engine.ts';
 import { containerName, labels } from './labels.ts';
 
 const purposes = ['work', 'tmp'] as const;
 
-export function volumeNames(deployment: string, id: string): string[] {
+function volumeNames(deployment: string, id: string): string[] {
   return purposes.map((purpose) => `${containerName(deployment, id)}_${purpose}`);
 }
 
 /**
- * Where the root is read-only, volumes for what has to be written. A tmpfs would not do: it does not outlive a stop, and what the
- * engine unpacks into one is lost.
+ * Returns the volumes of a sandbox whose root is read-only, for what has to be written. A tmpfs would not do: its files are lost when
+ * the sandbox stops, and so is what the engine unpacks into it.
  */
 export function volumeMounts(deployment: string, { id, spec }: SandboxLaunch): Docker.MountSettings[] {
   if (!spec.isolation.readOnlyRoot) return [];
@@ -27,16 +27,12 @@ export function volumeMounts(deployment: string, { id, spec }: SandboxLaunch): D
     }));
 }
 
-/** Removes the volumes of a sandbox, whose container is gone. */
-export async function removeVolumes({ call, docker, deployment }: Connection, id: string): Promise<void> {
+/** Removes the volumes of a sandbox whose container is gone. */
+export async function removeVolumes({ call, docker, deployment }: Engine, id: string): Promise<void> {
   for (const name of volumeNames(deployment, id)) {
     const volume = docker.getVolume(name);
-    try {
-      const { Labels: found } = await call((abortSignal) => volume.inspect({ abortSignal }));
-      if (found?.[labels.deployment] !== deployment || found[labels.partOf] !== id) continue;
-      await call((abortSignal) => volume.remove({ abortSignal }));
-    } catch (error) {
-      if (statusOf(error) !== 404) throw error;
-    }
+    const found = await unlessMissing(call((abortSignal) => volume.inspect({ abortSignal })));
+    if (found?.Labels?.[labels.deployment] !== deployment || found.Labels[labels.partOf] !== id) continue;
+    await unlessMissing(call((abortSignal) => volume.remove({ abortSignal })));
   }
 }

@@ -63,10 +63,7 @@ async function makeRoot({ root, trash, ports }: Layout): Promise<void> {
   await mkdir(ports, { recursive: true });
 }
 
-/**
- * Rejects where the runtime's folder is not the one that was made: a disk that is not mounted must not look like one
- * whose sandboxes are gone.
- */
+/** Rejects if the runtime's folder is not the one that was made: an unmounted disk must not look like one without sandboxes. */
 export async function demandRoot({ trash }: Layout): Promise<void> {
   if (!(await lstat(trash)).isDirectory()) throw unavailable('its data folder is not what it was');
 }
@@ -124,57 +121,61 @@ async function makeWritable(folder: string): Promise<void> {
 }
 
 async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (errorCode(error) === 'ENOENT') return false;
-      throw error;
-    },
-  );
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return false;
+    throw error;
+  }
 }
 
 /** Makes the runtime's folder ready, and finishes what an earlier process left half done. */
-export interface Opening {
-  /** Answers when no discarded sandbox runs any more. Tries again after a failure. */
-  done(): Promise<void>;
-  /** Waits for what still goes on. */
-  close(): Promise<void>;
-}
+export class Opening {
+  readonly #layout: Layout;
+  readonly #table: ProcessTable;
+  readonly #ports: PortReservations;
+  #opened: Promise<void> | undefined;
+  #removal: Promise<void> = Promise.resolve();
 
-export function createOpening(layout: Layout, table: ProcessTable, ports: PortReservations): Opening {
-  let opened: Promise<void> | undefined;
-  let removal: Promise<void> = Promise.resolve();
-  const open = async (): Promise<void> => {
-    await makeRoot(layout);
-    const folders = await endDiscarded(layout, table);
-    await ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
-    // Nobody has to wait for the files. What can't be removed now is tried again by the next process.
-    removal = removeDiscarded(folders).catch(() => {});
-  };
-  const done = async (): Promise<void> => {
-    opened ??= open();
+  constructor(layout: Layout, table: ProcessTable, ports: PortReservations) {
+    this.#layout = layout;
+    this.#table = table;
+    this.#ports = ports;
+  }
+
+  /** Returns when no discarded sandbox runs any more. Tries again after a failure. */
+  async done(): Promise<void> {
+    this.#opened ??= this.#open();
     try {
-      await opened;
+      await this.#opened;
     } catch (error) {
-      opened = undefined;
+      this.#opened = undefined;
       throw error;
     }
-  };
-  return {
-    done,
-    async close() {
-      await opened?.catch(() => {});
-      await removal;
-    },
-  };
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.catch(() => {});
+    await this.#removal;
+  }
+
+  async #open(): Promise<void> {
+    const layout = this.#layout;
+    await makeRoot(layout);
+    const folders = await endDiscarded(layout, this.#table);
+    await this.#ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
+    // Nobody has to wait for the files. What can't be removed now is tried again by the next process.
+    this.#removal = removeDiscarded(folders).catch(() => {});
+  }
 }
 
-/** Ends the processes of discarded sandboxes: of one, or of all. Answers with the folders that are left to remove. */
+/** Ends the processes of discarded sandboxes: of one, or of all. Returns the folders that are left to remove. */
 export async function endDiscarded(layout: Layout, table: ProcessTable, id?: string): Promise<string[]> {
   const folders = await discarded(layout, id);
   for (const folder of folders) {
     const record = await readLastLaunch(sandboxLayout(folder).launches);
-    const claim = record === null || record === 'absent' || record.gone ? null : record.claim;
+    const claim = record === null || record === 'absent' || record.isGone ? null : record.claim;
     if (claim !== null) await killAll(table, claim);
   }
   return folders;
@@ -189,10 +190,7 @@ export function openLog(file: string): Promise<FileHandle> {
   return open(file, 'a', 0o600);
 }
 
-/**
- * Cuts a log that has grown past the limit: what it holds goes to `<file>.old`, in place of what was there. What is
- * written in that very moment may be lost.
- */
+/** Moves a log that has grown past the limit to `<file>.old`, in place of what was there. What is written meanwhile may be lost. */
 export async function cutLog(file: string, limitBytes: number): Promise<void> {
   try {
     if ((await stat(file)).size <= limitBytes) return;
@@ -205,7 +203,7 @@ export async function cutLog(file: string, limitBytes: number): Promise<void> {
 
 const cutEveryMs = 10_000;
 
-/** Cuts the logs of all sandboxes now and then; without it, nothing does. Answers with the function that ends it. */
+/** Cuts the logs of all sandboxes now and then. Returns the function that ends it. */
 export function keepLogsSmall(layout: Layout, limitBytes: number): () => void {
   const cutAll = async (): Promise<void> => {
     for (const id of await sandboxIds(layout)) await cutLog(layout.sandbox(id).log, limitBytes);

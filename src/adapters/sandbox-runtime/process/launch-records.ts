@@ -17,8 +17,8 @@ export interface LaunchRecord {
   readonly number: number;
   /** Null when the claim can't be read, which only a power failure does; nothing of it runs then. */
   readonly claim: Claim | null;
-  readonly gone: boolean;
-  readonly freezing: boolean;
+  readonly isGone: boolean;
+  readonly isFreezing: boolean;
 }
 
 /** Who took a launch, and what was planned for it. */
@@ -46,8 +46,8 @@ export async function readLastLaunch(folder: string): Promise<LaunchRecord | nul
   return {
     number,
     claim: parseClaim(await readFile(claimFile(folder, number), 'utf8').catch(() => '')),
-    gone: names.includes(`${number}.gone`),
-    freezing: names.includes(`${number}.freezing`),
+    isGone: names.includes(`${number}.gone`),
+    isFreezing: names.includes(`${number}.freezing`),
   };
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { Failure } from '../../../domain/failure.ts';
-import { carrier } from './command.ts';
+import { environmentVariable } from './command.ts';
 import type { ProcessTable } from './process-table.ts';
 
 /**
@@ -41,7 +41,7 @@ exec 3>&-
 [ $_skep_lost -eq 0 ] || exit 1
 if [ -z "$_skep_asked" ]; then
   PATH=$_skep_path
-  ( unset ${carrier}; exec "$@" )
+  ( unset ${environmentVariable}; exec "$@" )
   _skep_status=$?
 else
   _skep_status=143

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { carrier } from './command.ts';
+import { environmentVariable } from './command.ts';
 
 /** A process that lives. Zombies do not count: they hold nothing but their number. */
 export interface ProcessEntry {
@@ -153,11 +153,11 @@ export function createPsTable(): ProcessTable {
       return ` ${await commandLine(pid)} `.includes(` ${variable}=${value} `);
     },
     async environment({ pid }) {
-      const encoded = new RegExp(` ${carrier}=([\\w-]+)(?: |$)`).exec(await commandLine(pid))?.[1];
+      const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(await commandLine(pid))?.[1];
       return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
     },
     // A line that `ps` shows can't be taken apart where a value holds a space.
-    carried: (environment) => ({ [carrier]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
+    carried: (environment) => ({ [environmentVariable]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
     signal: ({ pid }, signal) => send(pid, signal),
     signalGroup: ({ pid }, signal) => send(-pid, signal),
   };

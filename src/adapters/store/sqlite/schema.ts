@@ -8,10 +8,28 @@ import type { ExposedUrl } from '../../../domain/sandbox.ts';
 
 const limit = z.number().nullable();
 
+/** Settings of Docker that older versions kept in a spec's isolation, and their names below `docker`. */
+const movedToDocker = [
+  ['capabilities', 'capabilities'],
+  ['newPrivileges', 'new_privileges'],
+  ['seccomp', 'seccomp'],
+  ['ociRuntime', 'oci_runtime'],
+] as const;
+
+const OldIsolation = z.record(z.string(), z.unknown());
+
+/** Returns a spec of an older version in its present form, and any other value as it is. */
+function withRuntimeOptions(spec: unknown): unknown {
+  if (typeof spec !== 'object' || spec === null || !('isolation' in spec) || 'runtimeOptions' in spec) return spec;
+  const isolation = OldIsolation.parse(spec.isolation);
+  const moved = movedToDocker.flatMap(([old, name]) => (isolation[old] ? [[name, isolation[old]]] : []));
+  return { ...spec, runtimeOptions: { docker: Object.fromEntries(moved) } };
+}
+
 /** What a spec says that was written before specs could say it. */
 const unsaid = sandboxSpec({ id: '' });
 
-export const SpecColumn: z.ZodType<SandboxSpec> = z.object({
+const Spec = z.object({
   id: z.string(),
   description: z.string().nullable(),
   image: z.string().nullable(),
@@ -37,15 +55,12 @@ export const SpecColumn: z.ZodType<SandboxSpec> = z.object({
   }),
   isolation: z
     .object({
-      capabilities: z.array(z.string()).readonly(),
-      newPrivileges: z.boolean(),
-      seccomp: z.enum(['default', 'unconfined']),
       readOnlyRoot: z.boolean(),
       network: z.enum(['isolated', 'shared', 'none']),
-      ociRuntime: z.string().nullable(),
       user: z.string().nullable(),
     })
     .default(() => unsaid.isolation),
+  runtimeOptions: z.record(z.string(), z.unknown()).default(() => unsaid.runtimeOptions),
   labels: z.record(z.string(), z.string()).default(() => unsaid.labels),
   rest: z.object({
     freezeAfterMs: limit,
@@ -67,6 +82,8 @@ export const SpecColumn: z.ZodType<SandboxSpec> = z.object({
     .nullable()
     .default(null),
 });
+
+export const SpecColumn: z.ZodType<SandboxSpec> = z.preprocess(withRuntimeOptions, Spec);
 
 export const ExposedUrlsColumn: z.ZodType<readonly ExposedUrl[]> = z.array(
   z.object({ name: z.string(), url: z.string(), port: z.number() }),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { createClient } from '../../../adapters/sandbox-runtime/docker/engine-client.ts';
 import { findEndpoint } from '../../../adapters/sandbox-runtime/docker/engine-address.ts';
 import { statusOf } from '../../../adapters/sandbox-runtime/docker/engine.ts';
+import { dockerSpecOptions } from '../../../adapters/sandbox-runtime/docker/spec-options.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import { note, notOk, ok, type Line } from './line.ts';
 
@@ -32,10 +33,11 @@ export async function engineLines(host: string | undefined, specs: readonly Sand
   }
 }
 
-function runtimeLine({ id, isolation: { ociRuntime } }: SandboxSpec, there: readonly string[]): Line[] {
+function runtimeLine({ id, runtimeOptions }: SandboxSpec, there: readonly string[]): Line[] {
+  const ociRuntime = dockerSpecOptions(runtimeOptions)?.ociRuntime ?? null;
   if (ociRuntime === null) return [];
   if (there.includes(ociRuntime)) return [ok(`spec ${id}: the OCI runtime ${ociRuntime} is there`)];
-  return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; install it and name it in the engine's daemon.json, or take isolation.oci_runtime out of the spec`)];
+  return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; install it and name it in the engine's daemon.json, or take docker.oci_runtime out of the spec`)];
 }
 
 async function imageLine(docker: Docker, { id, image }: SandboxSpec): Promise<Line> {

@@ -45,7 +45,7 @@ describeWithDocker('a sandbox on docker', () => {
   });
 
   test('is loosened by its spec, by name', async () => {
-    const id = await started(launchOf(idle, isolated({ capabilities: ['NET_RAW'], newPrivileges: true, seccomp: 'unconfined' })));
+    const id = await started(launchOf(idle, { runtimeOptions: { docker: { capabilities: ['NET_RAW'], new_privileges: true, seccomp: 'unconfined' } } }));
     const status = await ask(id, 'cat /proc/1/status');
     expect(status).toMatch(/^CapEff:\s+0+2000$/m);
     expect(status).toMatch(/^NoNewPrivs:\s+0$/m);
@@ -129,9 +129,12 @@ describeWithDocker('a sandbox on docker', () => {
       if (fact.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(fact);
       return fact.detail ?? '';
     };
-    const exotic = launchOf(idle, isolated({ ociRuntime: 'no-such-runtime' }));
+    const exotic = launchOf(idle, { runtimeOptions: { docker: { oci_runtime: 'no-such-runtime' } } });
     expect(await runtime.provide(exotic.spec, () => {}, never)).toMatchObject({ kind: 'refused', detail: expect.stringMatching(/no-such-runtime.*runc/) });
     expect(await detailOf(exotic)).toContain('no-such-runtime');
+    const wrong = launchOf(idle, { runtimeOptions: { docker: { seccomp: 'off' } } });
+    expect(await runtime.provide(wrong.spec, () => {}, never)).toMatchObject({ kind: 'refused', detail: expect.stringMatching(/docker part of its spec/) });
+    expect(await detailOf(wrong)).toMatch(/docker part of its spec/);
     expect(await detailOf(launchOf(idle, isolated({ user: 'nobody-here' })))).toMatch(/no user nobody-here/);
     expect(await detailOf(launchOf(idle, { image: 'no-such-image' }))).toMatch(/no-such-image is not on the engine/);
     expect(await detailOf(launchOf(idle, { image: null }))).toMatch(/names no image/);

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
-import { createPullProgress, registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
-import { describeExit, describeRefusal } from '../../../../src/adapters/sandbox-runtime/docker/status-details.ts';
+import { registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
+import { PulledLayers } from '../../../../src/adapters/sandbox-runtime/docker/pull-progress.ts';
+import { details } from '../../../../src/adapters/sandbox-runtime/docker/status-details.ts';
 
 test('the registry of an image is that which Docker would ask', () => {
   const hub = 'https://index.docker.io/v1/';
@@ -18,24 +19,25 @@ test('what is no name of an image is not asked for', () => {
 });
 
 test('the progress of a pull is a line on its layers', () => {
-  const progress = createPullProgress('node:26');
-  expect(progress.line()).toBe('pulling node:26');
+  const progress = new PulledLayers();
+  const line = (): string => details.pulling('node:26', progress.progress());
+  expect(line()).toBe('pulling node:26');
   progress.note({ status: 'Pulling from library/node', id: '26' });
   for (const id of ['a', 'b', 'c']) progress.note({ id, status: 'Pulling fs layer' });
   progress.note({ id: 'a', status: 'Already exists' });
   progress.note({ id: 'b', status: 'Downloading', progressDetail: { current: 30e6, total: 60e6 } });
   progress.note({ id: 'c', status: 'Downloading', progressDetail: { current: 1e6, total: 2e6 } });
   progress.note({ id: 'c', status: 'Download complete' });
-  expect(progress.line()).toBe('pulling node:26: 1 of 3 layers, 32 of 62 MB');
+  expect(line()).toBe('pulling node:26: 1 of 3 layers, 32 of 62 MB');
 });
 
 test('an end is told in words', () => {
-  expect(describeExit(3, 'sh')).toBe('exited with code 3');
-  expect(describeExit(137, 'sh')).toBe('exited with code 137 (SIGKILL)');
-  expect(describeExit(127, 'agent')).toMatch(/not found: agent$/);
-  expect(describeRefusal('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toBe('command not found: nope');
-  expect(describeRefusal('unable to find user ann: no matching entries in passwd file')).toBe('its image has no user ann');
-  expect(describeRefusal('error mounting "/var/lib/docker/volumes/x" to rootfs')).not.toContain('/var/lib');
+  expect(details.exited(3, 'sh')).toBe('exited with code 3');
+  expect(details.exited(137, 'sh')).toBe('exited with code 137 (SIGKILL)');
+  expect(details.exited(127, 'agent')).toMatch(/not found: agent$/);
+  expect(details.notRunnable('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toBe('command not found: nope');
+  expect(details.notRunnable('unable to find user ann: no matching entries in passwd file')).toBe('its image has no user ann');
+  expect(details.notRunnable('error mounting "/var/lib/docker/volumes/x" to rootfs')).not.toContain('/var/lib');
 });
 
 test('the owner of what a user writes is found as the engine finds it', async () => {
