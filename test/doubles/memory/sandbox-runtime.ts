@@ -11,6 +11,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
   const executions = new Set<Execution>();
   return {
     name: 'memory',
+    ignores: ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'],
     async provide(spec, progress, signal) {
       signal.throwIfAborted();
       return raceSignal(engine.provider(spec, progress, signal), signal);
