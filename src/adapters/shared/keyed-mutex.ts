@@ -11,7 +11,7 @@ export function createKeyedMutex(): KeyedMutex {
   return {
     async inTurn(key, task) {
       const result = (last.get(key) ?? Promise.resolve()).then(task);
-      const over = result.then(() => {}, () => {});
+      const over = result.then(ignore, ignore);
       last.set(key, over);
       try {
         return await result;
@@ -24,3 +24,5 @@ export function createKeyedMutex(): KeyedMutex {
     },
   };
 }
+
+function ignore(): void {}
