@@ -76,7 +76,10 @@ export const executionEndCases: readonly StageCase[] = [
       const { runtime, begun, commands } = stage;
       const sandbox = await begun('counts');
       const reason = new Error('no longer wanted');
-      await assert.rejects(runtime.execute(sandbox.id, { command: commands.beats }, AbortSignal.abort(reason)), (error) => error === reason);
+      await assert.rejects(
+        runtime.execute(sandbox.id, { command: commands.beats }, AbortSignal.abort(reason)),
+        (error) => error === reason,
+      );
       const controller = new AbortController();
       const leaving = runtime.execute(sandbox.id, { command: commands.beats }, controller.signal);
       controller.abort(reason);

@@ -11,7 +11,11 @@ import { bytesOf, tarOf } from '../../contracts/sandbox-runtime-streams.ts';
 const never = new AbortController().signal;
 
 /** The names of the entries, and the number of bytes in them. */
-async function read(archive: ReadableStream<Uint8Array>, signal = never, use: (entry: TarEntry) => void = () => {}): Promise<{ names: string[]; bytes: number }> {
+async function read(
+  archive: ReadableStream<Uint8Array>,
+  signal = never,
+  use: (entry: TarEntry) => void = () => {},
+): Promise<{ names: string[]; bytes: number }> {
   const names: string[] = [];
   let bytes = 0;
   for await (const entry of tarEntries(archive, signal)) {

@@ -39,7 +39,12 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   if (url === null || host === '') throw misaddressed();
   switch (url.protocol) {
     case 'ssh:':
-      return { kind: 'ssh', host, user: url.username === '' ? null : decodeURIComponent(url.username), port: url.port === '' ? null : url.port };
+      return {
+        kind: 'ssh',
+        host,
+        user: url.username === '' ? null : decodeURIComponent(url.username),
+        port: url.port === '' ? null : url.port,
+      };
     case 'tcp:':
     case 'http:':
     case 'https:': {
@@ -52,7 +57,9 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
 }
 
 function misaddressed(): Error {
-  return misconfigured("its engine's address is not of the form unix:///path, tcp://host:port or ssh://user@host; correct SKEP_DOCKER_HOST or DOCKER_HOST");
+  return misconfigured(
+    "its engine's address is not of the form unix:///path, tcp://host:port or ssh://user@host; correct SKEP_DOCKER_HOST or DOCKER_HOST",
+  );
 }
 
 function keysOf(env: Environment, configDir?: string): TlsKeys | null {
@@ -71,7 +78,11 @@ function defaultSocket(env: Environment): string {
   if (process.platform === 'win32') return '//./pipe/docker_engine';
   const rootless = env['XDG_RUNTIME_DIR'];
   const home = env['HOME'];
-  const candidates = ['/var/run/docker.sock', ...(home ? [join(home, '.docker/run/docker.sock')] : []), ...(rootless ? [join(rootless, 'docker.sock')] : [])];
+  const candidates = [
+    '/var/run/docker.sock',
+    ...(home ? [join(home, '.docker/run/docker.sock')] : []),
+    ...(rootless ? [join(rootless, 'docker.sock')] : []),
+  ];
   return candidates.find(isThere) ?? '/var/run/docker.sock';
 }
 
@@ -93,7 +104,10 @@ function configured(env: Environment, configDir?: string): Context | null {
   if (name === 'default') return null;
   const digest = createHash('sha256').update(name).digest('hex');
   const meta = parsed(Meta, readIfThere(join(folder, 'contexts/meta', digest, 'meta.json')));
-  if (meta === undefined) throw misconfigured(`Docker's client has no context ${JSON.stringify(name)}; correct DOCKER_CONTEXT, or say where the engine is with SKEP_DOCKER_HOST`);
+  if (meta === undefined)
+    throw misconfigured(
+      `Docker's client has no context ${JSON.stringify(name)}; correct DOCKER_CONTEXT, or say where the engine is with SKEP_DOCKER_HOST`,
+    );
   const key = (file: string): Buffer | undefined => readIfThere(join(folder, 'contexts/tls', digest, 'docker', file));
   const entries = Object.entries({ ca: key('ca.pem'), cert: key('cert.pem'), key: key('key.pem') }).filter(([, pem]) => pem !== undefined);
   return { host: meta.Endpoints.docker.Host, tls: entries.length === 0 ? null : Object.fromEntries(entries) };

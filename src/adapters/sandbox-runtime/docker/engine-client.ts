@@ -17,7 +17,16 @@ export interface Client {
 export function createClient(endpoint: Endpoint): Client {
   const agent = terse(agentOf(endpoint));
   // dockerode fills whatever is not there from Docker's variables, which have had their say.
-  const bare = { host: undefined, port: undefined, socketPath: undefined, username: undefined, ca: undefined, cert: undefined, key: undefined, protocol: 'http' as const };
+  const bare = {
+    host: undefined,
+    port: undefined,
+    socketPath: undefined,
+    username: undefined,
+    ca: undefined,
+    cert: undefined,
+    key: undefined,
+    protocol: 'http' as const,
+  };
   const docker = new Docker(Object.assign(bare, { agent }, addressOf(endpoint)));
   return { docker, close: () => agent.destroy() };
 }

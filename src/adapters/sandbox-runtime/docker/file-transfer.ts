@@ -48,7 +48,14 @@ async function findContainer(engine: Engine, id: string, signal: AbortSignal): P
   return found;
 }
 
-async function unpack(engine: Engine, container: Container, id: string, directory: string, archive: Archive, signal: AbortSignal): Promise<void> {
+async function unpack(
+  engine: Engine,
+  container: Container,
+  id: string,
+  directory: string,
+  archive: Archive,
+  signal: AbortSignal,
+): Promise<void> {
   const files = new ContainerFiles(engine, container.Id);
   const { existing, missing } = await findPlace(directory, files);
   demandReachable(container, existing, 'directory');

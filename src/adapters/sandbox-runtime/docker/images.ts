@@ -64,7 +64,9 @@ export class Images {
     const own: Progress = (line) => progress(line);
     this.#listeners.set(image, listeners.add(own));
     try {
-      return await this.#pulls.join(image, signal, (shared) => this.#pull(image, (line) => listeners.forEach((tell) => tell(line)), shared));
+      return await this.#pulls.join(image, signal, (shared) =>
+        this.#pull(image, (line) => listeners.forEach((tell) => tell(line)), shared),
+      );
     } finally {
       listeners.delete(own);
       if (listeners.size === 0 && this.#listeners.get(image) === listeners) this.#listeners.delete(image);
@@ -136,7 +138,8 @@ async function follow(
 /** Returns why an image can't be had, and what to do. */
 function describe(image: string, message: string, registry: string, login: RegistryLogin): string {
   const name = registryName(registry);
-  const denied = /unauthorized|authentication required|access (?:to the resource )?is? ?denied|denied:|no basic auth|may require 'docker login'/i;
+  const denied =
+    /unauthorized|authentication required|access (?:to the resource )?is? ?denied|denied:|no basic auth|may require 'docker login'/i;
   if (denied.test(message)) {
     if (login !== null) return details.loginRefused(image, name);
     return details.loginNeeded(image, name, registry.startsWith('https://') ? '' : registry);

@@ -40,7 +40,9 @@ function inConfig({ auths = {} }: z.infer<typeof Config>, registry: string): Reg
   const entry = auths[registry] ?? Object.entries(auths).find(([key]) => bare(key) === host)?.[1];
   if (entry?.identitytoken) return { identitytoken: entry.identitytoken, serveraddress: registry };
   const [, username, password] = /^([^:]*):(.*)$/s.exec(Buffer.from(entry?.auth ?? '', 'base64').toString()) ?? [];
-  return username === undefined || password === undefined ? null : { username, password: password.replace(/\0+$/, ''), serveraddress: registry };
+  return username === undefined || password === undefined
+    ? null
+    : { username, password: password.replace(/\0+$/, ''), serveraddress: registry };
 }
 
 /** Older configurations have URLs for keys. */
@@ -59,7 +61,9 @@ async function askHelper(helper: string, registry: string): Promise<RegistryLogi
   child.stdin?.end(registry);
   try {
     const { Username, Secret } = Credential.parse(JSON.parse(await answer.promise));
-    return Username === '<token>' ? { identitytoken: Secret, serveraddress: registry } : { username: Username, password: Secret, serveraddress: registry };
+    return Username === '<token>'
+      ? { identitytoken: Secret, serveraddress: registry }
+      : { username: Username, password: Secret, serveraddress: registry };
   } catch {
     return null;
   }

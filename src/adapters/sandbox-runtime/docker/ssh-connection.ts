@@ -181,10 +181,19 @@ const tryIt = 'try it as the user that the server runs as: ssh with the user and
 
 /** What somebody has to change, by what `ssh` says. */
 const mistakes: readonly (readonly [RegExp, string])[] = [
-  [/REMOTE HOST IDENTIFICATION HAS CHANGED/, "the key of its engine's host is another than the one in ssh's known_hosts; find out why, and correct known_hosts"],
-  [/Host key verification failed|host key is known/i, "the key of its engine's host is not in ssh's known_hosts; compare it, and add it for the user that the server runs as"],
+  [
+    /REMOTE HOST IDENTIFICATION HAS CHANGED/,
+    "the key of its engine's host is another than the one in ssh's known_hosts; find out why, and correct known_hosts",
+  ],
+  [
+    /Host key verification failed|host key is known/i,
+    "the key of its engine's host is not in ssh's known_hosts; compare it, and add it for the user that the server runs as",
+  ],
   [/Permission denied|Too many authentication failures/i, `its engine's host refused ssh's keys; ${tryIt}`],
-  [/UNPROTECTED PRIVATE KEY FILE|bad permissions|Bad owner or permissions/i, "ssh does not use its key or its configuration, since other users may read or change them; correct their permissions"],
+  [
+    /UNPROTECTED PRIVATE KEY FILE|bad permissions|Bad owner or permissions/i,
+    'ssh does not use its key or its configuration, since other users may read or change them; correct their permissions',
+  ],
   [/Could not resolve hostname/i, "its engine's host is not known; correct SKEP_DOCKER_HOST or DOCKER_HOST"],
 ];
 
@@ -206,17 +215,25 @@ function isAuthenticated(said: string): boolean {
  */
 function sshFailure(code: number | null, said: string): Failure<'runtime_unavailable'> | null {
   if (code === 0) return null;
-  if (code === commandNotFound) return misconfigured("the host of its engine has no docker command for ssh's user; install Docker's client there, or correct that user's PATH");
-  if (code !== sshFailed) return unavailable(`its engine does not answer on its host; start Docker there, and let ssh's user use its socket; ${tryIt}`);
+  if (code === commandNotFound)
+    return misconfigured(
+      "the host of its engine has no docker command for ssh's user; install Docker's client there, or correct that user's PATH",
+    );
+  if (code !== sshFailed)
+    return unavailable(`its engine does not answer on its host; start Docker there, and let ssh's user use its socket; ${tryIt}`);
   const mistake = mistakes.find(([pattern]) => pattern.test(said));
   if (mistake !== undefined) return misconfigured(mistake[1]);
-  return unavailable(troubles.find(([pattern]) => pattern.test(said))?.[1] ?? `ssh lost its engine's host, or does not get there; ${tryIt}`);
+  return unavailable(
+    troubles.find(([pattern]) => pattern.test(said))?.[1] ?? `ssh lost its engine's host, or does not get there; ${tryIt}`,
+  );
 }
 
 /** Why there is no `ssh` at all. */
 function withoutSsh(cause: Error): Failure<'runtime_unavailable'> {
   const absent = 'code' in cause && cause.code === 'ENOENT';
-  return absent ? misconfigured('this machine has no ssh command; install an OpenSSH client', cause) : unavailable('ssh could not be started', cause);
+  return absent
+    ? misconfigured('this machine has no ssh command; install an OpenSSH client', cause)
+    : unavailable('ssh could not be started', cause);
 }
 
 function unavailable(reason: string, cause?: Error): Failure<'runtime_unavailable'> {

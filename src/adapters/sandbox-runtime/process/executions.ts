@@ -125,8 +125,15 @@ interface Unrunnable {
 }
 
 /** Starts the command in a session and group of its own. Rejects with a system error if the host can't start anything. */
-async function spawnCommand({ command }: ExecutionRequest, cwd: string, env: Readonly<Record<string, string>>): Promise<Child | Unrunnable> {
-  const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
+async function spawnCommand(
+  { command }: ExecutionRequest,
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Child | Unrunnable> {
+  const isDirectory = await stat(cwd).then(
+    (entry) => entry.isDirectory(),
+    () => false,
+  );
   if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
   const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');
   if (resolved.kind !== 'found') return { code: resolved.kind === 'missing' ? 127 : 126, reason: resolved.problem };

@@ -30,7 +30,8 @@ export async function addOpened(tar: Pack, folder: Folder, parts: TarName): Prom
   const found = await folder.handle.stat();
   await addEntry(tar, { ...tarHeader({ ...metaOf(found, parts), kind: 'directory' }, []), ...ownerOf(found) });
   for (const name of (await readdir(folder.within('.'))).toSorted()) {
-    if (name.includes('\uFFFD')) throw refusedFiles('path', `${quoted([...parts, name].join('/'))} has a name that is not UTF-8; rename it`);
+    if (name.includes('\uFFFD'))
+      throw refusedFiles('path', `${quoted([...parts, name].join('/'))} has a name that is not UTF-8; rename it`);
     await addTree(tar, folder, name, [...parts, name]);
   }
 }
@@ -52,7 +53,11 @@ async function addFile(tar: Pack, path: string, parts: TarName): Promise<void> {
     const found = await handle.stat();
     if (!found.isFile()) return;
     const content = contentOf(handle, found.size);
-    await addEntry(tar, { ...tarHeader({ ...metaOf(found, parts), kind: 'file', size: found.size, content }, []), ...ownerOf(found) }, content);
+    await addEntry(
+      tar,
+      { ...tarHeader({ ...metaOf(found, parts), kind: 'file', size: found.size, content }, []), ...ownerOf(found) },
+      content,
+    );
   } finally {
     await handle.close();
   }

@@ -61,7 +61,14 @@ class ProcessRuntime implements SandboxRuntime {
   readonly #mutex = createKeyedMutex();
   readonly #removals = new Set<string>();
 
-  constructor({ root, stopGraceMs = 5_000, pollMs = 250, logLimitBytes = 16 << 20, env = process.env, processTable }: ProcessRuntimeOptions) {
+  constructor({
+    root,
+    stopGraceMs = 5_000,
+    pollMs = 250,
+    logLimitBytes = 16 << 20,
+    env = process.env,
+    processTable,
+  }: ProcessRuntimeOptions) {
     const kind = processTable ?? (process.platform === 'linux' ? 'proc' : 'ps');
     const table = kind === 'proc' ? createProcTable() : createPsTable();
     const layout = createLayout(root);
@@ -77,7 +84,13 @@ class ProcessRuntime implements SandboxRuntime {
     this.#executions = new Executions({ layout, table, observer, env, mutex });
     this.#watch = new Watch({ observer, pollMs, clearUp: (id) => mutex.inTurn(id, () => this.#clearUp(id)) });
     this.#sandboxes = new Sandboxes({
-      layout, table, ports, env, logLimitBytes, observer, stopGraceMs,
+      layout,
+      table,
+      ports,
+      env,
+      logLimitBytes,
+      observer,
+      stopGraceMs,
       onOwnLeader: (id, leader) => this.#watch.addOwn(id, leader),
     });
   }
@@ -126,7 +139,10 @@ class ProcessRuntime implements SandboxRuntime {
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return raceSignal(this.#within(id, () => this.#executions.execute(id, request, signal)), signal);
+    return raceSignal(
+      this.#within(id, () => this.#executions.execute(id, request, signal)),
+      signal,
+    );
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {

@@ -166,7 +166,9 @@ export function createPsTable(): ProcessTable {
 /** The arguments of a process, then its environment, in one line. */
 async function commandLine(pid: number): Promise<string> {
   const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
-  const { stdout } = await run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).catch(() => ({ stdout: '' }));
+  const { stdout } = await run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).catch(() => ({
+    stdout: '',
+  }));
   return stdout.trim();
 }
 

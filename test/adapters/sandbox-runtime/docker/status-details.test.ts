@@ -35,7 +35,9 @@ test('an end is told in words', () => {
   expect(details.exited(3, 'sh')).toBe('exited with code 3');
   expect(details.exited(137, 'sh')).toBe('exited with code 137 (SIGKILL)');
   expect(details.exited(127, 'agent')).toMatch(/not found: agent$/);
-  expect(details.notRunnable('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toBe('command not found: nope');
+  expect(details.notRunnable('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toBe(
+    'command not found: nope',
+  );
   expect(details.notRunnable('unable to find user ann: no matching entries in passwd file')).toBe('its image has no user ann');
   expect(details.notRunnable('error mounting "/var/lib/docker/volumes/x" to rootfs')).not.toContain('/var/lib');
 });
@@ -46,7 +48,9 @@ test('the owner of what a user writes is found as the engine finds it', async ()
     ['/etc/group', 'root:x:0:\nstaff:x:50:ann\n'],
   ]);
   const read = async (path: string): Promise<string> => files.get(path) ?? '';
-  const owners = await Promise.all(['', 'root', 'ann', '1001', '7', 'ann:staff', 'ann:9', '7:8', 'bob', 'ann:nobody'].map((user) => resolveOwner(user, read)));
+  const owners = await Promise.all(
+    ['', 'root', 'ann', '1001', '7', 'ann:staff', 'ann:9', '7:8', 'bob', 'ann:nobody'].map((user) => resolveOwner(user, read)),
+  );
   expect(owners).toEqual([
     { uid: 0, gid: 0 },
     { uid: 0, gid: 0 },
