@@ -85,7 +85,7 @@ export interface PoolRule {
 
 const secretName = /(secret|token|password|passwd|credential|private|api_?key|access_?key|auth)/i;
 
-/** The environment as it may be shown: the value of a variable whose name tells of a secret is masked. */
+/** The environment as it may be shown: the value of a variable whose name suggests a secret is masked. */
 export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => [name, secretName.test(name) ? '**********' : value]),

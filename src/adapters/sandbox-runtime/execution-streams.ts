@@ -10,7 +10,7 @@ const readyBytes = 64 * 1024;
  */
 export function outputStream(source: Readable): ReadableStream<Uint8Array> {
   let cancelled = false;
-  // How a command ended is told by its exit, and not by its output.
+  // A command's exit says how it ended, and not its output.
   source.on('error', () => {});
   return new ReadableStream<Uint8Array>(
     {
@@ -84,7 +84,7 @@ export function refusedExecution(exitCode: 126 | 127, reason: string): Execution
   };
 }
 
-/** Why no system can run the command of a request, in words; null where one may. */
+/** Returns why no system can run the command of a request. Null if one may. */
 export function whyUnrunnable({ command, env = {} }: ExecutionRequest): string | null {
   if (command.length === 0 || command[0] === '') return 'the command has no program';
   if ([...command, ...Object.entries(env).flat()].some((text) => text.includes('\0')))

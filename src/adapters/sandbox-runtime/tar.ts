@@ -132,7 +132,7 @@ export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
 /** A name in a tar, part by part, from the directory where it is unpacked. */
 export type TarName = readonly string[];
 
-/** Throws `invalid_request` where the name leads out of the directory, or can't be kept as it is. */
+/** Throws `invalid_request` if the name leads out of the directory, or no file can have it. */
 function checkedName(name: string, what: 'name' | 'target'): TarName {
   const refuse = (why: string): never => {
     throw refusedFiles('archive', `the ${what} ${quoted(name)} ${why}`);
@@ -145,7 +145,7 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
   return parts;
 }
 
-/** Makes a check, to be asked for each entry in order, that throws `invalid_request` for one whose way is through a link of the archive itself. */
+/** Returns a check, to be called for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
 function createLinkCheck(): (entry: TarEntry) => void {
   const links = new Set<string>();
   const demandNoLink = (parts: TarName): void => {
@@ -200,9 +200,9 @@ export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIter
   await done.promise;
 }
 
-/** What `fill` adds to a tar, made as it is read. It fails as `fill` does; where nobody reads on, `fill` is told by its next entry. */
+/** Returns what `fill` adds to a tar, made as it is read. It fails as `fill` does. If nobody reads on, the next entry of `fill` fails. */
 export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8Array> {
-  // Whoever reads it is told.
+  // The reader gets the error.
   tar.on('error', () => {});
   const filling = fill().then(
     () => tar.finalize(),

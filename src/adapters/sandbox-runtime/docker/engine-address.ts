@@ -30,7 +30,7 @@ export function findEndpoint(host: string | undefined, env: Environment, configD
   return context === null ? { kind: 'socket', path: defaultSocket(env) } : parseEndpoint(context.host, () => context.tls);
 }
 
-/** Throws `runtime_unavailable` where the address is of no form that Docker knows. */
+/** Throws `runtime_unavailable` if the address is of no form that Docker knows. */
 function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   const socket = /^(?:unix|npipe):\/\/(.*)$/.exec(text)?.[1];
   if (socket !== undefined) return { kind: 'socket', path: socket === '' ? defaultSocket({}) : socket };
@@ -137,7 +137,7 @@ function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Undefined where there is no such file, or it can't be read. */
+/** Returns undefined if there is no such file, or it can't be read. */
 function readIfThere(path: string): Buffer | undefined {
   try {
     return readFileSync(path);

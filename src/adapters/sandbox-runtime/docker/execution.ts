@@ -12,7 +12,7 @@ export interface StartedExecution {
   readonly engine: Engine;
   readonly exec: Docker.Exec;
   readonly notices: ExitNotices;
-  /** The run of the container in which it was begun, which tells it from the next run. */
+  /** The run of the container in which it was begun. */
   readonly run: { readonly container: string; readonly startedAt: string };
   readonly socket: Duplex;
   /** The value of the variable by which its processes are known. */

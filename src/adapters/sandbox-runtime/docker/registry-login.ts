@@ -14,12 +14,12 @@ const Credential = z.object({ Username: z.string(), Secret: z.string() });
 
 const helperMs = 15_000;
 
-/** What a registry is told of who asks; null is nothing. */
+/** The login that a registry gets. Null is none. */
 export type RegistryLogin = Docker.AuthConfig | { readonly identitytoken: string; readonly serveraddress: string } | null;
 
 /**
  * Finds the login for a registry where `docker login` leaves it: with a credential helper, or in the configuration itself. Null
- * where there is none, or it can't be had: an image may be open to everybody.
+ * if there is none, or it can't be had: an image may be open to everybody.
  */
 export async function findLogin(configFolder: string, registry: string): Promise<RegistryLogin> {
   const config = await readConfig(join(configFolder, 'config.json'));

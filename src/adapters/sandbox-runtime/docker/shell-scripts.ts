@@ -6,12 +6,12 @@ export const markVariable = 'SKEP_EXECUTION';
 /** Who leads the session of an execution, as the container numbers its processes. */
 export interface Leader {
   readonly pid: string;
-  /** When it began, which tells it from a later process with its number. */
+  /** Its start time, by which it differs from a later process with its number. */
   readonly start: string;
 }
 
 /**
- * What an execution begins as, and becomes the command: the engine tells nobody the number that it has in its container. It is a
+ * What an execution begins as, and becomes the command: the engine does not report its process number in the container. It is a
  * shell's and uses what shells have built in, so that an image needs `/bin/sh` and no more. The engine gives it a session of its own.
  */
 const beginning = `
@@ -84,7 +84,7 @@ export function killCommand({ pid, start }: Leader, mark: string): string[] {
   return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`];
 }
 
-/** Reads the line that an execution begins with; null where it is another. */
+/** Reads the line that an execution begins with. Null if it is another line. */
 export function parseBeginning(line: string): Leader | null {
   const [, pid, start] = /^skep (\d+) (\d+)$/.exec(line) ?? [];
   return pid === undefined || start === undefined ? null : { pid, start };

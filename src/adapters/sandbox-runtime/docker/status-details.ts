@@ -15,7 +15,8 @@ export const details = {
   invalidDockerOptions: 'the docker part of its spec is not of the form that Skep knows; correct the spec',
   noCommand: (image: string) => `neither its spec nor the image ${image} has a command`,
   noOciRuntime: (name: string, others: readonly string[]) =>
-    `the engine has no OCI runtime ${name}${others.length === 0 ? '' : `, only ${others.join(', ')}`}; install it there, or change the spec`,
+    `the engine has no OCI runtime ${[name, ...(others.length === 0 ? [] : [`only ${others.join(', ')}`])].join(', ')}; ` +
+    'install it there, or change the spec',
 
   noImage: 'its spec names no image',
   invalidImage: (image: string) => `${JSON.stringify(image)} is no name of an image; correct the spec's image`,
@@ -24,7 +25,8 @@ export const details = {
   pullTimedOut: (image: string, seconds: number, registry: string) =>
     `the image ${image} was not pulled within ${seconds} s; pull it ahead, or look at the way from the engine to ${registry}`,
   loginNeeded: (image: string, registry: string, login: string) =>
-    `the image ${image} does not exist, or ${registry} wants a login: correct the spec's image, or log in with docker login ${login}`.trim(),
+    `the image ${image} does not exist, or ${registry} wants a login: ` +
+    `correct the spec's image, or log in with docker login ${login}`.trim(),
   loginRefused: (image: string, registry: string) =>
     `the image ${image} does not exist, or ${registry} refuses the login of Docker's configuration: ` +
     "correct the spec's image, or log in again",

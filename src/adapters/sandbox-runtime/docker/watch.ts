@@ -78,7 +78,7 @@ export class Watch {
     };
   }
 
-  /** Somebody was told this state. */
+  /** This state was returned to somebody. */
   seen({ id, state }: ObservedSandbox): void {
     if (!this.#known.has(id) && !this.#changing.has(id)) this.#keep(id, state);
   }

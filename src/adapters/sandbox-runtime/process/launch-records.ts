@@ -9,7 +9,7 @@ import { errorCode } from './system-errors.ts';
  *
  * - `<n>.claim`: the launch was taken, and by whom. It is linked into place whole and never changes or goes, so that no
  *   number is ever taken twice.
- * - `<n>.exit`: the command's exit status, as a shell tells it.
+ * - `<n>.exit`: the command's exit status, as a shell reports it.
  * - `<n>.gone`: no process of the launch is left. None can come back, so nobody has to look again.
  * - `<n>.freezing`: a freeze is under way, and some processes may not be held yet.
  */
@@ -117,18 +117,18 @@ const LaunchPlan = z.object({
   /** Unguessable value of the variable by which the processes of the launch are known. */
   mark: z.string(),
   ports: z.array(z.object({ name: z.string(), port: z.number(), hostPort: z.number() })),
-  /** Where the spec's programs find the workspace. Older claims do not say. */
+  /** The working directory by which the spec's programs know the workspace. Older claims do not have it. */
   workingDir: z.string().optional(),
   /** Where the command looks for programs. */
   path: z.string().optional(),
-  /** Why the command could not be run at all, in words. */
+  /** Why the command could not be run at all. */
   refused: z.string().optional(),
 });
 
 /** What is decided for a launch before it begins. It holds no secret: the process list shows it. */
 export type LaunchPlan = Readonly<z.infer<typeof LaunchPlan>>;
 
-/** Null where the text is not a plan. */
+/** Returns null if the text is not a plan. */
 function parsePlan(json: string): LaunchPlan | null {
   try {
     return LaunchPlan.parse(JSON.parse(json));

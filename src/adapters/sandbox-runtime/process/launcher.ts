@@ -12,7 +12,7 @@ import type { ProcessTable } from './process-table.ts';
  * 1. It finds out who it is (pid, start time, boot), and takes the launch by linking a file that says so. Linking is
  *    atomic and happens once: of several launchers for one launch, one runs the command, and who it is is on disk before
  *    the command begins.
- * 2. It closes descriptor 3, which tells Skep that the launch is decided. Nothing is written to it: that would kill a
+ * 2. It closes descriptor 3, whose end reports to Skep that the launch is decided. Nothing is written to it: that would kill a
  *    launcher whose Skep is gone.
  * 3. It runs the command as its child and notes how that ended. A signal for the group does not end the launcher.
  * 4. It ends what the command left in the group, as the end of a container's first process does.
@@ -51,7 +51,7 @@ printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && ( mv "$_skep_exit.$$" "$_sk
 kill -s KILL -- "-$$"
 `;
 
-/** What the launcher is told. All of it can be seen in the process list: no secret may be in it. */
+/** The launcher's arguments. All of them can be seen in the process list, so no secret may be in them. */
 interface LauncherArguments {
   /** The file that is linked to take the launch. */
   readonly claim: string;
@@ -82,7 +82,7 @@ interface LauncherContext extends LauncherArguments {
 }
 
 /**
- * Starts a launcher in a session and group of its own, which outlive this process. Answers when it has decided whether
+ * Starts a launcher in a session and group of its own, which outlive this process. Returns when it has decided whether
  * it runs the command. Rejects with a system error when it can't be started.
  */
 export async function spawnLauncher(context: LauncherContext): Promise<ChildProcess> {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { TarName } from '../tar.ts';
 
 /**
- * A directory that is held open, so that it stays the same one whatever a program of the sandbox puts in its place. `within`
- * names what is in it; where the system has no `/proc`, it is looked for by its path again.
+ * A directory that is held open, so that it stays the same one whatever a program of the sandbox puts in its place. `within` returns the
+ * path of a name in it. On a system without `/proc` that path leads through the directory's own path again.
  */
 export interface Folder extends AsyncDisposable {
   readonly handle: FileHandle;
@@ -14,24 +14,23 @@ export interface Folder extends AsyncDisposable {
 
 const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Rejects with a system error where there is no directory; a link to one is none. */
+/** Rejects with a system error if there is no directory; a link to one is none. */
 export async function openFolder(path: string): Promise<Folder> {
   const handle = await open(path, flags);
   const base = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
-  return {
-    handle,
-    within: (name) => join(base, name),
-    [Symbol.asyncDispose]: () => handle.close(),
-  };
+  return { handle, within: (name) => join(base, name), [Symbol.asyncDispose]: () => handle.close() };
 }
 
-/** What the system says of a path that is not the directory that it was taken for. */
+/** The system's codes for a path that is not a directory. */
 export const notDirectory: readonly string[] = ['ELOOP', 'ENOTDIR', 'EMLINK'];
 
-/** Goes from directory to directory below a root, one level at a time, and never through a link. Keeps open what the last way led through. */
+/** Handles the error of a part of a path that is no directory. Unless it throws, the part is tried again. */
+type OnTrouble = (error: unknown, parent: Folder, depth: number) => Promise<void>;
+
+/** Opens directories below a root, one level at a time, and never through a link. Keeps open what the last path led through. */
 export interface Walk extends AsyncDisposable {
-  /** The directory with this name; stays open until another one is entered. `trouble` is asked where a part is no directory, and it is tried again unless it throws. */
-  enter(parts: TarName, trouble: (error: unknown, parent: Folder, depth: number) => Promise<void>): Promise<Folder>;
+  /** Returns the directory with this name, which stays open until another one is entered. */
+  enter(parts: TarName, onTrouble: OnTrouble): Promise<Folder>;
 }
 
 export function createWalk(root: Folder): Walk {
@@ -40,7 +39,7 @@ export function createWalk(root: Folder): Walk {
     for (const { folder } of opened.splice(depth).toReversed()) await folder[Symbol.asyncDispose]();
   };
   return {
-    async enter(parts, trouble) {
+    async enter(parts, onTrouble) {
       const different = opened.findIndex(({ name }, index) => parts[index] !== name);
       await leave(different < 0 ? opened.length : different);
       for (const name of parts.slice(opened.length)) {
@@ -48,7 +47,7 @@ export function createWalk(root: Folder): Walk {
         let folder: Folder | undefined;
         while (folder === undefined) {
           folder = await openFolder(parent.within(name)).catch(async (error: unknown) => {
-            await trouble(error, parent, opened.length + 1);
+            await onTrouble(error, parent, opened.length + 1);
             return undefined;
           });
         }

@@ -2,68 +2,51 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import type { Pack } from 'tar-stream';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
-import { addEntry, tarHeader, type TarName } from '../tar.ts';
+import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
 import { type Folder, notDirectory, openFolder } from './open-folders.ts';
 import { errorCode } from './system-errors.ts';
 
 const chunkBytes = 256 * 1024;
-/** A pipe in the place of a file must not make anybody wait. */
+/** Nobody must wait for a pipe in the place of a file. */
 const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Adds what is in the folder under the name, with all that is below it. What is neither a file, a directory nor a link is left out, and
- * so is what goes away meanwhile.
+ * Adds an entry of the folder, with all that is below it. Anything but files, directories and links is left out, and so is what goes
+ * away meanwhile.
  */
 export async function addTree(tar: Pack, parent: Folder, name: string, parts: TarName): Promise<void> {
   const path = parent.within(name);
-  const found = await lstat(path).catch(unlessGone);
-  if (found === null) return;
-  if (found.isDirectory()) await addFolder(tar, path, parts);
-  else if (found.isSymbolicLink()) {
-    const target = await readlink(path).catch(unlessGone);
-    if (target !== null) await addEntry(tar, { ...tarHeader({ ...metaOf(found, parts), kind: 'symlink', target }, []), ...ownerOf(found) });
-  } else if (found.isFile()) await addFile(tar, path, parts);
+  const found = await unlessGone(lstat(path));
+  if (found?.isDirectory() === true) {
+    await using folder = await unlessGone(openFolder(path));
+    if (folder !== null) await addOpened(tar, folder, parts);
+  } else if (found?.isSymbolicLink() === true) {
+    const target = await unlessGone(readlink(path));
+    if (target !== null) await add(tar, found, { ...metaOf(found, parts), kind: 'symlink', target });
+  } else if (found?.isFile() === true) {
+    await using handle = await unlessGone(open(path, readOnly));
+    const file = await handle?.stat();
+    if (handle === null || file?.isFile() !== true) return;
+    await add(tar, file, { ...metaOf(file, parts), kind: 'file', size: file.size, content: contentOf(handle, file.size) });
+  }
 }
 
-/** Adds an opened folder under the name, with all that is below it. */
+/** Adds an opened folder, with all that is below it. */
 export async function addOpened(tar: Pack, folder: Folder, parts: TarName): Promise<void> {
   const found = await folder.handle.stat();
-  await addEntry(tar, { ...tarHeader({ ...metaOf(found, parts), kind: 'directory' }, []), ...ownerOf(found) });
+  await add(tar, found, { ...metaOf(found, parts), kind: 'directory' });
   for (const name of (await readdir(folder.within('.'))).toSorted()) {
-    if (name.includes('\uFFFD'))
-      throw refusedFiles('path', `${quoted([...parts, name].join('/'))} has a name that is not UTF-8; rename it`);
-    await addTree(tar, folder, name, [...parts, name]);
+    const below = [...parts, name];
+    if (name.includes('\uFFFD')) throw refusedFiles('path', `${quoted(below.join('/'))} has a name that is not UTF-8; rename it`);
+    await addTree(tar, folder, name, below);
   }
 }
 
-async function addFolder(tar: Pack, path: string, parts: TarName): Promise<void> {
-  const folder = await openFolder(path).catch(unlessGone);
-  if (folder === null) return;
-  try {
-    await addOpened(tar, folder, parts);
-  } finally {
-    await folder[Symbol.asyncDispose]();
-  }
+async function add(tar: Pack, { uid, gid }: Stats, entry: TarEntry): Promise<void> {
+  await addEntry(tar, { ...tarHeader(entry, []), uid, gid }, entry.kind === 'file' ? entry.content : undefined);
 }
 
-async function addFile(tar: Pack, path: string, parts: TarName): Promise<void> {
-  const handle = await open(path, readOnly).catch(unlessGone);
-  if (handle === null) return;
-  try {
-    const found = await handle.stat();
-    if (!found.isFile()) return;
-    const content = contentOf(handle, found.size);
-    await addEntry(
-      tar,
-      { ...tarHeader({ ...metaOf(found, parts), kind: 'file', size: found.size, content }, []), ...ownerOf(found) },
-      content,
-    );
-  } finally {
-    await handle.close();
-  }
-}
-
-/** As many bytes as were promised, whatever becomes of the file: zeros for what is missing. */
+/** Yields as many bytes as were promised, whatever becomes of the file: zeros for what is missing. */
 async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array, void, void> {
   for (let at = 0; at < size; ) {
     const chunk = Buffer.alloc(Math.min(chunkBytes, size - at));
@@ -78,11 +61,11 @@ function metaOf({ mode, mtime }: Stats, parts: TarName): { readonly parts: TarNa
   return { parts, mode: mode & 0o777, modifiedAt: mtime };
 }
 
-function ownerOf({ uid, gid }: Stats): { readonly uid: number; readonly gid: number } {
-  return { uid, gid };
-}
-
-function unlessGone(error: unknown): null {
-  if (errorCode(error) === 'ENOENT' || notDirectory.includes(errorCode(error) ?? '')) return null;
-  throw error;
+async function unlessGone<T>(found: Promise<T>): Promise<T | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || notDirectory.includes(errorCode(error) ?? '')) return null;
+    throw error;
+  }
 }

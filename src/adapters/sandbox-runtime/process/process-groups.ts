@@ -70,12 +70,12 @@ async function some(group: readonly ProcessEntry[], test: (process: ProcessEntry
 /** How long the kernel may take to carry out signals that no process can refuse. */
 const limitMs = 10_000;
 
-/** Stops every process, those too that are forked meanwhile: it is over when a look finds none that runs on. */
+/** Stops every process, also those that are forked meanwhile: it is over when a look finds none that runs on. */
 export async function holdAll(table: ProcessTable, lineage: Lineage): Promise<void> {
   const look = createLook(table, lineage);
   const asked = new Set<string>();
   // One that is in the kernel runs on only to be stopped. It may be there until it is continued: a parent waits so for a
-  // child that was stopped between fork and exec. The leader does not, and tells whether the sandbox is frozen.
+  // child that was stopped between fork and exec. The leader does not wait so, and decides whether the sandbox is frozen.
   const isAboutToStop = (process: ProcessEntry): boolean =>
     process.uninterruptible && asked.has(identityOf(process)) && process.pid !== lineage.leader?.pid;
   await untilNone(async () => {
@@ -108,15 +108,15 @@ export async function releaseAll(table: ProcessTable, lineage: Lineage): Promise
 }
 
 /**
- * Asks every process to end, and kills what is left after the grace or when `hurried` says so.
- * Answers with whether it came to that.
+ * Asks every process to end, and kills what is left after the grace, or as soon as `isHurried` returns true. Returns whether it came
+ * to that.
  */
-export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, hurried: () => boolean): Promise<boolean> {
+export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, isHurried: () => boolean): Promise<boolean> {
   const look = createLook(table, lineage);
   const deadline = performance.now() + graceMs;
   let asked = false;
   let members = await look();
-  for (let waitMs = 2; members.length > 0 && performance.now() < deadline && !hurried(); waitMs = Math.min(waitMs * 2, 50)) {
+  for (let waitMs = 2; members.length > 0 && performance.now() < deadline && !isHurried(); waitMs = Math.min(waitMs * 2, 50)) {
     // A leader alone is about to run the command, which is then asked in its turn. Nobody is asked twice: what a process
     // starts to clean up with is left to do so.
     if (!asked) signalWithGroups(table, members, members, 'SIGTERM');

@@ -10,7 +10,7 @@ export interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
-  /** 0 where the platform does not tell. */
+  /** 0 if the platform does not show it. */
   readonly session: number;
   /** When it began, in the platform's own form; with the pid and the boot it identifies a process for ever. */
   readonly start: string;
@@ -24,7 +24,7 @@ export interface ProcessEntry {
 export interface ProcessTable {
   readonly kind: 'proc' | 'ps';
 
-  /** What tells this boot of the host from all others. */
+  /** Identifies this boot of the host. */
   bootId(): Promise<string>;
 
   /** The process with this number; null when none lives. */
@@ -38,7 +38,7 @@ export interface ProcessTable {
   /** Does the process have the variable, with the value, in the environment that it began with? */
   hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean>;
 
-  /** The environment that the process began with, which `carried` was part of; null where it can't be read any more. */
+  /** The environment that the process began with, which includes `carried`. Null if it can't be read any more. */
   environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
 
   /** What a process has to have in its environment besides, so that the environment can be read. */
@@ -134,8 +134,8 @@ const Environment = z.record(z.string(), z.string());
 const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
 
 /**
- * The processes as `ps` shows them, for systems without `/proc`. Start times are whole seconds, and sessions are not
- * told, so that a process which left its group is found by its parent and by its environment only.
+ * The processes as `ps` shows them, for systems without `/proc`. Start times are whole seconds, and sessions are not shown. So a process
+ * that left its group is found by its parent and by its environment only.
  */
 export function createPsTable(): ProcessTable {
   let boot: Promise<string> | undefined;
@@ -156,7 +156,7 @@ export function createPsTable(): ProcessTable {
       const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(await commandLine(pid))?.[1];
       return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
     },
-    // A line that `ps` shows can't be taken apart where a value holds a space.
+    // A line of `ps` can't be split into variables if a value holds a space.
     carried: (environment) => ({ [environmentVariable]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
     signal: ({ pid }, signal) => send(pid, signal),
     signalGroup: ({ pid }, signal) => send(-pid, signal),
