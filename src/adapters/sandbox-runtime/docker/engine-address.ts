@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -19,14 +19,14 @@ export type Endpoint =
   | { readonly kind: 'ssh'; readonly host: string; readonly user: string | null; readonly port: string | null };
 
 /**
- * Where the engine is: at `host` if it is said, otherwise where Docker's own client would look (`DOCKER_HOST`, then the context
- * that `DOCKER_CONTEXT` or its configuration names, then the default socket). `DOCKER_TLS_VERIFY` or `DOCKER_CERT_PATH` ask for
- * TLS, which is always verified. Throws `runtime_unavailable` for an address or files that are of no use.
+ * Returns where the engine is: at `host` if that is given, otherwise where Docker's own client would look (`DOCKER_HOST`, then the
+ * context that `DOCKER_CONTEXT` or its configuration names, then the default socket). `DOCKER_TLS_VERIFY` or `DOCKER_CERT_PATH` ask for
+ * TLS, which is always verified. Throws `runtime_unavailable` for an invalid address or unusable files.
  */
 export function findEndpoint(host: string | undefined, env: Environment, configDir?: string): Endpoint {
   const said = host ?? (env['DOCKER_HOST'] || undefined);
   if (said !== undefined) return parseEndpoint(said, () => keysOf(env, configDir));
-  const context = configured(env, configDir);
+  const context = currentContext(env, configDir);
   return context === null ? { kind: 'socket', path: defaultSocket(env) } : parseEndpoint(context.host, () => context.tls);
 }
 
@@ -39,12 +39,7 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   if (url === null || host === '') throw misaddressed();
   switch (url.protocol) {
     case 'ssh:':
-      return {
-        kind: 'ssh',
-        host,
-        user: url.username === '' ? null : decodeURIComponent(url.username),
-        port: url.port === '' ? null : url.port,
-      };
+      return { kind: 'ssh', host, user: decodeURIComponent(url.username) || null, port: url.port || null };
     case 'tcp:':
     case 'http:':
     case 'https:': {
@@ -57,9 +52,8 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
 }
 
 function misaddressed(): Error {
-  return misconfigured(
-    "its engine's address is not of the form unix:///path, tcp://host:port or ssh://user@host; correct SKEP_DOCKER_HOST or DOCKER_HOST",
-  );
+  const forms = 'unix:///path, tcp://host:port or ssh://user@host';
+  return misconfigured(`its engine's address is not of the form ${forms}; correct SKEP_DOCKER_HOST or DOCKER_HOST`);
 }
 
 function keysOf(env: Environment, configDir?: string): TlsKeys | null {
@@ -83,31 +77,23 @@ function defaultSocket(env: Environment): string {
     ...(home ? [join(home, '.docker/run/docker.sock')] : []),
     ...(rootless ? [join(rootless, 'docker.sock')] : []),
   ];
-  return candidates.find(isThere) ?? '/var/run/docker.sock';
+  return candidates.find((path) => existsSync(path)) ?? '/var/run/docker.sock';
 }
 
 const Config = z.object({ currentContext: z.string().optional() });
 const Meta = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.string() }) }) });
 
-interface Context {
-  readonly host: string;
-  readonly tls: TlsKeys | null;
-}
-
-/**
- * The context of Docker's client that is in use; null is its default one. Throws `runtime_unavailable` where one is named that
- * does not exist.
- */
-function configured(env: Environment, configDir?: string): Context | null {
+/** Returns the context of Docker's client that is in use. Null is its default one. Throws `runtime_unavailable` if it does not exist. */
+function currentContext(env: Environment, configDir?: string): { readonly host: string; readonly tls: TlsKeys | null } | null {
   const folder = configFolder(env, configDir);
   const name = env['DOCKER_CONTEXT'] || parsed(Config, readIfThere(join(folder, 'config.json')))?.currentContext || 'default';
   if (name === 'default') return null;
   const digest = createHash('sha256').update(name).digest('hex');
   const meta = parsed(Meta, readIfThere(join(folder, 'contexts/meta', digest, 'meta.json')));
-  if (meta === undefined)
-    throw misconfigured(
-      `Docker's client has no context ${JSON.stringify(name)}; correct DOCKER_CONTEXT, or say where the engine is with SKEP_DOCKER_HOST`,
-    );
+  if (meta === undefined) {
+    const hint = 'correct DOCKER_CONTEXT, or say where the engine is with SKEP_DOCKER_HOST';
+    throw misconfigured(`Docker's client has no context ${JSON.stringify(name)}; ${hint}`);
+  }
   const key = (file: string): Buffer | undefined => readIfThere(join(folder, 'contexts/tls', digest, 'docker', file));
   const entries = Object.entries({ ca: key('ca.pem'), cert: key('cert.pem'), key: key('key.pem') }).filter(([, pem]) => pem !== undefined);
   return { host: meta.Endpoints.docker.Host, tls: entries.length === 0 ? null : Object.fromEntries(entries) };
@@ -128,13 +114,9 @@ export function configFolder(env: Environment, configDir?: string): string {
   return configDir ?? (env['DOCKER_CONFIG'] || join(env['HOME'] || homedir(), '.docker'));
 }
 
-/** Nothing can be reached as long as somebody does not change what is configured. */
+/** The engine can't be reached until somebody changes the configuration. */
 export function misconfigured(reason: string, cause?: unknown): Failure<'runtime_unavailable'> {
   return new Failure('runtime_unavailable', { runtime: 'docker', reason, retryAfterSeconds: 60 }, cause === undefined ? {} : { cause });
-}
-
-function isThere(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Returns undefined if there is no such file, or it can't be read. */

@@ -5,6 +5,7 @@ import Docker from 'dockerode';
 import type { Endpoint } from './engine-address.ts';
 import { SshAgent } from './ssh-connection.ts';
 
+/** Proxies on the way to the engine may drop a connection that is idle for longer. */
 const idleMs = 30_000;
 
 export interface Client {
@@ -13,35 +14,25 @@ export interface Client {
   close(): void;
 }
 
-/** The client of an engine. Its connections are kept for the next call, and there is no limit on how many are open. */
+/** dockerode fills whatever is not there from Docker's variables, which are part of the endpoint already. */
+const names = ['host', 'port', 'socketPath', 'username', 'ca', 'cert', 'key'];
+const unset = Object.fromEntries(names.map((name) => [name, undefined]));
+
+/** Returns the client of an engine. Its connections are kept for the next call, and there is no limit on how many are open. */
 export function createClient(endpoint: Endpoint): Client {
-  const agent = terse(agentOf(endpoint));
-  // dockerode fills whatever is not there from Docker's variables, which have had their say.
-  const bare = {
-    host: undefined,
-    port: undefined,
-    socketPath: undefined,
-    username: undefined,
-    ca: undefined,
-    cert: undefined,
-    key: undefined,
-    protocol: 'http' as const,
-  };
-  const docker = new Docker(Object.assign(bare, { agent }, addressOf(endpoint)));
+  const agent = agentOf(endpoint);
+  // The client describes each request in full for a log that nobody reads. With all of the agent's sockets, that takes longer than the
+  // request.
+  Object.defineProperty(agent, inspect.custom, { value: () => agent.constructor.name });
+  const docker = new Docker(Object.assign({ ...unset, protocol: 'http' as const, agent }, addressOf(endpoint)));
   return { docker, close: () => agent.destroy() };
 }
 
 function agentOf(endpoint: Endpoint): Agent {
-  // What is between here and the engine may forget a connection that rests for longer.
   const options = { keepAlive: true, timeout: idleMs };
   if (endpoint.kind === 'ssh') return new SshAgent(endpoint, options);
   if (endpoint.kind === 'tcp' && endpoint.tls !== null) return new SecureAgent({ ...options, ...endpoint.tls });
   return new Agent(options);
-}
-
-/** The client describes each request in full for a log that nobody reads; with all of its agent's sockets that takes longer than the request. */
-function terse(agent: Agent): Agent {
-  return Object.defineProperty(agent, inspect.custom, { value: () => agent.constructor.name });
 }
 
 function addressOf(endpoint: Endpoint): Docker.DockerOptions {
@@ -53,7 +44,7 @@ function addressOf(endpoint: Endpoint): Docker.DockerOptions {
       return { host: host.includes(':') ? `[${host}]` : host, port, protocol: tls === null ? 'http' : 'https', ...tls };
     }
     case 'ssh':
-      // The agent knows the way; the name is only for the header.
+      // The agent connects by itself; the name is only for the header.
       return { host: 'docker.invalid', port: 80 };
   }
 }
