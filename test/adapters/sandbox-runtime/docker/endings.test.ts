@@ -112,14 +112,14 @@ describeWithDocker('the end of a sandbox on docker', () => {
       await foreign.start();
       const elsewhere = launchOf(sleeps);
       await other.open().start(elsewhere, () => {}, never);
-      for (const fact of [
+      for (const observed of [
         await runtime.start(launch, () => {}, never),
         await runtime.freeze(launch.id),
         await runtime.stop(launch.id),
         await runtime.resume(launch, never),
         await runtime.inspect(launch.id),
       ]) {
-        expect(fact).toMatchObject({ state: 'absent', detail: expect.stringMatching(/not of this deployment/) });
+        expect(observed).toMatchObject({ state: 'absent', detail: expect.stringMatching(/not of this deployment/) });
       }
       await runtime.remove(launch.id);
       await runtime.remove(elsewhere.id);

@@ -20,8 +20,8 @@ describeWithDocker('a sandbox on docker', () => {
   afterAll(() => engine.close());
 
   async function started(launch: SandboxLaunch, runtime: SandboxRuntime = engine.open()): Promise<string> {
-    const fact = await runtime.start(launch, () => {}, never);
-    expect(fact).toMatchObject({ state: 'running', detail: null });
+    const observed = await runtime.start(launch, () => {}, never);
+    expect(observed).toMatchObject({ state: 'running', detail: null });
     return launch.id;
   }
 
@@ -132,11 +132,11 @@ describeWithDocker('a sandbox on docker', () => {
   test('is refused with words where the engine lacks what its spec asks for', async () => {
     const runtime = engine.open();
     const detailOf = async (launch: SandboxLaunch): Promise<string> => {
-      const fact = await runtime.start(launch, () => {}, never);
-      expect(['absent', 'stopped']).toContain(fact.state);
-      expect(fact.endedFromOutside).toBe(false);
-      if (fact.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(fact);
-      return fact.detail ?? '';
+      const observed = await runtime.start(launch, () => {}, never);
+      expect(['absent', 'stopped']).toContain(observed.state);
+      expect(observed.endedFromOutside).toBe(false);
+      if (observed.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(observed);
+      return observed.detail ?? '';
     };
     const exotic = launchOf(idle, { runtimeOptions: { docker: { oci_runtime: 'no-such-runtime' } } });
     expect(await runtime.provide(exotic.spec, () => {}, never)).toMatchObject({

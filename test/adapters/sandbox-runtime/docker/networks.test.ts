@@ -20,8 +20,8 @@ describeWithDocker('the networks of sandboxes on docker', () => {
   test('are made once, whoever needs them first, and made again where they are gone', async () => {
     const name = `skep_${engine.deployment}_isolated`;
     const launches = Array.from({ length: 4 }, () => launchOf(idle));
-    const facts = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, never)));
-    for (const fact of facts) expect(fact).toMatchObject({ state: 'running', detail: null });
+    const found = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, never)));
+    for (const observed of found) expect(observed).toMatchObject({ state: 'running', detail: null });
     expect(await networks()).toEqual([name]);
 
     const runtime = engine.open();
