@@ -56,7 +56,8 @@ async function make({ engine, publishAddress, callTimeoutMs }: CreateOptions, la
     const found = await find(launch.id);
     if (found !== null) return found;
     if (!isTaken) throw new Refusal(details.removedWhileMade);
-    await pause(takenMs, undefined, { signal: engine.closed });
+    await pause(takenMs);
+    engine.closed.throwIfAborted();
   }
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
-import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
+import { raceSignal } from '../../shared/timeout.ts';
 import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
 import { linesOf } from './engine-events.ts';
 import { parsePullMessage, PulledLayers } from './pull-progress.ts';
@@ -78,23 +78,21 @@ export class Images {
     const { docker, call, closed } = this.#engine;
     const { configFolder, limitMs, progressMs } = this.#options;
     const registry = registryOf(image);
-    const tooLate = new Error('too late');
-    const limit = startTimeout(realTimers, limitMs, () => tooLate, [signal, closed]);
+    const tooLate = AbortSignal.timeout(limitMs);
+    const ended = AbortSignal.any([signal, closed, tooLate]);
     let login: RegistryLogin = null;
     try {
-      login = await raceSignal(findLogin(configFolder, registry), limit.signal);
+      login = await raceSignal(findLogin(configFolder, registry), ended);
       const options = login === null ? {} : { authconfig: login };
-      const pulling = call((abortSignal) => docker.pull(image, { ...options, abortSignal }), { signal: limit.signal, limitMs });
-      const error = await follow(image, streamed(await pulling), progress, progressMs, limit.signal);
+      const pulling = call((abortSignal) => docker.pull(image, { ...options, abortSignal }), { signal: ended, limitMs });
+      const error = await follow(image, streamed(await pulling), progress, progressMs, ended);
       return error === null ? { kind: 'provided' } : refused(describe(image, error, registry, login));
     } catch (error) {
-      if (limit.signal.aborted && limit.signal.reason === tooLate) {
+      if (ended.aborted && ended.reason === tooLate.reason) {
         return refused(details.pullTimedOut(image, Math.round(limitMs / 1000), registryName(registry)));
       }
       if (statusOf(error) === null) throw error;
       return refused(describe(image, messageOf(error), registry, login));
-    } finally {
-      limit.end();
     }
   }
 }
