@@ -12,6 +12,8 @@ const loginsAtOnce = 5;
 /** A connection that is multiplexed through another one does not report its login. */
 const longestLoginMs = 5_000;
 
+type Done = (error: Error | null, socket?: Duplex) => void;
+
 /**
  * Carries HTTP over the machine's own `ssh`, as Docker's client does. So its keys, known hosts and configuration apply, and an unknown
  * host is refused.
@@ -29,14 +31,21 @@ export class SshAgent extends Agent {
     this.#arguments = ['-T', ...asked, ...(port === null ? [] : ['-p', port]), '--', destination, 'docker', 'system', 'dial-stdio'];
   }
 
-  override createConnection(_: ClientRequestArgs, done: (error: Error | null, socket?: Duplex) => void): undefined {
-    const connected = this.#logins.use(this.#destroyed.signal, async () => {
-      const socket = new SshSocket(spawn('ssh', this.#arguments, { stdio: 'pipe' }));
-      done(null, socket);
-      const over = { signal: AbortSignal.timeout(longestLoginMs) };
-      await Promise.race([once(socket, 'connect', over), once(socket, 'close', over)]).catch(() => {});
-    });
-    connected.catch((error: unknown) => done(error instanceof Error ? error : new Error('ssh could not be started', { cause: error })));
+  override createConnection(_: ClientRequestArgs, done: Done): undefined {
+    void this.#connectInTurn(done);
+  }
+
+  async #connectInTurn(done: Done): Promise<void> {
+    try {
+      await this.#logins.use(this.#destroyed.signal, async () => {
+        const socket = new SshSocket(spawn('ssh', this.#arguments, { stdio: 'pipe' }));
+        done(null, socket);
+        const over = { signal: AbortSignal.timeout(longestLoginMs) };
+        await Promise.race([once(socket, 'connect', over), once(socket, 'close', over)]).catch(() => {});
+      });
+    } catch (error) {
+      done(error instanceof Error ? error : new Error('ssh could not be started', { cause: error }));
+    }
   }
 
   override destroy(): void {
