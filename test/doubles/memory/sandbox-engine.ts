@@ -172,7 +172,11 @@ export class MemoryEngine {
     else undo?.();
   }
 
-  #end(entry: Entry, detail: string, { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean }): void {
+  #end(
+    entry: Entry,
+    detail: string,
+    { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean },
+  ): void {
     Object.assign(entry, { state: 'stopped', detail, endedFromOutside });
     entry.thawed.resolve();
     entry.undo?.();
