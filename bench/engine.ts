@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import Docker from 'dockerode';
-import { labels } from '../src/adapters/sandbox-runtime/docker/identity.ts';
+import { labels } from '../src/adapters/sandbox-runtime/docker/labels.ts';
 
 /** How to get each image with Docker alone. On Debian, `.ci/engine` installs an engine and makes them all. */
 const images = {

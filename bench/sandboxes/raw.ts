@@ -1,9 +1,9 @@
 import Docker from 'dockerode';
 import { createNetworkProbe } from '../../src/adapters/readiness-probe/network/index.ts';
-import { connect } from '../../src/adapters/sandbox-runtime/docker/connect.ts';
-import { labels } from '../../src/adapters/sandbox-runtime/docker/identity.ts';
-import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/sandbox/container-config.ts';
-import { createNetworks } from '../../src/adapters/sandbox-runtime/docker/sandbox/networks.ts';
+import { createEngine } from '../../src/adapters/sandbox-runtime/docker/engine.ts';
+import { labels } from '../../src/adapters/sandbox-runtime/docker/labels.ts';
+import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/container-config.ts';
+import { Networks } from '../../src/adapters/sandbox-runtime/docker/networks.ts';
 import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { clearUp } from '../engine.ts';
 
@@ -23,7 +23,7 @@ const spec = sandboxSpec({ id: 'web', image, command, ports: [{ name: 'WEB', por
 export function createRawEngine() {
   const docker = new Docker();
   const probe = createNetworkProbe();
-  const networks = createNetworks(connect({ docker, deployment, callTimeoutMs: 60_000, closed: new AbortController().signal }));
+  const networks = new Networks(createEngine({ docker, deployment, callTimeoutMs: 60_000, closed: new AbortController().signal }));
   let made = 0;
   const answers = async (hostPort: number): Promise<void> => {
     const urls = [{ name: 'WEB', url: `http://${publishAddress}:${hostPort}`, port }];

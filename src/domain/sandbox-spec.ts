@@ -17,6 +17,8 @@ export interface SandboxSpec {
   readonly ready: ReadinessRule;
   readonly resources: SandboxResources;
   readonly isolation: SandboxIsolation;
+  /** What only one runtime understands, by the runtime's name: `{ docker: {...} }`. The runtime's adapter validates its part. */
+  readonly runtimeOptions: Readonly<Record<string, unknown>>;
   /** Labels for whoever looks at the engine; none can set what Skep itself writes down there. */
   readonly labels: Readonly<Record<string, string>>;
   readonly rest: RestRule;
@@ -54,19 +56,12 @@ export interface SandboxResources {
   readonly logBytes: number | null;
 }
 
-/** Where the spec loosens, or tightens, how its sandboxes are held apart from the machine. */
+/** How sandboxes are isolated, as far as every runtime can offer it. */
 export interface SandboxIsolation {
-  /** Linux capabilities that are kept, without `CAP_`; none by default. */
-  readonly capabilities: readonly string[];
-  /** May a program gain rights that its parent lacks (setuid)? */
-  readonly newPrivileges: boolean;
-  readonly seccomp: 'default' | 'unconfined';
   /** Is everything but the working directory and `/tmp` read-only? */
   readonly readOnlyRoot: boolean;
   /** `isolated`: no other sandbox and no metadata address can be reached; `shared`: other sandboxes can; `none`: no network. */
   readonly network: 'isolated' | 'shared' | 'none';
-  /** Another OCI runtime of the engine (`runsc`, `kata`); null is the engine's own. */
-  readonly ociRuntime: string | null;
   /** The user that its programs run as, `name` or `uid:gid`; null is the image's own. */
   readonly user: string | null;
 }
@@ -90,7 +85,7 @@ export interface PoolRule {
 
 const secretName = /(secret|token|password|passwd|credential|private|api_?key|access_?key|auth)/i;
 
-/** The environment as it may be shown: the value of a variable whose name tells of a secret is masked. */
+/** The environment as it may be shown: the value of a variable whose name suggests a secret is masked. */
 export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => [name, secretName.test(name) ? '**********' : value]),
@@ -109,16 +104,8 @@ export const defaultResources: SandboxResources = {
   logBytes: 20 * 2 ** 20,
 };
 
-/** The hardening that holds unless a spec loosens it by name. */
-export const defaultIsolation: SandboxIsolation = {
-  capabilities: [],
-  newPrivileges: false,
-  seccomp: 'default',
-  readOnlyRoot: false,
-  network: 'isolated',
-  ociRuntime: null,
-  user: null,
-};
+/** The isolation of a sandbox unless its spec says otherwise. */
+export const defaultIsolation: SandboxIsolation = { readOnlyRoot: false, network: 'isolated', user: null };
 
 /** The spec with its defaults. */
 export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
@@ -133,6 +120,7 @@ export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
     ready: { probe: { kind: 'none' }, withinMs: 60_000 },
     resources: defaultResources,
     isolation: defaultIsolation,
+    runtimeOptions: {},
     labels: {},
     rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null },
     pool: { size: 0 },

@@ -5,7 +5,7 @@ import type { CheckResult } from './check-result.ts';
 
 /** What a runtime needs to start a sandbox. */
 export interface SandboxLaunch {
-  /** The sandbox's id in the runtime. */
+  /** The name of the sandbox in the runtime: a DNS label. */
   readonly id: string;
   readonly spec: SandboxSpec;
   /** Passed to the sandbox in the variable that the spec names. */
@@ -18,7 +18,10 @@ export type Progress = (reason: Reason) => void;
 /** `refused`: what the spec needs is not available, and why. */
 export type Provision = { readonly kind: 'provided' } | { readonly kind: 'refused'; readonly reason: Reason };
 
-/** A command to run in a running sandbox. */
+/** The parts of a spec that a runtime may ignore. */
+export type IgnorableSpecPart = 'image' | 'resources' | 'isolation' | 'labels' | 'runtimeOptions';
+
+/** A command to run in a running sandbox, beside the sandbox's own. */
 export interface ExecutionRequest {
   readonly command: readonly string[];
   /** Added to the sandbox's own variables. */
@@ -28,60 +31,68 @@ export interface ExecutionRequest {
 }
 
 /**
- * A command that runs in a sandbox. Output that nobody reads blocks the command; it is never collected in memory. The rest of
- * a cancelled stream is read and dropped.
+ * A command that runs in a sandbox. Output that nobody reads holds the command back; it is never gathered in memory. A stream that is
+ * cancelled is drained instead.
  */
 export interface Execution {
   /** Closing it closes the command's standard input. */
   readonly stdin: WritableStream<Uint8Array>;
   readonly stdout: ReadableStream<Uint8Array>;
   readonly stderr: ReadableStream<Uint8Array>;
-  /** The command's own name for its working directory, if it is not the requested path: without isolation, a path of the host. */
+  /** The working directory as the command itself sees it, if that is not the requested path: without isolation it is one of the host's. */
   readonly workingDir?: string;
   /**
-   * Resolves to the exit code when the command has ended; 128 plus the signal's number if a signal ended it; null if it can't be
-   * known because the sandbox or its runtime is gone. Never rejects. A command that can't run ends with 126 or 127 and says
-   * why on its standard error.
+   * The exit code, once the command has ended; 128 and the signal's number if a signal ended it. Null if it can't be known: the sandbox
+   * or its runtime went away. Never rejects. A command that can't be run ends with 126 or 127, and its standard error says why.
    */
   readonly exited: Promise<number | null>;
-  /** Ends the command and all that it started at once. Resolves when it has ended. Idempotent. */
+  /** Ends the command and all that it started, at once. Returns when it has ended. Idempotent. */
   kill(): Promise<void>;
 }
 
 /**
- * Runs sandboxes. They survive the process that uses the runtime: a new runtime object over the same engine or folder finds
- * every sandbox that an earlier one started.
+ * Runs sandboxes. It is the truth about the state of each, and the sandboxes survive the process that uses it: a runtime object made
+ * anew over the same engine or folder finds every sandbox that an earlier one started.
  *
- * Every method but `execute` is idempotent, so a call whose answer was lost can be repeated. Methods that change a sandbox
- * return its state afterwards. What the sandbox itself can't do (its command does not exist, its image is missing) is a state
- * with a `reason`, not a failure. Failures: `runtime_unavailable` and `runtime_timeout`; the call may have had its effect or
- * not. Calls for different sandboxes don't wait for each other. Calls for one sandbox may overlap, and leave it in a state that
- * one of them requested.
+ * Every method but `execute` is idempotent, so that a call whose response was lost can be repeated. The methods that change a sandbox
+ * return its state afterwards. What the sandbox itself can't do (its command does not exist, its image is missing) is a state with a
+ * `reason`, not a failure. Failures are `runtime_unavailable` and `runtime_timeout`: then the call may or may not have had its effect.
+ * Calls for different sandboxes don't wait for one another. Calls for one sandbox may overlap, and leave it in a state that one of them
+ * asked for.
  */
 export interface SandboxRuntime {
-  /** The name in the configuration: `process`, `docker`. */
+  /** The name by which it is configured: `process`, `docker`. */
   readonly name: string;
 
   /**
-   * Gets what sandboxes of the spec need and this host lacks, for example an image. That may take long; it returns at once if
-   * nothing is missing. Calls for the same thing share the work. Rejects with the signal's reason when it fires.
+   * The parts of a spec that have no effect here. Any other part takes effect, or the sandbox is refused: `provide` refuses, or the
+   * sandbox does not run and its `reason` says why. Of `runtimeOptions` a runtime reads only the part under its own name.
+   */
+  readonly ignores: readonly IgnorableSpecPart[];
+
+  /**
+   * Gets what sandboxes of the spec need and this host lacks, for example an image, which may take long. Returns at once if nothing
+   * lacks. Calls for the same thing share the work. When `signal` fires, it rejects with the signal's reason.
    */
   provide(spec: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision>;
 
   /**
-   * Creates the sandbox if there is nothing of it, and runs it if it never ran. Does nothing if it is `running`, `frozen` or
-   * `stopped`: a start that ended is not tried again. Does not wait for readiness. Rejects with the signal's reason when it
-   * fires; what exists by then stays and is found later.
+   * Makes the sandbox if there is nothing of it, and runs it if it never ran. `running` or `frozen`: nothing happens. `stopped`: nothing
+   * happens either, since a start that ended is not tried again. Returns before the sandbox is ready. When `signal` fires, it rejects
+   * with the signal's reason, and what is made so far stays to be found.
    */
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox>;
 
-  /** Freezes all processes of a running sandbox; memory and processes are kept. Does nothing in any other state. */
+  /** Holds all processes of a running sandbox; memory and processes are kept. A sandbox in any other state is left as it is. */
   freeze(id: string): Promise<ObservedSandbox>;
 
-  /** Ends all processes of a running or frozen sandbox, gracefully first. The files are kept. */
+  /**
+   * Ends all processes of a running or frozen sandbox, asking first. The files in its working directory are kept; those elsewhere may
+   * be, as far as the runtime gives a sandbox other places of its own.
+   */
   stop(id: string): Promise<ObservedSandbox>;
 
-  /** Continues a frozen sandbox, or runs a stopped one again over its files. Never creates one. */
+  /** Lets a frozen sandbox go on; runs a stopped one again over its files. An absent one stays absent. */
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox>;
 
   /** Ends all processes and removes the files. */
@@ -89,38 +100,38 @@ export interface SandboxRuntime {
 
   inspect(id: string): Promise<ObservedSandbox>;
 
-  /** Returns every sandbox of this deployment of which the runtime has anything. */
+  /** Returns every sandbox of this deployment that the runtime has anything of. */
   list(): Promise<readonly ObservedSandbox[]>;
 
   /**
-   * Runs a command in a running sandbox, as the user of the sandbox's own command. Resolves when it has begun. More failures:
-   * `sandbox_not_found`, `sandbox_not_running`. If `signal` fires before it has begun, it rejects with the signal's reason and
-   * nothing keeps running. Freezing the sandbox freezes the command; stopping it ends the command.
+   * Runs a command in a running sandbox, as the user that the sandbox's own command runs as. Returns when it has begun. Further
+   * failures: `sandbox_not_found`, `sandbox_not_running`. If `signal` fires before it has begun, it rejects with the signal's reason
+   * and nothing goes on running. Freezing the sandbox holds the command, and stopping the sandbox ends it.
    */
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution>;
 
   /**
-   * Unpacks a tar below a directory inside the sandbox. The directory is made if it does not exist; existing files stay or are
-   * replaced one by one. Modes and times are kept; everything belongs to the user of the sandbox's programs. Symbolic links are
-   * content and are never followed: an entry whose name leads out of the directory, by itself or through a link, is refused.
-   * The sandbox may be running, frozen or stopped. The archive is never in memory as a whole. More failures:
-   * `sandbox_not_found`, `invalid_request` (the path, or a refused archive; part of it may be unpacked).
+   * Unpacks a tar below a directory inside the sandbox, which is made if it is not there. What is there already stays, or is replaced
+   * file by file. Modes and times are kept; everything belongs to the user that the sandbox's programs run as. Symbolic links are
+   * content, wherever they point, and are never followed while unpacking: an entry whose name leads out of the directory, by itself or
+   * through a link, is refused. The sandbox may run, be frozen or be stopped. The archive is read as it is written, never gathered.
+   * Further failures: `sandbox_not_found`, `invalid_request` (the path, or a refused archive, part of which may have been unpacked).
    */
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void>;
 
   /**
-   * Returns a tar of the file or directory inside the sandbox. Names begin with the last segment of its path. Links are content.
-   * More failures: `sandbox_not_found`, `file_not_found`, `invalid_request` (the path). Cancelling the stream ends the work.
+   * Returns a tar of the file or directory inside the sandbox; names begin with the last segment of its path. Links are content. Further
+   * failures: `sandbox_not_found`, `file_not_found`, `invalid_request` (the path). Cancelling the stream ends the work.
    */
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 
   /**
-   * Calls the listener when something may have happened to a sandbox. It is only a hint: the state is inspected then. Calls may
-   * be repeated or missing. Returns the function that ends it.
+   * Calls the listener when something may have happened to a sandbox without being asked for. The listener reads the state anew. Events
+   * may repeat, and may be missed. Returns the function that ends the subscription.
    */
   subscribe(listener: (id: string) => void): () => void;
 
-  /** Checks whether it answers. Never fails. */
+  /** One line for a person: whether it can be used. Never fails. */
   check(): Promise<CheckResult>;
 
   /** Closes its connections and ends executions; sandboxes keep running. Idempotent. */

@@ -117,6 +117,7 @@ export class ScriptedEngine {
   runtime(): SandboxRuntime {
     return {
       name: 'scripted',
+      ignores: ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'],
       provide: (spec, progress, signal) => this.#provide(spec, progress, signal),
       start: (launch, progress, signal) => this.#start(launch, progress, signal),
       freeze: async (id) => this.#to(id, ['running'], 'frozen'),

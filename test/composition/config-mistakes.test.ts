@@ -31,7 +31,8 @@ const whole = {
       ports: [{ name: 'WEB', port: 8000 }],
       ready: { http: '/', port: 8000, within: '60s' },
       resources: { cpus: 2, memory: '2GiB', pids: 512, open_files: 1024, log: '20MiB' },
-      isolation: { capabilities: ['CHOWN'], new_privileges: false, seccomp: 'default', read_only_root: true, network: 'isolated', oci_runtime: 'runsc', user: '1000' },
+      isolation: { read_only_root: true, network: 'isolated', user: '1000' },
+      docker: { capabilities: ['CHOWN'], new_privileges: false, seccomp: 'default', oci_runtime: 'runsc' },
       labels: { team: 'shop' },
       rest: { freeze_after: '15m', stop_after: '2h', delete_after: '10d', max_life: '30d' },
       pool: { size: 2 },
@@ -55,7 +56,7 @@ function withValue(path: string, value: unknown): string {
 
 /** What is in no place at all what it should be. */
 const rubbish = [null, [null], { '': { x: [] } }, -0.5, [[]]] as const;
-const leaves = [...allFields(fileSchema), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].isolation.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]'];
+const leaves = [...allFields(fileSchema), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].docker.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]'];
 
 describe('a mistake in the file', () => {
   test.each<[string, string, string]>([
@@ -65,6 +66,9 @@ describe('a mistake in the file', () => {
     ['resources: { memory: 2 }', 'resources.memory: is 2, which has no unit', 'for example 2GiB, or unlimited'],
     ['resources: { cpus: "2" }', 'resources.cpus: is "2" instead of a number; leave out the quotes', 'for example 2'],
     ['isolation: { read_only_root: "true" }', 'isolation.read_only_root: is "true" instead of true or false; leave out the quotes', 'true where'],
+    ['isolation: { seccomp: unconfined }', 'isolation.seccomp: has moved; write it as docker.seccomp', 'a mapping of what loosens or tightens the isolation'],
+    ['isolation: { oci_runtime: runsc }', 'isolation.oci_runtime: has moved; write it as docker.oci_runtime', 'a mapping of what'],
+    ['docker: { new_privileges: "true" }', 'docker.new_privileges: is "true" instead of true or false; leave out the quotes', 'true where'],
     ['agent: { protocol: a2a, command: [x] }', 'agent.protocol: is "a2a", which is no protocol that Skep speaks', 'acp, which is the Agent Client Protocol'],
     ['initial_env: { CI: 1 }', 'initial_env.CI: is a number instead of a text; put it in quotes', 'for example "1"'],
     ['initial_env: { A-B: x }', 'initial_env.A-B: has a name that is no name of a variable (letters, digits and _, no digit first)', 'for example { CI: "1" }'],

@@ -66,7 +66,8 @@ specs:
   - id: coder
     image: registry.example.com:5000/agents/coder@sha256:0123
     resources: { cpus: unlimited, memory: 512MiB, pids: unlimited, open_files: 4096, log: unlimited }
-    isolation: { capabilities: [NET_BIND_SERVICE, CHOWN], new_privileges: true, seccomp: unconfined, read_only_root: true, network: none, oci_runtime: runsc, user: 1000 }
+    isolation: { read_only_root: true, network: none, user: 1000 }
+    docker: { capabilities: [NET_BIND_SERVICE, CHOWN], new_privileges: true, seccomp: unconfined, oci_runtime: runsc }
     labels: { team: shop, "com.example/cost": "7" }
     rest: { max_life: 3d }
     agent: { protocol: acp, command: [opencode, acp], env: { MODE: quick }, secrets: [MODEL_KEY], auth_method: api-key, permissions: allow, start_within: 90s }
@@ -80,13 +81,14 @@ events: { keep_for: 2d }
     expect(specs?.[0]).toMatchObject({
       image: 'registry.example.com:5000/agents/coder@sha256:0123',
       resources: { cpus: null, memoryBytes: 2 ** 29, pids: null, openFiles: 4096, logBytes: null },
-      isolation: { capabilities: ['NET_BIND_SERVICE', 'CHOWN'], newPrivileges: true, seccomp: 'unconfined', readOnlyRoot: true, network: 'none', ociRuntime: 'runsc', user: '1000' },
+      isolation: { readOnlyRoot: true, network: 'none', user: '1000' },
+      runtimeOptions: { docker: { capabilities: ['NET_BIND_SERVICE', 'CHOWN'], new_privileges: true, seccomp: 'unconfined', oci_runtime: 'runsc' } },
       labels: { team: 'shop', 'com.example/cost': '7' },
       rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 3 * 86_400_000 },
       agent: { protocol: 'acp', command: ['opencode', 'acp'], env: { MODE: 'quick' }, secrets: ['MODEL_KEY'], authMethod: 'api-key', permissions: 'allow', startWithinMs: 90_000 },
     });
     expect(specs?.[1]).toMatchObject({
-      resources: defaultResources, isolation: defaultIsolation, labels: {}, pool: { size: 0 },
+      resources: defaultResources, isolation: defaultIsolation, runtimeOptions: {}, labels: {}, pool: { size: 0 },
       agent: { env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000 },
     });
     expect(options).toMatchObject({
@@ -97,11 +99,14 @@ events: { keep_for: 2d }
   test.each([
     ['labels: { skep.sandbox: mine }', 'labels."skep.sandbox"', 'reserved'],
     ['labels: { team: 7 }', 'labels.team', 'put it in quotes'],
-    ['isolation: { capabilities: [CAP_CHOWN] }', 'isolation.capabilities[0]', 'without CAP_'],
-    ['isolation: { capabilities: [chown] }', 'isolation.capabilities[0]', 'upper case'],
-    ['isolation: { seccomp: off }', 'isolation.seccomp', 'is "off"'],
+    ['docker: { capabilities: [CAP_CHOWN] }', 'docker.capabilities[0]', 'without CAP_'],
+    ['docker: { capabilities: [chown] }', 'docker.capabilities[0]', 'upper case'],
+    ['docker: { seccomp: off }', 'docker.seccomp', 'is "off"'],
     ['isolation: { network: host }', 'isolation.network', 'is "host"'],
     ['isolation: { user: "-1" }', 'isolation.user', 'user'],
+    ['docker: { privileged: true }', 'docker.privileged', 'not a field'],
+    ['isolation: { capabilities: [CHOWN] }', 'isolation.capabilities', 'write it as docker.capabilities'],
+    ['isolation: { new_privileges: true }', 'isolation.new_privileges', 'write it as docker.new_privileges'],
     ['isolation: { privileged: true }', 'isolation.privileged', 'not a field'],
     ['isolation: { network: none }\n    ports: [{ name: A, port: 80 }]', 'ports', 'network'],
     ['resources: { memory: 0B }', 'resources.memory', 'size'],

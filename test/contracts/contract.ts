@@ -7,3 +7,15 @@ export interface ContractCase {
   /** Rejects with an `AssertionError` where the adapter breaks the contract. */
   readonly run: () => Promise<void>;
 }
+
+/** Runs a case and closes its harness, whose failure is a failure of the case as well. */
+export async function runAndClose(run: () => Promise<void>, close: () => Promise<void>): Promise<void> {
+  const failed = await run().then(() => null, (error: unknown) => ({ error }));
+  try {
+    await close();
+  } catch (cause) {
+    if (failed === null) throw new Error("the harness's close failed", { cause });
+    if (failed.error instanceof Error) failed.error.message += `\nBesides, the harness's close failed: ${String(cause)}`;
+  }
+  if (failed !== null) throw failed.error;
+}

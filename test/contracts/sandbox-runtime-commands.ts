@@ -12,9 +12,13 @@
  * - `ends itself`: ends by the signal SIGTERM, which it sends itself.
  * - `adds`: adds a line `more` to the file `given/file`, makes the directory `given/made`, and ends with 0.
  * - `locates`: writes the path of its working directory to its standard output, as a line.
+ * - `counts open files`: writes how many files a process may open to its standard output, as a line.
+ * - `writes to the root`: makes a directory in the root directory, and ends with 0 if it could.
  * - `missing`: does not exist.
  */
-export type SandboxCommand = 'copies' | 'speaks' | 'alternates' | 'tells' | 'floods' | 'beats' | 'ends itself' | 'adds' | 'locates' | 'missing';
+export type SandboxCommand =
+  | 'copies' | 'speaks' | 'alternates' | 'tells' | 'floods' | 'beats' | 'ends itself' | 'adds' | 'locates'
+  | 'counts open files' | 'writes to the root' | 'missing';
 
 export type SandboxCommands = Readonly<Record<SandboxCommand, readonly string[]>>;
 
@@ -32,6 +36,8 @@ export const shellCommands: SandboxCommands = {
   'ends itself': shell('kill -TERM $$; sleep 1000'),
   adds: shell('echo more >> given/file && mkdir given/made'),
   locates: ['pwd'],
+  'counts open files': shell('ulimit -n'),
+  'writes to the root': ['mkdir', '/made-in-the-root'],
   missing: ['no-such-program-anywhere'],
 };
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { eventually, type StageCase } from './sandbox-runtime-harness.ts';
+import { decidedBy, eventually, type StageCase } from './sandbox-runtime-harness.ts';
 
 /** Collects the ids that a runtime wakes for. */
 function listen(runtime: SandboxRuntime): { readonly woken: Set<string>; readonly end: () => void } {
@@ -21,7 +21,8 @@ export const eventCases: readonly StageCase[] = [
   ],
   [
     'wakes who listens when a sandbox is killed from outside, running or frozen',
-    async ({ runtime, begun, crash, traits }) => {
+    async (stage) => {
+      const { runtime, begun, crash } = stage;
       const { woken } = listen(runtime);
       const running = await begun('counts');
       const frozen = await begun('counts');
@@ -29,15 +30,16 @@ export const eventCases: readonly StageCase[] = [
       await runtime.freeze(frozen.id);
       for (const { id } of [running, frozen]) {
         await crash(id);
-        const wakes = (): boolean => woken.has(id) || traits.outsideKill === 'unnoticed';
-        await eventually('it wakes', async () => wakes() && (await runtime.inspect(id)).state === 'stopped');
+        await eventually('it is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
+        await decidedBy(stage, 'outsideKill', (kill) => eventually('it wakes', async () => kill === 'unnoticed' || woken.has(id)));
       }
       assert.equal(woken.has(untouched.id), false);
     },
   ],
   [
     'wakes who listens for the sandboxes of an earlier runtime too',
-    async ({ runtime, open, begun, crash, traits }) => {
+    async (stage) => {
+      const { runtime, open, begun, crash } = stage;
       const running = await begun('counts');
       const frozen = await begun('counts');
       await runtime.freeze(frozen.id);
@@ -49,8 +51,9 @@ export const eventCases: readonly StageCase[] = [
       assert.equal((await reopened.freeze(frozen.id)).state, 'frozen');
       for (const { id } of [running, frozen]) {
         await crash(id);
-        const wakes = (): boolean => woken.has(id) || traits.outsideKillAfterReopening === 'unnoticed';
-        await eventually('it wakes', async () => wakes() && (await reopened.inspect(id)).state === 'stopped');
+        await eventually('it is stopped', async () => (await reopened.inspect(id)).state === 'stopped');
+        await decidedBy(stage, 'outsideKillAfterReopening', (kill) =>
+          eventually('it wakes', async () => kill === 'unnoticed' || woken.has(id)));
       }
     },
   ],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
-import { eventually, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { decidedBy, eventually, never, type SandboxRuntimeStage, type StageCase, within } from './sandbox-runtime-harness.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
@@ -58,7 +58,9 @@ export const executionEndCases: readonly StageCase[] = [
       const { sandbox, execution } = await beating(stage);
       await stage.runtime.freeze(sandbox.id);
       const killed = execution.kill();
-      if (stage.traits.killWhileFrozen === 'at once') await killed;
+      await decidedBy(stage, 'killWhileFrozen', async (effect) => {
+        if (effect === 'at once') await within('the kill', killed);
+      });
       assert.equal((await stage.runtime.inspect(sandbox.id)).state, 'frozen');
       await stage.resume(sandbox);
       await killed;
@@ -74,7 +76,10 @@ export const executionEndCases: readonly StageCase[] = [
       const { runtime, begun, commands } = stage;
       const sandbox = await begun('counts');
       const reason = new Error('no longer wanted');
-      await assert.rejects(runtime.execute(sandbox.id, { command: commands.beats }, AbortSignal.abort(reason)), (error) => error === reason);
+      await assert.rejects(
+        runtime.execute(sandbox.id, { command: commands.beats }, AbortSignal.abort(reason)),
+        (error) => error === reason,
+      );
       const controller = new AbortController();
       const leaving = runtime.execute(sandbox.id, { command: commands.beats }, controller.signal);
       controller.abort(reason);

@@ -79,7 +79,11 @@ export const fileCases: readonly StageCase[] = [
     async (stage) => {
       const sandbox = await stage.begun('counts');
       await put(stage, sandbox, [file('file', 'first\n')]);
-      assert.deepEqual(await finish(await stage.runtime.execute(sandbox.id, { command: stage.commands.adds }, never)), { out: '', err: '', code: 0 });
+      assert.deepEqual(await finish(await stage.runtime.execute(sandbox.id, { command: stage.commands.adds }, never)), {
+        out: '',
+        err: '',
+        code: 0,
+      });
       const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never));
       assert.equal(found.get('given/file')?.content.toString(), 'first\nmore\n');
       assert.equal(found.get('given/made')?.header.type, 'directory');
@@ -89,7 +93,13 @@ export const fileCases: readonly StageCase[] = [
     'leaves what is there, and replaces file by file, hard and symbolic links included',
     async (stage) => {
       const sandbox = await stage.begun('counts');
-      await put(stage, sandbox, [file('stays', 'old\n'), file('goes', 'old\n'), file('a/stays', 'old\n'), file('a/goes', 'old\n'), [{ name: 'link', type: 'symlink', linkname: 'stays' }]]);
+      await put(stage, sandbox, [
+        file('stays', 'old\n'),
+        file('goes', 'old\n'),
+        file('a/stays', 'old\n'),
+        file('a/goes', 'old\n'),
+        [{ name: 'link', type: 'symlink', linkname: 'stays' }],
+      ]);
       await put(stage, sandbox, [
         file('goes', 'new\n'),
         file('a/goes', 'new\n'),
@@ -112,7 +122,11 @@ export const fileCases: readonly StageCase[] = [
       await runtime.putFiles(sandbox.id, `${directory}/nothing`, tarOf([]), never);
       await put(stage, sandbox, [file('one', 'one\n'), [{ name: 'link', type: 'symlink', linkname: '/one' }]]);
       const get = async (path: string): Promise<[string, string, string][]> =>
-        [...(await readTar(await runtime.getFiles(sandbox.id, path, never)))].map(([name, { header, content }]) => [name, header.type, content.toString() || header.linkname]);
+        [...(await readTar(await runtime.getFiles(sandbox.id, path, never)))].map(([name, { header, content }]) => [
+          name,
+          header.type,
+          content.toString() || header.linkname,
+        ]);
       assert.deepEqual(await get(`${directory}/one`), [['one', 'file', 'one\n']]);
       assert.deepEqual((await get(`${directory}/link`)).map(([name, type]) => [name, type]), [['link', 'symlink']]);
       assert.deepEqual((await get(`${directory}/nothing/`)).map(([name, type]) => [name, type]), [['nothing', 'directory']]);
@@ -176,12 +190,24 @@ export const fileCases: readonly StageCase[] = [
       const controller = new AbortController();
       const reason = new Error('no longer wanted');
       const cancelled = Promise.withResolvers<void>();
-      const endless = new ReadableStream<Uint8Array>({ pull: () => controller.abort(reason), cancel: () => cancelled.resolve() }, { highWaterMark: 0 });
-      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), endless, controller.signal), (error) => error === reason);
+      const endless = new ReadableStream<Uint8Array>(
+        { pull: () => controller.abort(reason), cancel: () => cancelled.resolve() },
+        { highWaterMark: 0 },
+      );
+      await assert.rejects(
+        stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), endless, controller.signal),
+        (error) => error === reason,
+      );
       await cancelled.promise;
       const unread = tarOf([]);
-      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), unread, AbortSignal.abort(reason)), (error) => error === reason);
-      await assert.rejects(stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), AbortSignal.abort(reason)), (error) => error === reason);
+      await assert.rejects(
+        stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), unread, AbortSignal.abort(reason)),
+        (error) => error === reason,
+      );
+      await assert.rejects(
+        stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), AbortSignal.abort(reason)),
+        (error) => error === reason,
+      );
     },
   ],
   [
@@ -196,7 +222,8 @@ export const fileCases: readonly StageCase[] = [
       await reader.cancel();
       const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never));
       assert.equal(found.size, 1_021);
-      for (const index of [0, 500, 999]) assert.equal(found.get(`given/${index % 20}/file-${index}`)?.content.toString(), `content ${index}\n`);
+      for (const index of [0, 500, 999])
+        assert.equal(found.get(`given/${index % 20}/file-${index}`)?.content.toString(), `content ${index}\n`);
     },
   ],
 ];

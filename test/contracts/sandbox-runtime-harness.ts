@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import type { ContractCase } from './contract.ts';
+import { type ContractCase, runAndClose } from './contract.ts';
 import type { SandboxCommands } from './sandbox-runtime-commands.ts';
 
 /** In what sandbox runtimes may differ. */
@@ -78,13 +78,23 @@ export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, 
     name,
     async run() {
       const harness = await createHarness();
-      try {
-        await run(createStage(harness, await harness.open()));
-      } finally {
-        await harness.close();
-      }
+      await runAndClose(async () => run(createStage(harness, await harness.open())), harness.close);
     },
   }));
+}
+
+/**
+ * Runs assertions that a trait decides. A failure names the trait, since the mistake may be in it and not in the adapter.
+ */
+export async function decidedBy<T extends keyof SandboxRuntimeTraits>(
+  { traits }: SandboxRuntimeHarness, name: T, check: (value: SandboxRuntimeTraits[T]) => void | Promise<void>,
+): Promise<void> {
+  try {
+    await check(traits[name]);
+  } catch (error) {
+    if (error instanceof Error) error.message = `with the trait ${name} '${traits[name]}': ${error.message}`;
+    throw error;
+  }
 }
 
 function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): SandboxRuntimeStage {
@@ -98,8 +108,8 @@ function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): S
     resume: (launch) => runtime.resume(launch, never),
     async begun(program) {
       const launch = harness.launch(program);
-      const fact = await start(launch);
-      assert.equal(fact.state, 'running', JSON.stringify(fact.reason));
+      const observed = await start(launch);
+      assert.equal(observed.state, 'running', JSON.stringify(observed.reason));
       await eventually(`${launch.id} begins`, async () => (await runs(launch.id)) > 0);
       return launch;
     },
@@ -113,14 +123,27 @@ function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): S
 }
 
 const patienceMs = 15_000;
+const quietMs = 3_000;
 
-/** Asks again and again until the condition holds. */
+/** Asks again and again until the condition holds. After a few seconds it prints what it waits for. */
 export async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + patienceMs;
+  const begin = performance.now();
+  let isQuiet = true;
   while (!(await condition())) {
-    if (performance.now() > deadline) assert.fail(`waited in vain: ${what}`);
+    const waitedMs = performance.now() - begin;
+    if (waitedMs > patienceMs) assert.fail(`waited in vain: ${what}`);
+    if (isQuiet && waitedMs > quietMs) process.stderr.write(`still waiting: ${what}\n`);
+    isQuiet &&= waitedMs <= quietMs;
     await new Promise((resolve) => {
       setTimeout(resolve, 5);
     });
   }
+}
+
+/** Waits for a promise, but not longer than `eventually` does. */
+export async function within(what: string, promise: Promise<unknown>): Promise<void> {
+  let isSettled = false;
+  const settled = promise.finally(() => (isSettled = true));
+  await Promise.race([settled, eventually(what, async () => isSettled)]);
+  await promise;
 }

@@ -13,7 +13,14 @@ export const hostileArchives: readonly (readonly [what: string, items: readonly 
   ['a way through a link of its own', [[{ name: 'own', type: 'symlink', linkname: '../outside' }], evil('own/secret')]],
   ['a way through a link that is there', [evil('link/secret')]],
   ['a directory in a link that is there', [[{ name: 'link/made', type: 'directory' }]]],
-  ['a way through a second name of a link', [[{ name: 'own', type: 'symlink', linkname: '../outside' }], [{ name: 'second', type: 'link', linkname: 'own' }], evil('second/secret')]],
+  [
+    'a way through a second name of a link',
+    [
+      [{ name: 'own', type: 'symlink', linkname: '../outside' }],
+      [{ name: 'second', type: 'link', linkname: 'own' }],
+      evil('second/secret'),
+    ],
+  ],
   ['a hard link to a file outside', [[{ name: 'hard', type: 'link', linkname: '../outside/secret' }]]],
   ['a hard link through a link', [[{ name: 'hard', type: 'link', linkname: 'link/secret' }], evil('hard')]],
   ['a hard link to nothing', [[{ name: 'hard', type: 'link', linkname: 'nothing' }]]],

@@ -40,8 +40,8 @@ export const overlapCases: readonly StageCase[] = [
     'runs the command once when a sandbox is started many times at once',
     async ({ start, launch, runs, countsOn }) => {
       const sandbox = launch('counts');
-      const facts = await Promise.all(Array.from({ length: 8 }, () => start(sandbox)));
-      for (const { state } of facts) assert.equal(state, 'running');
+      const found = await Promise.all(Array.from({ length: 8 }, () => start(sandbox)));
+      for (const { state } of found) assert.equal(state, 'running');
       await countsOn(sandbox.id);
       assert.equal(await runs(sandbox.id), 1);
     },
@@ -53,10 +53,10 @@ export const overlapCases: readonly StageCase[] = [
       const { signal } = new AbortController();
       const sandbox = launch('counts');
       for (let life = 1; life < 5; life += 1) {
-        const facts = await Promise.all(
+        const found = await Promise.all(
           [runtime, other].map((one) => (life === 1 ? one.start(sandbox, () => {}, signal) : one.resume(sandbox, signal))),
         );
-        for (const fact of facts) assert.deepEqual(fact, facts[0]);
+        for (const observed of found) assert.deepEqual(observed, found[0]);
         await countsOn(sandbox.id);
         assert.equal(await runs(sandbox.id), life);
         await runtime.stop(sandbox.id);

@@ -17,11 +17,11 @@ export const restCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       await countsOn(sandbox.id);
       const running = await runtime.inspect(sandbox.id);
-      const fact = await runtime.freeze(sandbox.id);
-      assert.deepEqual(fact, { ...running, state: 'frozen' });
+      const observed = await runtime.freeze(sandbox.id);
+      assert.deepEqual(observed, { ...running, state: 'frozen' });
       await assertHeld(stage, sandbox.id);
-      assert.deepEqual(await runtime.inspect(sandbox.id), fact);
-      assert.deepEqual(await runtime.freeze(sandbox.id), fact);
+      assert.deepEqual(await runtime.inspect(sandbox.id), observed);
+      assert.deepEqual(await runtime.freeze(sandbox.id), observed);
     },
   ],
   [
@@ -57,14 +57,14 @@ export const restCases: readonly StageCase[] = [
       const { runtime, begun, countsOn, runs } = stage;
       const sandbox = await begun('counts');
       await countsOn(sandbox.id);
-      const fact = await runtime.stop(sandbox.id);
-      assert.equal(fact.state, 'stopped');
-      assert.deepEqual(fact.exposedUrls, []);
+      const observed = await runtime.stop(sandbox.id);
+      assert.equal(observed.state, 'stopped');
+      assert.deepEqual(observed.exposedUrls, []);
       assert.equal(await runs(sandbox.id), 1);
       await assertHeld(stage, sandbox.id);
-      assert.deepEqual(await runtime.stop(sandbox.id), fact);
+      assert.deepEqual(await runtime.stop(sandbox.id), observed);
       assert.equal((await runtime.freeze(sandbox.id)).state, 'stopped');
-      assert.deepEqual(await runtime.inspect(sandbox.id), fact);
+      assert.deepEqual(await runtime.inspect(sandbox.id), observed);
     },
   ],
   [
@@ -92,9 +92,9 @@ export const restCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       for (let life = 2; life < 5; life += 1) {
         await runtime.stop(sandbox.id);
-        const fact = await resume(sandbox);
-        assert.equal(fact.state, 'running');
-        assert.equal(fact.exposedUrls.length, sandbox.spec.ports.length);
+        const observed = await resume(sandbox);
+        assert.equal(observed.state, 'running');
+        assert.equal(observed.exposedUrls.length, sandbox.spec.ports.length);
         await eventually('it begins again', async () => (await runs(sandbox.id)) === life);
       }
       await countsOn(sandbox.id);

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import type { Reason } from '../../src/domain/reason.ts';
-import { eventually, type StageCase } from './sandbox-runtime-harness.ts';
+import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { decidedBy, eventually, never, type StageCase } from './sandbox-runtime-harness.ts';
+import { textOf } from './sandbox-runtime-streams.ts';
+
+function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): SandboxLaunch {
+  return { ...launch, spec: { ...launch.spec, ...changes } };
+}
 
 export const startCases: readonly StageCase[] = [
   [
@@ -16,13 +23,13 @@ export const startCases: readonly StageCase[] = [
     'finds nothing of a sandbox that was never started, and makes none of it',
     async ({ runtime, launch, resume, leftovers }) => {
       const stranger = launch('counts');
-      const facts = [
+      const found = [
         await runtime.inspect(stranger.id),
         await runtime.freeze(stranger.id),
         await runtime.stop(stranger.id),
         await resume(stranger),
       ];
-      for (const { id, state, exposedUrls } of facts) {
+      for (const { id, state, exposedUrls } of found) {
         assert.deepEqual({ id, state, exposedUrls }, { id: stranger.id, state: 'absent', exposedUrls: [] });
       }
       await runtime.remove(stranger.id);
@@ -34,18 +41,18 @@ export const startCases: readonly StageCase[] = [
     'starts a sandbox, and shows a URL for each port of its spec',
     async ({ runtime, start, launch, runs, countsOn }) => {
       const sandbox = launch('counts');
-      const fact = await start(sandbox);
-      assert.equal(fact.id, sandbox.id);
-      assert.equal(fact.state, 'running');
+      const observed = await start(sandbox);
+      assert.equal(observed.id, sandbox.id);
+      assert.equal(observed.state, 'running');
       assert.deepEqual(
-        fact.exposedUrls.map(({ name, port }) => ({ name, port })),
+        observed.exposedUrls.map(({ name, port }) => ({ name, port })),
         sandbox.spec.ports,
       );
-      for (const { url } of fact.exposedUrls) assert.equal(new URL(url).protocol, 'http:');
+      for (const { url } of observed.exposedUrls) assert.equal(new URL(url).protocol, 'http:');
       await countsOn(sandbox.id);
       assert.equal(await runs(sandbox.id), 1);
-      assert.deepEqual(await runtime.inspect(sandbox.id), fact);
-      assert.deepEqual(await runtime.list(), [fact]);
+      assert.deepEqual(await runtime.inspect(sandbox.id), observed);
+      assert.deepEqual(await runtime.list(), [observed]);
     },
   ],
   [
@@ -54,6 +61,48 @@ export const startCases: readonly StageCase[] = [
       const reasons: Reason[] = [];
       await runtime.start(launch('counts'), (reason) => reasons.push(reason), new AbortController().signal);
       assert.ok(reasons.length > 0);
+    },
+  ],
+  [
+    'runs a sandbox whatever its spec says for another runtime',
+    async ({ start, launch }) => {
+      const sandbox = withSpec(launch('counts'), { runtimeOptions: { 'another-runtime': { colour: 'red' } } });
+      assert.equal((await start(sandbox)).state, 'running');
+    },
+  ],
+  [
+    'refuses options under its own name that it does not know, unless it declares that it ignores them',
+    async ({ runtime, start, launch }) => {
+      const sandbox = withSpec(launch('counts'), { runtimeOptions: { [runtime.name]: { 'no such option': true } } });
+      const provision = await runtime.provide(sandbox.spec, () => {}, never);
+      const observed = await start(sandbox);
+      const isIgnored = runtime.ignores.includes('runtimeOptions');
+      assert.equal(observed.state === 'running', isIgnored, `ignores is [${runtime.ignores.join()}], and the sandbox is ${observed.state}`);
+      if (isIgnored) return;
+      assert.equal(provision.kind, 'refused', "provide takes options that are refused when the sandbox starts");
+      assert.notEqual(observed.reason, null);
+    },
+  ],
+  [
+    'limits open files as its spec says, unless it declares that it ignores resources',
+    async ({ runtime, launch, start, commands }) => {
+      if (runtime.ignores.includes('resources')) return;
+      const { spec } = launch('counts');
+      const sandbox = withSpec(launch('counts'), { resources: { ...spec.resources, openFiles: 77 } });
+      await start(sandbox);
+      const { stdout } = await runtime.execute(sandbox.id, { command: commands['counts open files'] }, never);
+      assert.equal((await textOf(stdout)).trim(), '77', `ignores is [${runtime.ignores.join()}], without resources`);
+    },
+  ],
+  [
+    'makes the root read-only if its spec says so, unless it declares that it ignores isolation',
+    async ({ runtime, launch, start, commands }) => {
+      if (runtime.ignores.includes('isolation')) return;
+      const { spec } = launch('counts');
+      const sandbox = withSpec(launch('counts'), { isolation: { ...spec.isolation, readOnlyRoot: true } });
+      await start(sandbox);
+      const { exited } = await runtime.execute(sandbox.id, { command: commands['writes to the root'] }, never);
+      assert.notEqual(await exited, 0, `ignores is [${runtime.ignores.join()}], without isolation`);
     },
   ],
   [
@@ -86,35 +135,42 @@ export const startCases: readonly StageCase[] = [
   ],
   [
     'finds a sandbox stopped whose command ended, and tells how',
-    async ({ runtime, start, launch, runs, traits }) => {
+    async (stage) => {
+      const { runtime, start, launch, runs } = stage;
       const sandbox = launch('exits');
       await start(sandbox);
       await eventually('it ends', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
-      const fact = await runtime.inspect(sandbox.id);
-      assert.deepEqual(fact.exposedUrls, []);
-      if (traits.exitCode === 'told') assert.ok(fact.reason?.code === 'process_exited' && fact.reason.exitCode === 3, JSON.stringify(fact.reason));
+      const observed = await runtime.inspect(sandbox.id);
+      assert.deepEqual(observed.exposedUrls, []);
+      await decidedBy(stage, 'exitCode', (code) => {
+        const { reason } = observed;
+        if (code === 'told') assert.ok(reason?.code === 'process_exited' && reason.exitCode === 3, JSON.stringify(reason));
+      });
       assert.equal((await start(sandbox)).state, 'stopped');
       assert.equal(await runs(sandbox.id), 1);
     },
   ],
   [
-    'answers with a fact, not a failure, where the command does not exist',
-    async ({ runtime, start, launch, traits, leftovers }) => {
+    'returns a state, and does not fail, if the command does not exist',
+    async (stage) => {
+      const { runtime, start, launch, leftovers } = stage;
       const sandbox = launch('missing');
-      const fact = await start(sandbox);
-      assert.equal(fact.state, traits.missingCommand);
-      assert.notEqual(fact.reason, null);
-      if (fact.state !== 'absent') assert.deepEqual(await runtime.inspect(sandbox.id), fact);
+      const observed = await start(sandbox);
+      await decidedBy(stage, 'missingCommand', (state) => assert.equal(observed.state, state));
+      assert.notEqual(observed.reason, null);
+      if (observed.state !== 'absent') assert.deepEqual(await runtime.inspect(sandbox.id), observed);
       await runtime.remove(sandbox.id);
       assert.deepEqual(await leftovers(sandbox.id), []);
     },
   ],
   [
     'lets who listens on a port be reached, before and after a freeze, unless its ports are pretended',
-    async ({ runtime, resume, begun, traits }) => {
+    async (stage) => {
+      const { runtime, resume, begun, traits } = stage;
       const sandbox = await begun('serves');
+      const { exposedUrls } = await runtime.inspect(sandbox.id);
       if (traits.ports === 'pretended') {
-        for (const { url } of (await runtime.inspect(sandbox.id)).exposedUrls) assert.match(new URL(url).hostname, /\.invalid$/);
+        await decidedBy(stage, 'ports', () => exposedUrls.forEach(({ url }) => assert.match(new URL(url).hostname, /\.invalid$/)));
         return;
       }
       const ask = async (): Promise<string> => {
@@ -127,7 +183,7 @@ export const startCases: readonly StageCase[] = [
         });
         return answer;
       };
-      assert.equal(await ask(), '1');
+      await decidedBy(stage, 'ports', async () => assert.equal(await ask(), '1'));
       await runtime.freeze(sandbox.id);
       await resume(sandbox);
       assert.equal(await ask(), '2');

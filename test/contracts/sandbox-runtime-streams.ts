@@ -12,7 +12,12 @@ export async function textOf(stream: ReadableStream<Uint8Array>): Promise<string
 }
 
 /** Closes the input, and gathers what a command says until it ends. */
-export async function finish({ stdin, stdout, stderr, exited }: Execution): Promise<{ readonly out: string; readonly err: string; readonly code: number | null }> {
+export async function finish({
+  stdin,
+  stdout,
+  stderr,
+  exited,
+}: Execution): Promise<{ readonly out: string; readonly err: string; readonly code: number | null }> {
   const [out, err, code] = await Promise.all([textOf(stdout), textOf(stderr), exited, stdin.close()]);
   return { out, err, code };
 }
@@ -42,7 +47,9 @@ export function tarOf(items: Iterable<TarItem>): ReadableStream<Uint8Array> {
 }
 
 /** The entries of a tar by name, in its order; directories without a slash at the end. */
-export async function readTar(stream: ReadableStream<Uint8Array>): Promise<ReadonlyMap<string, { readonly header: Header; readonly content: Buffer }>> {
+export async function readTar(
+  stream: ReadableStream<Uint8Array>,
+): Promise<ReadonlyMap<string, { readonly header: Header; readonly content: Buffer }>> {
   const tar = extract();
   const found = new Map<string, { readonly header: Header; readonly content: Buffer }>();
   const reading = (async () => {

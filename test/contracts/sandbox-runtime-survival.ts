@@ -24,13 +24,13 @@ export const survivalCases: readonly StageCase[] = [
       await runtime.freeze(frozen.id);
       await runtime.stop(stopped.id);
       await eventually('it ends', async () => (await runtime.inspect(ended.id)).state === 'stopped');
-      const facts = await runtime.list();
-      assert.equal(facts.length, 4);
+      const found = await runtime.list();
+      assert.equal(found.length, 4);
       await runtime.close();
 
       const reopened = await open();
-      assert.deepEqual(await reopened.list(), facts);
-      for (const fact of facts) assert.deepEqual(await reopened.inspect(fact.id), fact);
+      assert.deepEqual(await reopened.list(), found);
+      for (const observed of found) assert.deepEqual(await reopened.inspect(observed.id), observed);
       assert.equal((await reopened.inspect(running.id)).state, 'running');
     },
   ],

@@ -11,5 +11,14 @@ import { survivalCases } from './sandbox-runtime-survival.ts';
 
 /** What every sandbox runtime must do. The programs in the sandboxes are real ones wherever the runtime runs any. */
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
-  return stageCases(createHarness, [...startCases, ...restCases, ...overlapCases, ...survivalCases, ...eventCases, ...executeCases, ...executionEndCases, ...fileCases]);
+  return stageCases(createHarness, [
+    ...startCases,
+    ...restCases,
+    ...overlapCases,
+    ...survivalCases,
+    ...eventCases,
+    ...executeCases,
+    ...executionEndCases,
+    ...fileCases,
+  ]);
 }

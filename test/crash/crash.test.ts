@@ -3,7 +3,7 @@ import { removeFolder, startServer, temporaryFolder } from '../support/server.ts
 import { createClient } from '../support/client.ts';
 import { until } from '../support/until.ts';
 import { all, load, type Knowledge } from './load.ts';
-import { seeded } from './seeded.ts';
+import { seeded } from '../support/seeded.ts';
 import { killSandboxes, sandboxesWithProcesses } from '../support/processes.ts';
 
 const key = 'a-static-key-for-the-crash-test';

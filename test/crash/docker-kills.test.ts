@@ -17,7 +17,7 @@ import { readFacts, readRecords } from './docker/end.ts';
 import { judgeListing } from './docker/judge.ts';
 import { newLedger } from './docker/ledger.ts';
 import { planKills, type Kill } from './docker/plan.ts';
-import { seeded } from './seeded.ts';
+import { seeded } from '../support/seeded.ts';
 
 const numbers = { server: 42, engine: 4, both: 4 };
 const callersOfEach = 2;

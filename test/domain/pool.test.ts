@@ -110,6 +110,7 @@ describe('the fingerprint of a spec', () => {
     ['its ports', { ports: [{ name: 'HTTP', port: 81 }] }],
     ['its resources', { resources: { cpus: 1, memoryBytes: null, pids: null, openFiles: null, logBytes: null } }],
     ['its isolation', { isolation: { ...pooled('x', 1).spec.isolation, network: 'none' } }],
+    ["its runtime's options", { runtimeOptions: { docker: { oci_runtime: 'runsc' } } }],
     ['its labels', { labels: { a: 'b' } }],
   ])('changes with %s', (_what, change) => {
     expect(pooled('x', 1, change).fingerprint).not.toBe(pooled('x', 1).fingerprint);

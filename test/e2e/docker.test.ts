@@ -138,7 +138,7 @@ describeWithDocker('doctor and pull with Docker', () => {
   beforeAll(async () => void (dataDir = await temporaryFolder()));
   afterAll(async () => await removeFolder(dataDir));
 
-  const specs = [{ id: 'here', image: images.tiny }, { id: 'absent', image: 'skep.invalid/nobody/has-this:1' }, { id: 'odd', image: images.tiny, isolation: { oci_runtime: 'no-such-runtime' } }];
+  const specs = [{ id: 'here', image: images.tiny }, { id: 'absent', image: 'skep.invalid/nobody/has-this:1' }, { id: 'odd', image: images.tiny, docker: { oci_runtime: 'no-such-runtime' } }];
 
   async function skep(args: readonly string[], some: readonly unknown[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
     const path = `${dataDir}/${some.length}.json`;

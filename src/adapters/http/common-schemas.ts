@@ -5,21 +5,9 @@ import { z } from 'zod';
 /** A point in time in an answer: RFC 3339, UTC. */
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });
 
-const maxShown = 4096;
-const shown = new Map<number, string>();
-
-/**
- * Milliseconds since the epoch as RFC 3339 in UTC. Clients ask for the same resources again and again, and a date takes
- * longer to write than all the rest of a row, so what was written lately is remembered.
- */
+/** Milliseconds since the epoch as RFC 3339 in UTC. */
 export function toTimestamp(ms: number): string {
-  let text = shown.get(ms);
-  if (text === undefined) {
-    if (shown.size >= maxShown) shown.clear();
-    text = new Date(ms).toISOString();
-    shown.set(ms, text);
-  }
-  return text;
+  return new Date(ms).toISOString();
 }
 
 const rfc3339 = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; the + of an offset is written %2B';
@@ -39,20 +27,14 @@ export const resourceId = z
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
   .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
 
-export const specId = z
-  .string()
-  .min(1)
-  .max(255)
-  .refine(isStorable, 'must be text without NUL and lone surrogates')
-  .meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
+/** Text of at most so many characters that every store keeps as it is: well-formed Unicode without NUL. */
+export const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => value.isWellFormed() && !value.includes('\0'), 'must be text without NUL and lone surrogates');
 
-/** Text that every store keeps as it is: well-formed Unicode without NUL. */
-export function isStorable(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0');
-}
-
-/** Storable text of at most so many characters. */
-export const text = (max: number) => z.string().max(max).refine(isStorable, 'must be text without NUL and lone surrogates');
+export const specId = text(255).min(1).meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
 
 /** The header of an answer that created something. */
 export const locationHeader = z.object({

@@ -10,7 +10,7 @@ const codes = { path: 'sandbox_path', directory: 'sandbox_directory', archive: '
 
 const maxLength = 4_096;
 
-/** The path without superfluous parts, and without a slash at its end. Throws `invalid_request` where it is not absolute. */
+/** The path without superfluous parts, and without a slash at its end. Throws `invalid_request` if it is not absolute. */
 export function sandboxPath(path: string, member: 'path' | 'directory' | 'workingDir'): string {
   if (!path.startsWith('/')) throw refusedFiles(member, `${quoted(path)} is not an absolute path; begin it with a slash`);
   if (path.includes('\0')) throw refusedFiles(member, `${quoted(path)} holds a NUL character; leave it out`);
@@ -21,7 +21,7 @@ export function sandboxPath(path: string, member: 'path' | 'directory' | 'workin
   return normal === '/' ? normal : normal.replace(/\/$/, '');
 }
 
-/** What of the path lies below the directory, part by part; null where it does not lie there. */
+/** Returns the part of the path below the directory, name by name. Null if it does not lie there. */
 export function partsBelow(directory: string, path: string): readonly string[] | null {
   const above = partsOf(directory);
   const all = partsOf(path);

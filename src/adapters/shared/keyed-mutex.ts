@@ -1,8 +1,8 @@
-/** Tasks of one key run one after another, those of different keys side by side. A failed task does not stop the next. */
+/** Tasks of one key run one after another, those of different keys at the same time. A failed task does not stop the next. */
 export interface KeyedMutex {
   /** Runs the task when all earlier ones of the same key are over. */
   readonly inTurn: <T>(key: string, task: () => Promise<T>) => Promise<T>;
-  /** Answers when every task is over that was there. */
+  /** Returns when every present task is over. */
   readonly settled: () => Promise<void>;
 }
 

@@ -3,60 +3,56 @@ import { raceSignal } from './timeout.ts';
 /** Lets equal requests that come at the same time share one run. */
 export interface SingleFlight<T> {
   /**
-   * Joins the run of this key, or starts it. A caller whose signal fires leaves, with the signal's reason; the run is
-   * ended, with the same reason, only when nobody is left.
+   * Joins the run of this key, or starts it. A caller whose signal fires leaves, with the signal's reason. The run is aborted, with the
+   * same reason, only when no caller is left.
    */
-  join(key: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
 
-  /** When all runs that are under way have ended. */
+  /** Returns when all runs that are under way have ended. */
   settled(): Promise<void>;
 }
 
-interface Flight<T> {
+interface Run<T> {
   readonly promise: Promise<T>;
   readonly controller: AbortController;
-  passengers: number;
+  callers: number;
 }
 
 export function createSingleFlight<T>(): SingleFlight<T> {
-  const flights = new Map<string, Flight<T>>();
-  const running = new Set<Promise<unknown>>();
+  const runs = new Map<string, Run<T>>();
+  const unfinished = new Set<Promise<unknown>>();
 
-  function start(key: string, run: (signal: AbortSignal) => Promise<T>): Flight<T> {
+  function start(key: string, work: (signal: AbortSignal) => Promise<T>): Run<T> {
     const controller = new AbortController();
-    const promise = run(controller.signal);
-    const flight = { promise, controller, passengers: 0 };
-    flights.set(key, flight);
-    track(promise, () => land(key, flight));
-    return flight;
+    const run = { promise: work(controller.signal), controller, callers: 0 };
+    runs.set(key, run);
+    const onEnd = (): void => forget(key, run);
+    const ended = run.promise.then(onEnd, onEnd).finally(() => unfinished.delete(ended));
+    unfinished.add(ended);
+    return run;
   }
 
-  function track(promise: Promise<T>, onEnd: () => void): void {
-    const ended = promise.then(onEnd, onEnd).finally(() => running.delete(ended));
-    running.add(ended);
-  }
-
-  function land(key: string, flight: Flight<T>): void {
-    if (flights.get(key) === flight) flights.delete(key);
+  function forget(key: string, run: Run<T>): void {
+    if (runs.get(key) === run) runs.delete(key);
   }
 
   return {
-    async join(key, signal, run) {
+    async join(key, signal, work) {
       signal.throwIfAborted();
-      const flight = flights.get(key) ?? start(key, run);
-      flight.passengers += 1;
+      const run = runs.get(key) ?? start(key, work);
+      run.callers += 1;
       try {
-        return await raceSignal(flight.promise, signal);
+        return await raceSignal(run.promise, signal);
       } finally {
-        flight.passengers -= 1;
-        if (flight.passengers === 0) {
-          land(key, flight);
-          flight.controller.abort(signal.reason);
+        run.callers -= 1;
+        if (run.callers === 0) {
+          forget(key, run);
+          run.controller.abort(signal.reason);
         }
       }
     },
     async settled() {
-      await Promise.all(running);
+      await Promise.all(unfinished);
     },
   };
 }

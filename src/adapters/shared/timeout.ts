@@ -10,7 +10,7 @@ export const realTimers: Timers = {
   },
 };
 
-/** Rejects with the signal's reason when it fires before the promise settles. */
+/** Rejects with the signal's reason if that fires before the promise settles. */
 export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
@@ -27,25 +27,20 @@ export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise
   });
 }
 
-/** A signal that fires when a time is over, or when one of other signals does. */
+/** A signal that fires after a time, or when one of other signals does. */
 export interface Timeout {
   readonly signal: AbortSignal;
-  /** To be called when the work has ended. The signal fires then, for parts of it that were left behind by a failure. */
+  /** To be called when the work has ended. The signal fires then, for parts of the work that a failure left behind. */
   end(): void;
 }
 
 const over = new Error('the work is over');
 
-/** `failure` makes the reason that the signal fires with after `ms`. */
-export function startTimeout(
-  timers: Timers,
-  ms: number,
-  failure: () => Error,
-  signals: readonly (AbortSignal | undefined)[],
-): Timeout {
+/** `failure` makes the signal's reason after `ms`. Unlike `AbortSignal.timeout` and `AbortSignal.any`, it runs on a test's clock too. */
+export function startTimeout(timers: Timers, ms: number, failure: () => Error, signals: readonly (AbortSignal | undefined)[]): Timeout {
   const controller = new AbortController();
   const cancel = timers.after(ms, () => controller.abort(failure()));
-  // Listeners that are taken off again: the signal of a whole deployment outlives many limits.
+  // The listeners are removed again: the signal of a whole deployment outlives many timeouts.
   const links = signals.filter((signal) => signal !== undefined).map((signal) => follow(controller, signal));
   return {
     signal: controller.signal,
@@ -57,7 +52,7 @@ export function startTimeout(
   };
 }
 
-/** Runs work within a limit, and leaves it, with the reason of the signal, as soon as that fires. */
+/** Runs work within a timeout. Rejects with the signal's reason as soon as that fires. */
 export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   try {
     limit.signal.throwIfAborted();
@@ -74,7 +69,7 @@ function follow(controller: AbortController, signal: AbortSignal): () => void {
   return () => signal.removeEventListener('abort', onAbort);
 }
 
-/** Waits for so long. Rejects with the signal's reason when it fires first. */
+/** Waits for so long. Rejects with the signal's reason if that fires first. */
 export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
   const over = Promise.withResolvers<void>();
   const cancel = timers.after(ms, over.resolve);

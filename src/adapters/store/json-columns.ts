@@ -65,7 +65,25 @@ const limit = z.number().nullable();
 /** The defaults for a spec that an older version wrote. */
 const defaults = sandboxSpec({ id: '' });
 
-export const SpecColumn: z.ZodType<SandboxSpec> = z.object({
+/** Settings of Docker that older versions kept in a spec's isolation, and their names below `docker`. */
+const movedToDocker = [
+  ['capabilities', 'capabilities'],
+  ['newPrivileges', 'new_privileges'],
+  ['seccomp', 'seccomp'],
+  ['ociRuntime', 'oci_runtime'],
+] as const;
+
+const OldIsolation = z.record(z.string(), z.unknown());
+
+/** Returns a spec of an older version in its present form, and any other value as it is. */
+function withRuntimeOptions(spec: unknown): unknown {
+  if (typeof spec !== 'object' || spec === null || !('isolation' in spec) || 'runtimeOptions' in spec) return spec;
+  const isolation = OldIsolation.parse(spec.isolation);
+  const moved = movedToDocker.flatMap(([old, name]) => (isolation[old] ? [[name, isolation[old]]] : []));
+  return { ...spec, runtimeOptions: { docker: Object.fromEntries(moved) } };
+}
+
+const Spec = z.object({
   id: z.string(),
   description: z.string().nullable(),
   image: z.string().nullable(),
@@ -91,15 +109,12 @@ export const SpecColumn: z.ZodType<SandboxSpec> = z.object({
   }),
   isolation: z
     .object({
-      capabilities: z.array(z.string()).readonly(),
-      newPrivileges: z.boolean(),
-      seccomp: z.enum(['default', 'unconfined']),
       readOnlyRoot: z.boolean(),
       network: z.enum(['isolated', 'shared', 'none']),
-      ociRuntime: z.string().nullable(),
       user: z.string().nullable(),
     })
     .default(() => defaults.isolation),
+  runtimeOptions: z.record(z.string(), z.unknown()).default(() => defaults.runtimeOptions),
   labels: z.record(z.string(), z.string()).default(() => defaults.labels),
   rest: z.object({
     freezeAfterMs: limit,
@@ -121,6 +136,8 @@ export const SpecColumn: z.ZodType<SandboxSpec> = z.object({
     .nullable()
     .default(null),
 });
+
+export const SpecColumn: z.ZodType<SandboxSpec> = z.preprocess(withRuntimeOptions, Spec);
 
 export const ExposedUrlsColumn: z.ZodType<readonly ExposedUrl[]> = z.array(
   z.object({ name: z.string(), url: z.string(), port: z.number() }),

@@ -27,12 +27,21 @@ export function mistakesIn(schema: z.ZodType, value: unknown): readonly Mistake[
 /** Returns the mistake of an unknown field. `besides` are known names that are not in the schema. */
 export function unknownField(schema: z.ZodType, parent: Path, key: string, besides: readonly string[] = []): Mistake {
   const known = [...fieldsAt(schema, parent), ...besides];
+  const moved = movedTo(schema, parent, key);
+  if (moved !== null) return { path: [...parent, key], problem: `has moved; write it as ${moved}` };
   const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
   return {
     path: [...parent, key],
     problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
     form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
   };
+}
+
+/** Returns the new place of a setting of Docker that was a field of a spec's `isolation`. Null if it never was. */
+function movedTo(schema: z.ZodType, parent: Path, key: string): string | null {
+  const spec = parent.slice(0, -1);
+  const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...spec, 'docker']).includes(key);
+  return isMoved ? `docker.${key}` : null;
 }
 
 /** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { permissionPolicies } from '../../domain/agent.ts';
 import { takes } from './form.ts';
 import { command, duration, orUnlimited, portNumber, positiveInteger, secretVariable, size, sizeForm, text, truth, variable, variables } from './field-schemas.ts';
@@ -36,23 +37,22 @@ const user = z
   .union([z.string(), z.int().nonnegative().transform(String)], { error: 'is not a user' })
   .pipe(z.string().regex(/^\w[\w.-]*(:\w[\w.-]*)?$/, 'is not a user'));
 
-const capability = z.string().regex(/^(?!CAP_)[A-Z][A-Z_]*$/, 'is not a capability in upper case, without CAP_');
-
 const isolation = takes(
   z.strictObject({
-    capabilities: takes(
-      z.array(takes(capability, 'a Linux capability in upper case, without CAP_, for example NET_BIND_SERVICE')),
-      'a list of Linux capabilities that are kept, in upper case and without CAP_, for example [NET_BIND_SERVICE]',
-    ).optional(),
-    new_privileges: truth('a program may gain rights that its parent lacks').optional(),
-    seccomp: takes(z.enum(['default', 'unconfined']), 'default or unconfined').optional(),
     read_only_root: truth('everything but the working directory and /tmp is read-only').optional(),
     network: takes(z.enum(['isolated', 'shared', 'none']), 'isolated (no other sandbox is reached), shared or none').optional(),
-    oci_runtime: takes(z.string().regex(/^[\w.-]+$/, 'is not the name of a runtime'), 'the name of an OCI runtime that the engine has, for example runsc').optional(),
     user: takes(user, 'a user of the image, as a name, a number, or user:group, for example "1000:1000"').optional(),
   }),
   'a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }',
 );
+
+const docker = takes(dockerSpecSchema, 'a mapping of what only Docker understands, for example { oci_runtime: runsc }');
+const { capabilities, new_privileges: newPrivileges, seccomp, oci_runtime: ociRuntime } = docker.shape;
+takes(capabilities, 'a list of Linux capabilities that are kept, in upper case and without CAP_, for example [NET_BIND_SERVICE]');
+takes(capabilities.unwrap().element, 'a Linux capability in upper case, without CAP_, for example NET_BIND_SERVICE');
+takes(newPrivileges, 'true where a program may gain rights that its parent lacks, or false');
+takes(seccomp, 'default or unconfined');
+takes(ociRuntime, 'the name of an OCI runtime that the engine has, for example runsc');
 
 /** What Skep itself writes down at the engine has this prefix. */
 const labels = takes(
@@ -108,6 +108,7 @@ export const specSchema = takes(
     ready: ready.optional(),
     resources: resources.optional(),
     isolation: isolation.optional(),
+    docker: docker.optional(),
     labels: labels.optional(),
     rest: rest.optional(),
     pool: pool.optional(),

@@ -21,6 +21,7 @@ export function toSandboxSpec(input: SpecConfig): SandboxSpec {
     ready: { probe: toProbe(ready), withinMs: ready?.within ?? 60_000 },
     resources: toResources(input.resources),
     isolation: toIsolation(input.isolation),
+    runtimeOptions: input.docker === undefined ? {} : { docker: input.docker },
     rest: {
       freezeAfterMs: rest?.freeze_after ?? null,
       stopAfterMs: rest?.stop_after ?? null,
@@ -52,12 +53,8 @@ function toResources(input: SpecConfig['resources'] = {}): SandboxResources {
 
 function toIsolation(input: SpecConfig['isolation'] = {}): SandboxIsolation {
   return {
-    capabilities: input.capabilities ?? defaultIsolation.capabilities,
-    newPrivileges: input.new_privileges ?? defaultIsolation.newPrivileges,
-    seccomp: input.seccomp ?? defaultIsolation.seccomp,
     readOnlyRoot: input.read_only_root ?? defaultIsolation.readOnlyRoot,
     network: input.network ?? defaultIsolation.network,
-    ociRuntime: input.oci_runtime ?? defaultIsolation.ociRuntime,
     user: input.user ?? defaultIsolation.user,
   };
 }

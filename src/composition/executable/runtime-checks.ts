@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { createClient } from '../../adapters/sandbox-runtime/docker/connection/client.ts';
-import { findEndpoint } from '../../adapters/sandbox-runtime/docker/connection/endpoint.ts';
-import { statusOf } from '../../adapters/sandbox-runtime/docker/engine-errors.ts';
+import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
+import { findEndpoint } from '../../adapters/sandbox-runtime/docker/engine-address.ts';
+import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
+import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
@@ -66,10 +67,11 @@ async function engineLines(host: string | undefined, specs: readonly SandboxSpec
   }
 }
 
-function runtimeLine({ id, isolation: { ociRuntime } }: SandboxSpec, known: readonly string[]): Line[] {
+function runtimeLine({ id, runtimeOptions }: SandboxSpec, known: readonly string[]): Line[] {
+  const ociRuntime = dockerSpecOptions(runtimeOptions)?.ociRuntime ?? null;
   if (ociRuntime === null) return [];
   if (known.includes(ociRuntime)) return [ok(`spec ${id}: the OCI runtime ${ociRuntime} is there`)];
-  const advice = "install it and name it in the engine's daemon.json, or take isolation.oci_runtime out of the spec";
+  const advice = "install it and name it in the engine's daemon.json, or take docker.oci_runtime out of the spec";
   return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; ${advice}`)];
 }
 

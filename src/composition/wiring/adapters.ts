@@ -81,7 +81,7 @@ async function createDefaultProbe(): Promise<ReadinessProbe> {
   return createNetworkProbe();
 }
 
-async function createGitProvider(options: GitOptions, { clock, listingCache: knowledge }: AdapterDeps): Promise<GitProvider> {
+async function createGitProvider(options: GitOptions, { clock, listingCache }: AdapterDeps): Promise<GitProvider> {
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
@@ -91,12 +91,12 @@ async function createGitProvider(options: GitOptions, { clock, listingCache: kno
     case 'github': {
       const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');
       const { provider: _, ...chosen } = options;
-      return createGitHubProvider({ ...chosen, clock, knowledge });
+      return createGitHubProvider({ ...chosen, clock, listingCache });
     }
     case 'gitlab': {
       const { createGitLabProvider } = await import('../../adapters/git-provider/gitlab/index.ts');
       const { provider: _, ...chosen } = options;
-      return createGitLabProvider({ ...chosen, clock, knowledge });
+      return createGitLabProvider({ ...chosen, clock, listingCache });
     }
     default:
       throw unknownChoice('git', options, 'github, gitlab or local as its provider, or is a GitProvider of your own');

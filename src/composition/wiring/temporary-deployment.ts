@@ -1,6 +1,6 @@
-import { createClient } from '../../adapters/sandbox-runtime/docker/connection/client.ts';
-import { findEndpoint } from '../../adapters/sandbox-runtime/docker/connection/endpoint.ts';
-import { labels } from '../../adapters/sandbox-runtime/docker/identity.ts';
+import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
+import { findEndpoint } from '../../adapters/sandbox-runtime/docker/engine-address.ts';
+import { labels } from '../../adapters/sandbox-runtime/docker/labels.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 
 /** Removes the sandboxes of a deployment that ends with its process. Nobody could find them again. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { explained } from '../../../src/domain/reason.ts';
-import { problemCodes, statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
+import { problemAnswer, problemCodes, problemOf, statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { object, type Answer } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
@@ -45,6 +45,18 @@ async function sandbox(spec: string, wanted: string): Promise<string> {
   await until(() => world.ann('GET', `${sandboxes}/${id}`), (answer) => object(answer)['status'] === wanted);
   return id;
 }
+
+test.each([
+  ['repositoryName', ['path', 'repository_name']],
+  ['sandboxSpecId', ['body', 'sandbox_spec_id']],
+  ['optionId', ['body', 'option_id']],
+  ['workingDir', ['body', 'working_dir']],
+  ['path', ['body', 'path']],
+])('the argument %s of a use case or port is %j of the request', (argument, loc) => {
+  const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, code: 'some_code', message: 'must be different' }] }));
+  if (problem === null) throw new Error('the failure is not known');
+  expect(JSON.parse(problemAnswer(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'some_code' }] });
+});
 
 describe('each row of the failure table', () => {
   test('unauthorized', async () => {

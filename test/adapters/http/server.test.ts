@@ -41,7 +41,11 @@ async function allUntilCut(socket: Socket): Promise<string> {
   let received = '';
   socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
   socket.on('error', () => {});
-  if (!socket.closed) await once(socket, 'close');
+  const closed = Promise.withResolvers<void>();
+  // `once` of node:events would reject with the reset that the client's own writes may bring.
+  if (!socket.closed) socket.once('close', () => closed.resolve());
+  else closed.resolve();
+  await closed.promise;
   return received;
 }
 

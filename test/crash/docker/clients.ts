@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, object, type Answer, type Client } from '../../support/client.ts';
-import { below } from '../seeded.ts';
+import { below } from '../../support/seeded.ts';
 import { judgeListing, judgeRefusal, type OwnersLimits } from './judge.ts';
 import { Known, tell, type Ledger } from './ledger.ts';
 

@@ -1,4 +1,4 @@
-import { below } from '../seeded.ts';
+import { below } from '../../support/seeded.ts';
 
 /** One kill, and when it comes. */
 export interface Kill {

@@ -1,5 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { refusal, type DoubleRequest, type DoubleResponse } from './exchange.ts';
+import { refusal, type DoubleRequest, type DoubleResponse } from './request.ts';
 
 /** A GitHub App, and its installation. */
 export interface DoubleApp {

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { authenticate, installationToken, type Access } from './access.ts';
-import { readRequest, refusal, send, type DoubleRequest, type DoubleResponse, type Recorded } from './exchange.ts';
+import { readRequest, refusal, send, type DoubleRequest, type DoubleResponse, type Recorded } from './request.ts';
 import { answerGraphql } from './graphql/execute.ts';
-import { goodHabits, type GraphqlHabits } from './graphql/habits.ts';
-import { createMischiefs, type Mischiefs } from './mischief.ts';
+import { usualBehavior, type GraphqlBehavior } from './graphql/history.ts';
+import { createFaults, type Faults } from './faults.ts';
 import { githubDescription } from './rest/openapi.ts';
 import { findRoute, locate } from './rest/routes.ts';
-import { createShelf, type Shelf } from './shelf.ts';
+import { createRepositories, type Repositories } from './repositories.ts';
 
 export interface DoubleOptions {
   /** Passes before every answer. */
@@ -19,10 +19,10 @@ export interface DoubleOptions {
 /** GitHub on the loopback interface: it serves real git repositories, and refuses what GitHub refuses. */
 export interface GitHubDouble {
   readonly url: string;
-  readonly repositories: Shelf;
+  readonly repositories: Repositories;
   readonly access: Access;
-  readonly mischiefs: Mischiefs;
-  readonly graphql: GraphqlHabits;
+  readonly faults: Faults;
+  readonly graphql: GraphqlBehavior;
   /** What was asked, in order. */
   readonly requests: readonly Recorded[];
   /** Answers of more entries are cut off. */
@@ -45,10 +45,10 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
   if (address === null || typeof address === 'string') throw new Error('the double listens nowhere');
   const double: GitHubDouble = {
     url: `http://127.0.0.1:${address.port}${prefix}`,
-    repositories: createShelf(),
+    repositories: createRepositories(),
     access,
-    mischiefs: createMischiefs(),
-    graphql: goodHabits(),
+    faults: createFaults(),
+    graphql: usualBehavior(),
     requests,
     treeLimit: null,
     forget: () => void requests.splice(0),
@@ -67,9 +67,9 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
       const request = await readRequest(message, prefix);
       const recorded: Recorded = { ...request, at: performance.now(), status: null };
       requests.push(recorded);
-      const [mischief, answer] = await afterDelay(() => double.mischiefs.next(request) ?? answerTo(request));
+      const [fault, answer] = await afterDelay(() => double.faults.next(request) ?? answerTo(request));
       recorded.status = answer?.status ?? null;
-      if (answer === null) mischief?.(response, request);
+      if (answer === null) fault?.(response, request);
       else send(response, answer);
     } catch (error) {
       if (message.destroyed && !message.complete) return;
@@ -78,7 +78,7 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
     }
   }
 
-  async function afterDelay(answer: () => ReturnType<Mischiefs['next']> | Promise<DoubleResponse>) {
+  async function afterDelay(answer: () => ReturnType<Faults['next']> | Promise<DoubleResponse>) {
     const due = delayMs === 0 ? null : new Promise((resolve) => setTimeout(resolve, delayMs));
     const made = answer();
     const isMischief = typeof made === 'function';
@@ -117,10 +117,10 @@ function limits(): DoubleResponse {
 }
 
 /** `/repositories/{id}/...`, which redirects and links lead to, is the same as `/repos/{owner}/{repo}/...`. */
-function byName(request: DoubleRequest, shelf: Shelf): DoubleRequest {
+function byName(request: DoubleRequest, repositories: Repositories): DoubleRequest {
   const [collection, id, ...rest] = request.segments;
   if (collection !== 'repositories') return request;
-  const repository = shelf.byId(Number(id));
+  const repository = repositories.byId(Number(id));
   return { ...request, segments: ['repos', ...(repository?.path ?? 'none/none').split('/'), ...rest] };
 }
 

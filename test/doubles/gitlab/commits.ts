@@ -1,4 +1,4 @@
-import { json, refusal, type ProjectExchange, type Reply } from './exchange.ts';
+import { json, refusal, type ProjectExchange, type Reply } from './request.ts';
 import { pageHeaders, pagingOf } from './paging.ts';
 
 const format = '--format=%H%x00%P%x00%ct%x00%at%x00%s';

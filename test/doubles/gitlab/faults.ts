@@ -1,3 +1,6 @@
+import type { ServerResponse } from 'node:http';
+import type { Reply } from './request.ts';
+
 /** What the double does in place of an answer. */
 export type Fault =
   /** Refuses for the rate of requests, as the throttle in front of the application does. */
@@ -14,7 +17,7 @@ export type Fault =
   | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string>> };
 
 /** Which requests a fault befalls: those whose route it is, the first so many of them. */
-export interface Trouble {
+interface FaultPlan {
   readonly fault: Fault;
   /** All, if it is left out. */
   readonly route?: RouteName;
@@ -27,25 +30,61 @@ export interface Trouble {
 export type RouteName = 'project' | 'commit' | 'commits' | 'tree' | 'version';
 
 export interface Faults {
-  add(trouble: Trouble): void;
+  add(plan: FaultPlan): void;
   clear(): void;
   /** The fault that befalls a request for this route. */
   next(route: RouteName): Fault | null;
 }
 
 export function createFaults(): Faults {
-  const troubles: { readonly trouble: Trouble; seen: number }[] = [];
+  const plans: { readonly plan: FaultPlan; seen: number }[] = [];
   return {
-    add: (trouble) => void troubles.push({ trouble, seen: 0 }),
-    clear: () => void troubles.splice(0),
+    add: (plan) => void plans.push({ plan, seen: 0 }),
+    clear: () => void plans.splice(0),
     next(route) {
-      for (const each of troubles) {
-        const { fault, times = Number.POSITIVE_INFINITY, after = 0 } = each.trouble;
-        if (each.trouble.route !== undefined && each.trouble.route !== route) continue;
+      for (const each of plans) {
+        const { fault, times = Number.POSITIVE_INFINITY, after = 0 } = each.plan;
+        if (each.plan.route !== undefined && each.plan.route !== route) continue;
         each.seen += 1;
         if (each.seen > after && each.seen <= after + times) return fault;
       }
       return null;
     },
   };
+}
+
+/** Sends the answer, or does what the fault says in place of it. */
+export function send(response: ServerResponse, reply: Reply, fault: Fault | null): void {
+  switch (fault?.kind) {
+    case undefined:
+      return write(response, reply);
+    case 'headers':
+      return write(response, { ...reply, headers: { ...reply.headers, ...fault.headers } });
+    case 'throttle':
+      response.writeHead(429, { 'content-type': 'text/plain', ...fault.headers });
+      response.end('Retry later\n');
+      return undefined;
+    case 'status':
+      return write(response, { status: fault.status, headers: fault.headers ?? {}, body: fault.body ?? { message: `${fault.status} Fault` } });
+    case 'stall':
+      return undefined;
+    case 'reset':
+      response.socket?.resetAndDestroy();
+      return undefined;
+    case 'cut': {
+      const text = JSON.stringify(reply.body);
+      response.writeHead(reply.status, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) });
+      response.write(text.slice(0, Math.floor(text.length / 2)), () => response.socket?.destroy());
+      return undefined;
+    }
+    case 'body':
+      response.writeHead(200, { 'content-type': fault.contentType ?? 'application/json' });
+      response.end(fault.text);
+      return undefined;
+  }
+}
+
+function write(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
 }

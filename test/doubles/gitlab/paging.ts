@@ -1,4 +1,4 @@
-import { BadRequest, type Exchange } from './exchange.ts';
+import { BadRequest, type Exchange } from './request.ts';
 
 export interface Paging {
   readonly page: number;

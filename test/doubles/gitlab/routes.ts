@@ -1,5 +1,5 @@
 import { listCommits, showCommit } from './commits.ts';
-import { json, refusal, type Exchange, type ProjectExchange, type Reply } from './exchange.ts';
+import { json, refusal, type Exchange, type ProjectExchange, type Reply } from './request.ts';
 import type { RouteName } from './faults.ts';
 import { fromBytes } from './git.ts';
 import { listTree, type TreeTokens } from './tree.ts';

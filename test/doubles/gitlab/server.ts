@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { BadRequest, queryOf, refusal, type Reply, type RequestLog } from './exchange.ts';
-import { createFaults, type Fault, type Faults } from './faults.ts';
+import { createFaults, type Fault, type Faults, send } from './faults.ts';
 import { gitOf } from './git.ts';
 import { createProjects, type Projects } from './projects.ts';
+import { BadRequest, queryOf, refusal, type Reply, type RequestLog } from './request.ts';
 import { routeOf } from './routes.ts';
-import { send } from './send.ts';
 import type { TreeTokens } from './tree.ts';
 
 export interface GitLabDoubleOptions {

@@ -1,4 +1,4 @@
-import { BadRequest, json, refusal, type ProjectExchange, type Reply } from './exchange.ts';
+import { BadRequest, json, refusal, type ProjectExchange, type Reply } from './request.ts';
 import { fromBytes } from './git.ts';
 import { linkTo, pageHeaders, pagingOf } from './paging.ts';
 

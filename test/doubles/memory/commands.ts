@@ -12,6 +12,8 @@ export const commands: SandboxCommands = {
   'ends itself': ['ends itself'],
   adds: ['adds'],
   locates: ['locates'],
+  'counts open files': ['counts open files'],
+  'writes to the root': ['writes to the root'],
   missing: ['missing'],
 };
 
@@ -65,6 +67,11 @@ const behaviours: Readonly<Record<SandboxCommand, (execution: MemoryExecution, o
     await out(`${workingDir}\n`);
     return 0;
   },
+  async 'counts open files'(_execution, out) {
+    await out('1024\n');
+    return 0;
+  },
+  'writes to the root': async () => 0,
   async missing(_execution, _out, err) {
     await err('command not found\n');
     return 127;

@@ -67,6 +67,10 @@ describe('an end', () => {
     const runtime = createMemoryRuntime();
     const launch = launchOf(['runs']);
     await runtime.start(launch, () => {}, never);
-    assert.deepEqual(await finish(await runtime.execute(launch.id, { command: ['agent'] }, never)), { out: '', err: 'command not found: agent\n', code: 127 });
+    assert.deepEqual(await finish(await runtime.execute(launch.id, { command: ['agent'] }, never)), {
+      out: '',
+      err: 'command not found: agent\n',
+      code: 127,
+    });
   });
 });

@@ -173,7 +173,11 @@ export class MemoryEngine {
     else undo?.();
   }
 
-  #end(entry: Entry, reason: Reason, { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean }): void {
+  #end(
+    entry: Entry,
+    reason: Reason,
+    { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean },
+  ): void {
     Object.assign(entry, { state: 'stopped', reason, endedFromOutside });
     entry.thawed.resolve();
     entry.undo?.();

@@ -1,4 +1,4 @@
-import { refusedExecution, whyUnrunnable } from '../../../src/adapters/sandbox-runtime/refused-execution.ts';
+import { refusedExecution, whyUnrunnable } from '../../../src/adapters/sandbox-runtime/execution-streams.ts';
 import type { Execution, ExecutionRequest, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
 

@@ -8,7 +8,10 @@ export type MemoryNode =
 
 const maxLinks = 16;
 
-/** The files of a sandbox that is only in memory, by their paths; relative ones are below its working directory. Kept until the sandbox is removed. */
+/**
+ * The files of a sandbox that is only in memory, by their paths; relative ones are below its working directory. Kept until the sandbox
+ * is removed.
+ */
 export class MemoryFiles {
   readonly #nodes = new Map<string, MemoryNode>();
   readonly #workingDir: string;

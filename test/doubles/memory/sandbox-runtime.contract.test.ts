@@ -42,7 +42,7 @@ async function createHarness(): Promise<SandboxRuntimeHarness> {
     launch: (program) => launchOf([program]),
     readFile: async (id, name) => engine.readFile(id, name),
     crash: async (id) => engine.crash(id),
-    leftovers: async (id) => engine.list().flatMap((fact) => (fact.id === id ? [fact.state] : [])),
+    leftovers: async (id) => engine.list().flatMap((observed) => (observed.id === id ? [observed.state] : [])),
     async close() {
       for (const { id } of engine.list()) engine.remove(id);
       for (const runtime of opened) await runtime.close();

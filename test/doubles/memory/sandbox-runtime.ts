@@ -1,6 +1,6 @@
-import type { Execution, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
+import type { Execution, ExecutionRequest, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
-import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar-entries.ts';
+import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { MemoryEngine } from './sandbox-engine.ts';
 import { packed, unpack } from './sandbox-tar.ts';
@@ -11,6 +11,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
   const executions = new Set<Execution>();
   return {
     name: 'memory',
+    ignores: ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'],
     async provide(spec, progress, signal) {
       signal.throwIfAborted();
       return raceSignal(engine.provider(spec, progress, signal), signal);
@@ -40,24 +41,12 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
     inspect: async (id) => engine.inspect(id),
     list: async () => engine.list(),
     async execute(id, request, signal) {
-      // A caller that leaves right after the call is told so, as it is by a runtime that takes its time.
-      await Promise.resolve();
-      signal.throwIfAborted();
-      const workingDir = request.workingDir === undefined ? {} : { workingDir: sandboxPath(request.workingDir, 'workingDir') };
-      const execution = engine.execute(id, { ...request, ...workingDir });
+      const execution = await execute(engine, id, request, signal);
       executions.add(execution);
       void execution.exited.then(() => executions.delete(execution));
       return execution;
     },
-    async putFiles(id, directory, archive, signal) {
-      try {
-        signal.throwIfAborted();
-        const path = sandboxPath(directory, 'directory');
-        await unpack(engine.files(id), path, tarEntries(archive, signal));
-      } finally {
-        if (!archive.locked) archive.cancel().catch(() => {});
-      }
-    },
+    putFiles: (id, directory, archive, signal) => putFiles(engine, id, directory, archive, signal),
     async getFiles(id, path, signal) {
       signal.throwIfAborted();
       return packed(engine.files(id), sandboxPath(path, 'path'), signal);
@@ -73,4 +62,23 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       for (const execution of executions) await execution.kill();
     },
   };
+}
+
+async function execute(engine: MemoryEngine, id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+  // A caller that leaves right after the call gets its reason, as from a runtime that takes its time.
+  await Promise.resolve();
+  signal.throwIfAborted();
+  const workingDir = request.workingDir === undefined ? {} : { workingDir: sandboxPath(request.workingDir, 'workingDir') };
+  return engine.execute(id, { ...request, ...workingDir });
+}
+
+async function putFiles(
+  engine: MemoryEngine, id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal,
+): Promise<void> {
+  try {
+    signal.throwIfAborted();
+    await unpack(engine.files(id), sandboxPath(directory, 'directory'), tarEntries(archive, signal));
+  } finally {
+    if (!archive.locked) archive.cancel().catch(() => {});
+  }
 }

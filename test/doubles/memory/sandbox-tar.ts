@@ -1,8 +1,9 @@
 import { posix } from 'node:path';
 import { pack } from 'tar-stream';
 import { quoted, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
-import { type TarEntry, tarHeader, type TarName, throughLink } from '../../../src/adapters/sandbox-runtime/tar-entries.ts';
-import { addEntry, tarOf } from '../../../src/adapters/sandbox-runtime/tar-writing.ts';
+import {
+  addEntry, type TarEntry, tarHeader, type TarName, tarOf, throughLink,
+} from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
 
@@ -17,7 +18,8 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
     const path = posix.join(directory, ...entry.parts);
     demandWay(files, directory, entry.parts);
     const there = files.node(path)?.kind;
-    if (there !== undefined && (there === 'directory') !== (entry.kind === 'directory')) throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} is there as something else; remove that first`);
+    if (there !== undefined && (there === 'directory') !== (entry.kind === 'directory'))
+      throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} is there as something else; remove that first`);
     const { mode, modifiedAt } = entry;
     if (entry.kind === 'directory') files.put(path, { kind: 'directory', mode, modifiedAt });
     else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: entry.target });
@@ -25,7 +27,8 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
     else {
       demandWay(files, directory, entry.target);
       const node = files.node(posix.join(directory, ...entry.target));
-      if (node === undefined || node.kind === 'directory') throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} links to a file that is not there`);
+      if (node === undefined || node.kind === 'directory')
+        throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} links to a file that is not there`);
       files.put(path, node);
     }
   }
@@ -43,7 +46,8 @@ export function packed(files: MemoryFiles, path: string, signal: AbortSignal): R
       if (node === undefined) continue;
       const parts = posix.relative(posix.dirname(path), one).split('/');
       const content = node.kind === 'file' ? once(node.content) : undefined;
-      const entry: TarEntry = node.kind === 'file' ? { ...node, parts, size: node.content.byteLength, content: once(node.content) } : { ...node, parts };
+      const entry: TarEntry =
+        node.kind === 'file' ? { ...node, parts, size: node.content.byteLength, content: once(node.content) } : { ...node, parts };
       await addEntry(tar, tarHeader(entry, []), content);
     }
   };
@@ -52,12 +56,14 @@ export function packed(files: MemoryFiles, path: string, signal: AbortSignal): R
 
 function demandDirectory(files: MemoryFiles, path: string): void {
   for (let at = path; at !== '/'; at = posix.dirname(at)) {
-    if (files.node(at) !== undefined && !files.isDirectory(at)) throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
+    if (files.node(at) !== undefined && !files.isDirectory(at))
+      throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
   }
 }
 
 function demandWay(files: MemoryFiles, directory: string, parts: TarName): void {
-  if (parts.some((part) => Buffer.byteLength(part) > maxName)) throw refusedFiles('archive', `${quoted(parts.join('/'))} has a name that is too long`);
+  if (parts.some((part) => Buffer.byteLength(part) > maxName))
+    throw refusedFiles('archive', `${quoted(parts.join('/'))} has a name that is too long`);
   for (let depth = 1; depth < parts.length; depth += 1) {
     const kind = files.node(posix.join(directory, ...parts.slice(0, depth)))?.kind;
     if (kind === 'symlink') throw throughLink(parts, depth);

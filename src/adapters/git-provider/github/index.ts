@@ -1,2 +1,2 @@
-export { createGitHubProvider } from './provider.ts';
-export type { GitHubApp, GitHubClient, GitHubOptions } from './options.ts';
+export { createGitHubProvider } from './github-provider.ts';
+export type { GitHubApp, GitHubClient, GitHubOptions } from './github-options.ts';

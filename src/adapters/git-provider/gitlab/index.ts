@@ -1,2 +1,2 @@
-export { createGitLabProvider } from './provider.ts';
-export type { GitLabClient, GitLabOptions } from './options.ts';
+export { createGitLabProvider } from './gitlab-provider.ts';
+export type { GitLabClient, GitLabOptions } from './gitlab-options.ts';

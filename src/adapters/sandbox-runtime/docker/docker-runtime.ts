@@ -1,156 +1,233 @@
-import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
-import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
+import type {
+  Execution, ExecutionRequest, Progress, Provision, SandboxLaunch, SandboxRuntime,
+} from '../../../ports/sandbox-runtime.ts';
 import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { checkEngine } from './check-engine.ts';
-import { connect } from './connect.ts';
-import { createClient } from './connection/client.ts';
-import { findEndpoint, type Endpoint } from './connection/endpoint.ts';
-import { configFolder } from './connection/surroundings.ts';
-import { createRuns } from './events/runs.ts';
-import { createWatch, type Move } from './events/watch.ts';
-import { createExecutions } from './executions/index.ts';
-import { createEndings } from './facts/endings.ts';
-import { createFacts } from './facts/facts.ts';
-import { withFailures } from './failures.ts';
-import { createFiles } from './files/index.ts';
-import { isDnsLabel } from './identity.ts';
-import { createProvisioning } from './images/provision.ts';
-import { listContainers, listFacts } from './listing.ts';
-import type { DockerRuntimeOptions } from './options.ts';
-import { Refusal } from './refusal.ts';
-import { createActions } from './sandbox/actions.ts';
-import { createNetworks } from './sandbox/networks.ts';
-import { createPreparation } from './sandbox/preparation.ts';
+import { Containers } from './containers.ts';
+import { checkEngine, createEngine, type Engine, Refusal, withFailures } from './engine.ts';
+import { configFolder, type Endpoint, type Environment, findEndpoint } from './engine-address.ts';
+import { createClient } from './engine-client.ts';
+import { Executions } from './executions.ts';
+import { createEndedFromOutside, RunHistory } from './exit-causes.ts';
+import { getFiles, putFiles } from './file-transfer.ts';
+import { Images } from './images.ts';
+import { Preparation } from './init-container.ts';
+import { isDnsLabel } from './labels.ts';
+import { Networks } from './networks.ts';
+import { listContainers, Observer } from './observed-sandbox.ts';
+import { details } from './status-details.ts';
+import { type ExpectedChange, Watch } from './watch.ts';
+
+export interface DockerRuntimeOptions {
+  /**
+   * A lower-case DNS label, which names and marks what belongs to this deployment on its engine. Anything with another one, or none,
+   * is never touched.
+   */
+  readonly deployment: string;
+  /** The engine: `unix:///path`, `tcp://host:port`, `ssh://user@host`. Default: what Docker's variables and configuration say. */
+  readonly host?: string;
+  /** A ready-made client instead. The runtime does not close it. */
+  readonly docker?: Docker;
+  /** The address of the engine's host that exposed ports are bound to. Default: `127.0.0.1`. */
+  readonly publishAddress?: string;
+  /** The host in exposed URLs. Default: a remote engine's host, otherwise the publish address. */
+  readonly urlHost?: string;
+  /** The folder of Docker's `config.json`, which has the logins for registries. Default: `DOCKER_CONFIG`, or `~/.docker`. */
+  readonly configDir?: string;
+  /** The time limit of a call to the engine, in milliseconds. Default: 60,000. */
+  readonly callTimeoutMs?: number;
+  /** The time limit for pulling an image, in milliseconds. Default: half an hour. */
+  readonly pullTimeoutMs?: number;
+  /** How long a sandbox's processes may take to end when they are asked to, in whole seconds as milliseconds. Default: 10,000. */
+  readonly stopGraceMs?: number;
+  /** How often the known states are compared with a list, besides following the engine's events. Default: 60,000. */
+  readonly compareMs?: number;
+  /** The least time between two progress lines of a pull, in milliseconds. Default: 500. */
+  readonly progressMs?: number;
+  /** The environment with Docker's variables. Default: this process's own. */
+  readonly env?: Environment;
+}
 
 /**
- * Runs sandboxes as containers of a Docker engine, each held apart from the host and from the others as its spec says. All that it
- * knows is on the engine, so that nothing is lost when this process ends. The engine is not spoken to before the first call. Throws
- * `runtime_unavailable` where it is configured in a way that can't work.
+ * Runs sandboxes as containers of a Docker engine, each isolated from the host and from the others as its spec says. All state is on
+ * the engine, so that nothing is lost when this process ends. The engine is first contacted by the first call. Throws
+ * `runtime_unavailable` if the configuration can't work.
  */
 export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime {
-  const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
-  if (!isDnsLabel(deployment)) throw new TypeError(`createDockerRuntime: deployment is a lower-case DNS label, for example "main", and not ${JSON.stringify(deployment)}.`);
-  const endpoint = options.docker === undefined ? findEndpoint(options.host, env, options.configDir) : null;
-  const client = options.docker === undefined && endpoint !== null ? createClient(endpoint) : { docker: options.docker!, close: () => {} };
-  const closing = new AbortController();
-  const connection = connect({ docker: client.docker, deployment, callTimeoutMs, closed: closing.signal });
+  const { deployment, docker, env = process.env } = options;
+  if (!isDnsLabel(deployment)) {
+    const given = JSON.stringify(deployment);
+    throw new TypeError(`createDockerRuntime: deployment is a lower-case DNS label, for example "main", and not ${given}.`);
+  }
+  if (docker !== undefined) return new DockerRuntime(options, docker, null, () => {});
+  const endpoint = findEndpoint(options.host, env, options.configDir);
+  const client = createClient(endpoint);
+  return new DockerRuntime(options, client.docker, endpoint, () => client.close());
+}
 
-  const runs = createRuns();
-  const facts = createFacts(options.urlHost ?? urlHost(endpoint, publishAddress), createEndings(connection, runs));
-  const watch = createWatch({ connection, runs, list: () => listContainers(connection), news: (id) => actions.forget(id), compareMs: options.compareMs ?? 60_000 });
-  const provisioning = createProvisioning(
-    { configFolder: configFolder(env, options.configDir), limitMs: options.pullTimeoutMs ?? 1_800_000, progressMs: options.progressMs ?? 500 },
-    connection,
-  );
-  const networks = createNetworks(connection);
-  const actions = createActions({
-    connection,
-    networks,
-    preparation: createPreparation(connection),
-    publishAddress,
-    stopGraceMs,
-    callTimeoutMs,
-  });
-  const executions = createExecutions(connection);
-  const files = createFiles(connection);
-  const { inTurn, settled } = createKeyedMutex();
-  const stopping = new Set<string>();
+class DockerRuntime implements SandboxRuntime {
+  readonly name = 'docker';
+  readonly ignores = [];
+  readonly #engine: Engine;
+  readonly #closing = new AbortController();
+  readonly #closeClient: () => void;
+  readonly #observer: Observer;
+  readonly #watch: Watch;
+  readonly #images: Images;
+  readonly #networks: Networks;
+  readonly #containers: Containers;
+  readonly #executions: Executions;
+  /** The steps of one sandbox are done one after another. */
+  readonly #mutex = createKeyedMutex();
+  readonly #stopping = new Set<string>();
 
-  const read = async (id: string): Promise<ObservedSandbox> => {
-    const found = await connection.find(id);
-    const fact = await facts.of(id, found);
-    actions.note(found, fact);
-    return fact;
-  };
+  constructor(options: DockerRuntimeOptions, docker: Docker, endpoint: Endpoint | null, closeClient: () => void) {
+    const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
+    const engine = createEngine({ docker, deployment, callTimeoutMs, closed: this.#closing.signal });
+    const runs = new RunHistory();
+    this.#engine = engine;
+    this.#closeClient = closeClient;
+    this.#observer = new Observer(engine, options.urlHost ?? urlHost(endpoint, publishAddress), createEndedFromOutside(engine, runs));
+    this.#networks = new Networks(engine);
+    const preparation = new Preparation(engine);
+    this.#containers = new Containers({ engine, networks: this.#networks, preparation, publishAddress, stopGraceMs, callTimeoutMs });
+    this.#watch = new Watch({
+      engine,
+      runs,
+      list: () => listContainers(engine),
+      onNews: (id) => this.#containers.forget(id),
+      compareMs: options.compareMs ?? 60_000,
+    });
+    this.#images = new Images(engine, {
+      configFolder: configFolder(env, options.configDir),
+      limitMs: options.pullTimeoutMs ?? 1_800_000,
+      progressMs: options.progressMs ?? 500,
+    });
+    this.#executions = new Executions(engine);
+  }
 
-  /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
-  const act = (id: string, action: (move: Move) => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> => {
-    if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, 'its id is not a DNS label'));
-    const done = inTurn(id, () =>
+  provide(spec: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
+    return withFailures(() => this.#images.provide(spec, progress, signal));
+  }
+
+  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
+    return this.#change(launch.id, (change) => this.#containers.start(launch, progress, signal, change), signal);
+  }
+
+  freeze(id: string): Promise<ObservedSandbox> {
+    return this.#change(id, (change) => this.#containers.freeze(id, change));
+  }
+
+  stop(id: string): Promise<ObservedSandbox> {
+    return this.#change(id, (change) => {
+      this.#stopping.add(id);
+      return this.#containers.stop(id, change).finally(() => this.#stopping.delete(id));
+    });
+  }
+
+  resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
+    return this.#change(launch.id, (change) => this.#containers.resume(launch, signal, change), signal);
+  }
+
+  async remove(id: string): Promise<void> {
+    const removed = this.#change(id, (change) => this.#containers.remove(id, change));
+    // A removal does not wait for the grace of a stop that is under way. If this comes too late, the removal itself finds out.
+    if (this.#stopping.has(id)) await this.#containers.cutStopShort(id).catch(() => {});
+    await removed;
+  }
+
+  inspect(id: string): Promise<ObservedSandbox> {
+    return withFailures(async () => {
+      if (!isDnsLabel(id)) return absentSandbox(id);
+      const observed = await this.#observe(id);
+      this.#watch.seen(observed);
+      return observed;
+    });
+  }
+
+  list(): Promise<readonly ObservedSandbox[]> {
+    return withFailures(async () => {
+      const found = await this.#observer.list();
+      for (const observed of found) this.#watch.seen(observed);
+      return found;
+    });
+  }
+
+  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+    return withFailures(() => this.#executions.execute(checkedId(id), request, signal));
+  }
+
+  putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
+    return withFailures(() => putFiles(this.#engine, checkedId(id), directory, archive, signal));
+  }
+
+  getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return withFailures(() => getFiles(this.#engine, checkedId(id), path, signal));
+  }
+
+  subscribe(listener: (id: string) => void): () => void {
+    return this.#watch.subscribe(listener);
+  }
+
+  check(): Promise<CheckResult> {
+    return checkEngine(this.#engine);
+  }
+
+  async close(): Promise<void> {
+    await this.#executions.close();
+    this.#closing.abort(new Failure('shutting_down', { retryAfterSeconds: 5 }));
+    await this.#watch.close();
+    await this.#images.settled();
+    // A step whose caller has left is finished, not left half done.
+    await this.#mutex.settled();
+    // If the engine refuses, nothing is lost.
+    await this.#networks.removeUnused().catch(() => {});
+    this.#closeClient();
+  }
+
+  /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its detail. */
+  #change(id: string, step: (change: ExpectedChange) => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
+    if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, details.invalidId));
+    const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
-        const move = watch.move(id);
-        let fact: ObservedSandbox | null = null;
+        const change = this.#watch.begin(id);
+        let observed: ObservedSandbox | null = null;
         try {
-          fact = await withRefusals(() => action(move), () => read(id));
-          return fact;
+          observed = await step(change).catch((error: unknown) => this.#observeRefused(id, error));
+          observed ??= await this.#observe(id);
+          return observed;
         } finally {
-          move.end(fact);
+          change.finish(observed);
         }
       }),
     );
     return signal === undefined ? done : raceSignal(done, signal);
-  };
+  }
 
-  return {
-    name: 'docker',
-    provide: (spec, progress, signal) => withFailures(() => provisioning.provide(spec, progress, signal)),
-    start: (launch, progress, signal) => act(launch.id, (move) => actions.start(launch, progress, signal, move), signal),
-    freeze: (id) => act(id, (move) => actions.freeze(id, move)),
-    stop: (id) =>
-      act(id, (move) => {
-        stopping.add(id);
-        return actions.stop(id, move).finally(() => stopping.delete(id));
-      }),
-    resume: (launch, signal) => act(launch.id, (move) => actions.resume(launch, signal, move), signal),
-    async remove(id) {
-      const removed = act(id, (move) => actions.remove(id, move));
-      // A removal does not wait for the grace of a stop that is under way; whether this came too late shows in its turn.
-      if (stopping.has(id)) await actions.hurry(id).catch(() => {});
-      await removed;
-    },
-    inspect: (id) =>
-      withFailures(async () => {
-        if (!isDnsLabel(id)) return absentSandbox(id);
-        const fact = await read(id);
-        watch.told(fact);
-        return fact;
-      }),
-    list: () =>
-      withFailures(async () => {
-        const found = await listFacts(connection, facts);
-        for (const fact of found) watch.told(fact);
-        return found;
-      }),
-    execute: (id, request, signal) => withFailures(() => executions.execute(known(id), request, signal)),
-    putFiles: (id, directory, archive, signal) => withFailures(() => files.putFiles(known(id), directory, archive, signal)),
-    getFiles: (id, path, signal) => withFailures(() => files.getFiles(known(id), path, signal)),
-    subscribe: watch.subscribe,
-    check: () => checkEngine(connection),
-    async close() {
-      await executions.close();
-      closing.abort(new Failure('shutting_down', { retryAfterSeconds: 5 }));
-      await watch.close();
-      await provisioning.settled();
-      // Whoever asked may have left; what goes on for them is not left half done.
-      await settled();
-      // Where the engine does not let it, nothing is lost.
-      await networks.tidy().catch(() => {});
-      client.close();
-    },
-  };
+  async #observe(id: string): Promise<ObservedSandbox> {
+    const found = await this.#engine.find(id);
+    const observed = await this.#observer.observe(id, found);
+    this.#containers.remember(found, observed);
+    return observed;
+  }
+
+  async #observeRefused(id: string, error: unknown): Promise<ObservedSandbox> {
+    if (!(error instanceof Refusal)) throw error;
+    const observed = await this.#observe(id);
+    return { ...observed, detail: observed.detail ?? error.message };
+  }
 }
 
-/** An id that can be one. Throws `sandbox_not_found` otherwise: such a name could not be asked for. */
-function known(id: string): string {
+/** Throws `sandbox_not_found` if no sandbox can have the id. */
+function checkedId(id: string): string {
   if (!isDnsLabel(id)) throw new Failure('sandbox_not_found', { id });
   return id;
-}
-
-/** Where the engine, or we, refuse what the sandbox is to do, that is its fact's detail. */
-async function withRefusals(action: () => Promise<ObservedSandbox | null>, read: () => Promise<ObservedSandbox>): Promise<ObservedSandbox> {
-  let refused: string | null = null;
-  try {
-    const known = await action();
-    if (known !== null) return known;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    refused = error.detail;
-  }
-  const fact = await read();
-  return { ...fact, detail: fact.detail ?? refused };
 }
 
 function urlHost(endpoint: Endpoint | null, publishAddress: string): string {

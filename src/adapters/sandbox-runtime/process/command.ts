@@ -1,35 +1,66 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, resolve } from 'node:path';
+import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { portVariables } from '../port-variables.ts';
+import type { LaunchPlan } from './launch-records.ts';
+import { details } from './status-details.ts';
 
 export type CommandResolution =
-  | { readonly ok: true; readonly command: readonly [string, ...string[]] }
-  | { readonly ok: false; readonly problem: string };
+  | { readonly kind: 'found'; readonly command: readonly [string, ...string[]] }
+  | { readonly kind: 'missing' | 'not executable'; readonly problem: string };
 
 /**
- * Finds the program of a command, as a shell would: a name on the path, anything with a slash from the workspace. The
- * absolute path is what is run, so that no name means a builtin of the shell that runs it.
+ * Finds the program of a command, as a shell would: a name on the path, anything with a slash from the workspace. The absolute path is
+ * what is run, so that no name means a builtin of the shell that runs it.
  */
-export async function resolveCommand(
-  command: readonly string[] | null,
-  workspace: string,
-  path: string,
-): Promise<CommandResolution> {
+export async function resolveCommand(command: readonly string[] | null, workspace: string, path: string): Promise<CommandResolution> {
   const [program, ...rest] = command ?? [];
-  if (program === undefined || program === '') return refused('its spec has no command, and the process runtime runs no image');
-  const candidates = program.includes('/')
-    ? [resolve(workspace, program)]
-    : path.split(delimiter).map((folder) => resolve(workspace, folder, program));
-  let found = false;
-  for (const candidate of candidates) {
+  if (program === undefined || program === '') return { kind: 'not executable', problem: details.noCommand };
+  const folders = program.includes('/') ? ['.'] : path.split(delimiter);
+  let isThere = false;
+  for (const folder of folders) {
+    const candidate = resolve(workspace, folder, program);
     const isFile = await stat(candidate).then((entry) => entry.isFile(), () => false);
     const isExecutable = isFile && (await access(candidate, constants.X_OK).then(() => true, () => false));
-    if (isExecutable && isAbsolute(candidate)) return { ok: true, command: [candidate, ...rest] };
-    found ||= isFile;
+    if (isExecutable && isAbsolute(candidate)) return { kind: 'found', command: [candidate, ...rest] };
+    isThere ||= isFile;
   }
-  return refused(`${found ? 'command not executable' : 'command not found'}: ${program}`);
+  if (isThere) return { kind: 'not executable', problem: details.commandNotExecutable(program) };
+  return { kind: 'missing', problem: details.commandNotFound(program) };
 }
 
-function refused(problem: string): CommandResolution {
-  return { ok: false, problem };
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The variable by which the processes of a launch are known, wherever they went. */
+export const markVariable = 'SKEP_SANDBOX_MARK';
+
+/** Holds a leader's whole environment where the system shows it badly. The command does not get it. */
+export const environmentVariable = 'SKEP_LEADER_ENVIRONMENT';
+
+/** Where programs are looked for unless the environment says otherwise. */
+const defaultPath = '/usr/local/bin:/usr/bin:/bin';
+
+const passedOn = /^(?:PATH|LANG|LC_[A-Z]+|TZ|TMPDIR)$/;
+
+/** Returns what of the server's environment a sandbox gets: the path, the language and the time zone, and no secret. */
+export function passedEnvironment(server: Environment): { readonly PATH: string; readonly [name: string]: string } {
+  const passed = Object.entries(server).filter((entry): entry is [string, string] => passedOn.test(entry[0]) && entry[1] !== undefined);
+  return { PATH: defaultPath, ...Object.fromEntries(passed) };
+}
+
+/** Returns the whole environment of a sandbox's command. Skep's own variables win over those of the spec. */
+export function sandboxEnvironment(
+  server: Environment, { id, spec, sessionApiKey }: SandboxLaunch, workspace: string, { mark, ports }: LaunchPlan,
+): Record<string, string> {
+  return {
+    ...passedEnvironment(server),
+    HOME: workspace,
+    ...spec.initialEnv,
+    ...portVariables(ports.map(({ name, port, hostPort }) => ({ name, port, reachedAt: hostPort }))),
+    [spec.sessionKeyEnv]: sessionApiKey,
+    SKEP_WORKSPACE: workspace,
+    SKEP_SANDBOX_ID: id,
+    [markVariable]: mark,
+  };
 }

@@ -1,4 +1,8 @@
-import { carrier } from './environment.ts';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+import { Failure } from '../../../domain/failure.ts';
+import { environmentVariable } from './command.ts';
 import type { ProcessTable } from './process-table.ts';
 
 /**
@@ -8,7 +12,7 @@ import type { ProcessTable } from './process-table.ts';
  * 1. It finds out who it is (pid, start time, boot), and takes the launch by linking a file that says so. Linking is
  *    atomic and happens once: of several launchers for one launch, one runs the command, and who it is is on disk before
  *    the command begins.
- * 2. It closes descriptor 3, which tells Skep that the launch is decided. Nothing is written to it: that would kill a
+ * 2. It closes descriptor 3, whose end reports to Skep that the launch is decided. Nothing is written to it: that would kill a
  *    launcher whose Skep is gone.
  * 3. It runs the command as its child and notes how that ended. A signal for the group does not end the launcher.
  * 4. It ends what the command left in the group, as the end of a container's first process does.
@@ -37,7 +41,7 @@ exec 3>&-
 [ $_skep_lost -eq 0 ] || exit 1
 if [ -z "$_skep_asked" ]; then
   PATH=$_skep_path
-  ( unset ${carrier}; exec "$@" )
+  ( unset ${environmentVariable}; exec "$@" )
   _skep_status=$?
 else
   _skep_status=143
@@ -47,8 +51,8 @@ printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && ( mv "$_skep_exit.$$" "$_sk
 kill -s KILL -- "-$$"
 `;
 
-/** What the launcher is told. All of it can be seen in the process list: no secret may be in it. */
-export interface LauncherArguments {
+/** The launcher's arguments. All of them can be seen in the process list, so no secret may be in them. */
+interface LauncherArguments {
   /** The file that is linked to take the launch. */
   readonly claim: string;
   /** The file in which the exit status is noted. */
@@ -63,6 +67,42 @@ export interface LauncherArguments {
 }
 
 /** The arguments of `/bin/sh`. */
-export function launcherArguments({ claim, exit, table, plan, path, command }: LauncherArguments): string[] {
+function launcherArguments({ claim, exit, table, plan, path, command }: LauncherArguments): string[] {
   return ['-c', script.trim(), 'skep-sandbox', claim, exit, table, plan, path, ...command];
+}
+
+/** How long a launcher may take to decide its launch. */
+const limitMs = 10_000;
+
+interface LauncherContext extends LauncherArguments {
+  readonly workspace: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Descriptor that the standard output and error go to. */
+  readonly output: number;
+}
+
+/**
+ * Starts a launcher in a session and group of its own, which outlive this process. Returns when it has decided whether
+ * it runs the command. Rejects with a system error when it can't be started.
+ */
+export async function spawnLauncher(context: LauncherContext): Promise<ChildProcess> {
+  const child = spawn('/bin/sh', launcherArguments(context), {
+    cwd: context.workspace,
+    env: context.env,
+    detached: true,
+    stdio: ['ignore', context.output, context.output, 'pipe'],
+  });
+  await once(child, 'spawn');
+  const decided = child.stdio[3];
+  if (!(decided instanceof Socket)) throw new TypeError('the launcher has no descriptor 3');
+  try {
+    decided.resume();
+    await once(decided, 'close', { signal: AbortSignal.timeout(limitMs) });
+  } catch (error) {
+    throw new Failure('runtime_timeout', { runtime: 'process', limitMs }, { cause: error });
+  } finally {
+    decided.destroy();
+    child.unref();
+  }
+  return child;
 }

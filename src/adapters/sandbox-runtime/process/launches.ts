@@ -2,16 +2,14 @@ import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { resolveCommand } from './command.ts';
-import { passedEnvironment, sandboxEnvironment, type Environment } from './environment.ts';
-import { errorCode, unavailable } from './file-errors.ts';
-import type { Layout } from './layout.ts';
-import { cutLog, openLog } from './output-log.ts';
-import type { PortReservations } from './ports.ts';
+import { type Environment, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
+import { cutLog, type Layout, openLog } from './data-folder.ts';
+import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
+import { spawnLauncher } from './launcher.ts';
+import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
-import { claimFile, exitFile, readLastLaunch, refuseLaunch, type LaunchRecord } from './records.ts';
-import type { LaunchPlan } from './schema.ts';
-import { spawnLauncher } from './spawn-launcher.ts';
+import { details } from './status-details.ts';
+import { errorCode, unavailable } from './system-errors.ts';
 
 export interface LaunchOptions {
   readonly layout: Layout;
@@ -21,39 +19,35 @@ export interface LaunchOptions {
   readonly logLimitBytes: number;
 }
 
-/** What the system or Node takes no command with. */
+/** Errors of the system or of Node that are the command's fault. */
 const unspawnable: Readonly<Record<string, string>> = {
-  E2BIG: 'its command and its environment are too long',
-  ERR_INVALID_ARG_VALUE: 'its command or its environment holds a NUL character',
+  E2BIG: details.commandTooLong,
+  ERR_INVALID_ARG_VALUE: details.commandHasNul,
 };
 
 /**
- * Runs a sandbox's command once more after its last launch, and at most once whoever else tries. Answers when that is
- * decided, with the leader if it is a child of this process.
+ * Runs a sandbox's command once more after its last launch, and at most once, whoever else tries. Returns when that is decided, with
+ * the leader if it is a child of this process.
  */
 export async function runLaunch(
-  options: LaunchOptions,
-  launch: SandboxLaunch,
-  last: LaunchRecord | null,
-  progress: Progress,
+  options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord | null, progress: Progress,
 ): Promise<ChildProcess | null> {
   const { layout, ports } = options;
   const { workspace, launches } = layout.sandbox(launch.id);
-  const { workingDir } = launch.spec;
+  const { workingDir, command, initialEnv } = launch.spec;
   const number = (last?.number ?? 0) + 1;
   const previous = last?.claim?.plan.ports ?? [];
-  const refuse = (refused: string): Promise<void> =>
-    refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
+  const refuse = async (refused: string): Promise<null> => {
+    await refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
+    return null;
+  };
 
   await mkdir(workspace, { recursive: true });
-  const path = launch.spec.initialEnv['PATH'] ?? passedEnvironment(options.env).PATH;
-  const resolved = await resolveCommand(launch.spec.command, workspace, path);
-  if (!resolved.ok) {
-    await refuse(resolved.problem);
-    return null;
-  }
+  const path = initialEnv['PATH'] ?? passedEnvironment(options.env).PATH;
+  const resolved = await resolveCommand(command, workspace, path);
+  if (resolved.kind !== 'found') return refuse(resolved.problem);
 
-  progress('starting its command');
+  progress(details.startingCommand);
   const reserved: LaunchPlan['ports'][number][] = [];
   try {
     for (const { name, port } of launch.spec.ports) {
@@ -65,8 +59,7 @@ export async function runLaunch(
   } catch (error) {
     const problem = unspawnable[errorCode(error) ?? ''];
     if (problem === undefined) throw error;
-    await refuse(problem);
-    return null;
+    return await refuse(problem);
   } finally {
     await releaseUnused(options, launch.id, [...previous, ...reserved]);
   }
@@ -83,7 +76,7 @@ async function tryLaunch(
   const { workspace, launches, log } = layout.sandbox(launch.id);
   await cutLog(log, logLimitBytes);
   const output = await openLog(log);
-  const told = sandboxEnvironment(env, launch, workspace, plan);
+  const environment = sandboxEnvironment(env, launch, workspace, plan);
   try {
     const child = await spawnLauncher({
       claim: claimFile(launches, number),
@@ -93,8 +86,8 @@ async function tryLaunch(
       path,
       command,
       workspace,
-      // The launcher finds its own tools on the server's path, and puts the command's in place for it.
-      env: { ...told, ...table.carried(told), PATH: passedEnvironment(env).PATH },
+      // The launcher finds its own tools on the server's path, and sets the command's path for it.
+      env: { ...environment, ...table.carried(environment), PATH: passedEnvironment(env).PATH },
       output: output.fd,
     });
     const last = await readLastLaunch(launches);
@@ -105,13 +98,10 @@ async function tryLaunch(
   }
 }
 
-/** A port that was taken meanwhile is given up for another, and somebody else's launch may have won with its own. */
+/** A port that was taken meanwhile is given up for another, and somebody else's launch may have won with its own ports. */
 async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reserved: LaunchPlan['ports']): Promise<void> {
   const last = await readLastLaunch(layout.sandbox(id).launches);
   const used = last === null || last === 'absent' ? [] : (last.claim?.plan.ports ?? []);
-  const unused = reserved.filter(({ hostPort }) => !used.some((one) => one.hostPort === hostPort));
-  await ports.release(
-    id,
-    unused.map(({ hostPort }) => hostPort),
-  );
+  const unused = reserved.map(({ hostPort }) => hostPort).filter((hostPort) => !used.some((one) => one.hostPort === hostPort));
+  await ports.release(id, unused);
 }

@@ -1,132 +1,213 @@
-import { Failure } from '../../../domain/failure.ts';
+import { access, constants } from 'node:fs/promises';
+import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { raceSignal } from '../../shared/timeout.ts';
-import { createActions } from './actions.ts';
-import { checkHost } from './check-host.ts';
-import type { Environment } from './environment.ts';
-import { createExecutions } from './executions/executions.ts';
-import { unavailable, withFailures } from './file-errors.ts';
-import { createFiles } from './files/files.ts';
-import { createLayout, isSandboxId } from './layout.ts';
-import { createOpening } from './opening.ts';
-import { keepLogsSmall } from './output-log.ts';
-import { createPortReservations } from './ports.ts';
-import { createProcTable } from './proc-table.ts';
-import { createPsTable } from './ps-table.ts';
-import type { ProcessTable } from './process-table.ts';
+import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
+import type {
+  Execution, ExecutionRequest, Progress, Provision, SandboxLaunch, SandboxRuntime,
+} from '../../../ports/sandbox-runtime.ts';
 import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
-import { createReader } from './reader.ts';
-import { createWatch } from './watch.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import type { Environment } from './command.ts';
+import { createLayout, isSandboxId, keepLogsSmall, type Layout, Opening } from './data-folder.ts';
+import { Executions } from './executions.ts';
+import { FileTransfer } from './file-transfer.ts';
+import { Observer } from './observed-sandbox.ts';
+import { createPortReservations } from './port-reservations.ts';
+import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
+import { Sandboxes } from './sandboxes.ts';
+import { details } from './status-details.ts';
+import { unavailable, withFailures } from './system-errors.ts';
+import { Watch } from './watch.ts';
 
 export interface ProcessRuntimeOptions {
   /** Absolute path of a folder of the runtime's own, which is made if it is not there, and closed to other users. */
   readonly root: string;
-  /** How long a sandbox's processes may take to end when they are asked to. */
+  /** How long a sandbox's processes may take to end when they are asked to. Default: 5,000. */
   readonly stopGraceMs?: number;
-  /** How often sandboxes that an earlier process started are looked at while somebody listens. */
+  /** How often sandboxes that an earlier process started are polled while somebody listens. Default: 250. */
   readonly pollMs?: number;
-  /** Size from which a sandbox's output is moved to an old log, in place of the one before. */
+  /** Size from which a sandbox's output is moved to an old log, in place of the one before. Default: 16 MiB. */
   readonly logLimitBytes?: number;
-  /** The environment of which a few harmless variables are passed on; this process's own unless it is said. */
+  /** The environment of which a few harmless variables are passed on. Default: this process's own. */
   readonly env?: Environment;
-  /** How processes are found: in `/proc` on Linux and with `ps` elsewhere, unless it is said. */
+  /** How processes are found. Default: in `/proc` on Linux and with `ps` elsewhere. */
   readonly processTable?: ProcessTable['kind'];
 }
 
 /**
  * Runs sandboxes as process groups of this host, without isolation: for one's own machine, and programs that one trusts.
- * All that it knows is in `root` and in the host's process table, so that nothing is lost when this process ends.
+ * All state is in `root` and in the host's process table, so that nothing is lost when this process ends.
  * Throws `runtime_unavailable` on a system that has no process groups.
  */
 export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRuntime {
   if (process.platform === 'win32') throw unavailable('it needs a POSIX system; use Docker on this one');
-  const { root, stopGraceMs = 5_000, pollMs = 250, logLimitBytes = 16 << 20, env = process.env } = options;
-  const kind = options.processTable ?? (process.platform === 'linux' ? 'proc' : 'ps');
-  const table = kind === 'proc' ? createProcTable() : createPsTable();
-  const layout = createLayout(root);
-  const ports = createPortReservations(layout.ports);
-  const opening = createOpening(layout, table, ports);
-  const reader = createReader(layout, table);
-  const { inTurn, settled } = createKeyedMutex();
-  const removals = new Set<string>();
-  const stopCutting = keepLogsSmall(layout, logLimitBytes);
+  return new ProcessRuntime(options);
+}
 
-  const files = createFiles(layout, reader);
-  const executions = createExecutions({ layout, table, reader, env, inTurn });
+class ProcessRuntime implements SandboxRuntime {
+  readonly name = 'process';
+  readonly ignores = ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'] as const;
+  readonly #layout: Layout;
+  readonly #table: ProcessTable;
+  readonly #opening: Opening;
+  readonly #observer: Observer;
+  readonly #sandboxes: Sandboxes;
+  readonly #executions: Executions;
+  readonly #files: FileTransfer;
+  readonly #watch: Watch;
+  readonly #stopCuttingLogs: () => void;
+  /** The steps of one sandbox are done one after another. */
+  readonly #mutex = createKeyedMutex();
+  readonly #removals = new Set<string>();
 
-  const clearUp = async (id: string): Promise<void> => {
-    await actions.clearUp(id);
-    await executions.endWithout(id);
-  };
-  const watch = createWatch({ ...reader, pollMs, clearUp: (id) => inTurn(id, () => clearUp(id)) });
-  const actions = createActions({ layout, table, ports, env, logLimitBytes, reader, stopGraceMs, own: watch.own });
+  constructor({
+    root,
+    stopGraceMs = 5_000,
+    pollMs = 250,
+    logLimitBytes = 16 << 20,
+    env = process.env,
+    processTable,
+  }: ProcessRuntimeOptions) {
+    const kind = processTable ?? (process.platform === 'linux' ? 'proc' : 'ps');
+    const table = kind === 'proc' ? createProcTable() : createPsTable();
+    const layout = createLayout(root);
+    const ports = createPortReservations(layout.ports);
+    const observer = new Observer(layout, table);
+    const mutex = this.#mutex;
+    this.#layout = layout;
+    this.#table = table;
+    this.#observer = observer;
+    this.#opening = new Opening(layout, table, ports);
+    this.#stopCuttingLogs = keepLogsSmall(layout, logLimitBytes);
+    this.#files = new FileTransfer(layout, observer);
+    this.#executions = new Executions({ layout, table, observer, env, mutex });
+    this.#watch = new Watch({ observer, pollMs, clearUp: (id) => mutex.inTurn(id, () => this.#clearUp(id)) });
+    this.#sandboxes = new Sandboxes({
+      layout,
+      table,
+      ports,
+      env,
+      logLimitBytes,
+      observer,
+      stopGraceMs,
+      onOwnLeader: (id, leader) => this.#watch.addOwn(id, leader),
+    });
+  }
 
-  /** Does it when earlier calls for the sandbox are over, and answers with the fact that holds then. */
-  const act = async (id: string, action: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> => {
-    if (!isSandboxId(id)) return absentSandbox(id, 'its id is not a DNS label');
+  async provide(_spec: SandboxSpec, _progress: Progress, signal: AbortSignal): Promise<Provision> {
+    signal.throwIfAborted();
+    return { kind: 'provided' };
+  }
+
+  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
+    return this.#change(launch.id, () => this.#sandboxes.start(launch, progress), signal);
+  }
+
+  freeze(id: string): Promise<ObservedSandbox> {
+    return this.#change(id, () => this.#sandboxes.freeze(id));
+  }
+
+  stop(id: string): Promise<ObservedSandbox> {
+    return this.#change(id, () => this.#sandboxes.stop(id, () => this.#removals.has(id)));
+  }
+
+  resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
+    return this.#change(launch.id, () => this.#sandboxes.resume(launch), signal);
+  }
+
+  async remove(id: string): Promise<void> {
+    // A removal does not wait for the grace of a stop that is under way.
+    this.#removals.add(id);
+    await this.#files.leave(id);
+    await this.#change(id, () => this.#sandboxes.remove(id)).finally(() => this.#removals.delete(id));
+  }
+
+  inspect(id: string): Promise<ObservedSandbox> {
+    return withFailures(async () => {
+      if (!isSandboxId(id)) return absentSandbox(id);
+      await this.#opening.done();
+      return (await this.#observer.observe(id)).observed;
+    });
+  }
+
+  list(): Promise<readonly ObservedSandbox[]> {
+    return withFailures(async () => {
+      await this.#opening.done();
+      return (await this.#observer.list()).map(({ observed }) => observed);
+    });
+  }
+
+  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+    return raceSignal(
+      this.#within(id, () => this.#executions.execute(id, request, signal)),
+      signal,
+    );
+  }
+
+  putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
+    return this.#within(id, () => this.#files.putFiles(id, directory, archive, signal));
+  }
+
+  getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return this.#within(id, () => this.#files.getFiles(id, path, signal));
+  }
+
+  subscribe(listener: (id: string) => void): () => void {
+    return this.#watch.subscribe(listener);
+  }
+
+  async check(): Promise<CheckResult> {
+    try {
+      await withFailures(async () => {
+        await this.#opening.done();
+        await access(this.#layout.root, constants.W_OK);
+        await access('/bin/sh', constants.X_OK);
+      });
+      const isReadable = (await this.#table.find(process.pid)) !== null;
+      if (!isReadable) return { ok: false, detail: `this host's processes can't be read with ${this.#table.kind}` };
+      return { ok: true, detail: 'sandboxes are process groups of this host, without isolation' };
+    } catch (error) {
+      return { ok: false, detail: isFailure(error) ? error.message : "this host's processes can't be read" };
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#watch.close();
+    this.#stopCuttingLogs();
+    await this.#executions.close();
+    await this.#files.close();
+    // A step whose caller has left is finished, not left half done.
+    await this.#mutex.settled();
+    await this.#opening.close();
+  }
+
+  async #clearUp(id: string): Promise<void> {
+    await this.#sandboxes.clearUp(id);
+    await this.#executions.endWithout(id);
+  }
+
+  /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */
+  async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
+    if (!isSandboxId(id)) return absentSandbox(id, details.invalidId);
     const done = withFailures(async () => {
-      await opening.done();
-      return inTurn(id, async () => {
+      await this.#opening.done();
+      return this.#mutex.inTurn(id, async () => {
         signal?.throwIfAborted();
-        await action();
-        const sighting = await reader.read(id);
-        watch.adopt(sighting);
-        return sighting.fact;
+        await step();
+        const sighting = await this.#observer.observe(id);
+        this.#watch.seen(sighting);
+        return sighting.observed;
       });
     });
     return signal === undefined ? done : raceSignal(done, signal);
-  };
+  }
 
-  /** Works in a sandbox that there may be. */
-  const within = async <T>(id: string, work: () => Promise<T>): Promise<T> => {
+  async #within<T>(id: string, work: () => Promise<T>): Promise<T> {
     if (!isSandboxId(id)) throw new Failure('sandbox_not_found', { id });
     return withFailures(async () => {
-      await opening.done();
+      await this.#opening.done();
       return work();
     });
-  };
-
-  return {
-    name: 'process',
-    provide: async (_spec, _progress, signal) => {
-      signal.throwIfAborted();
-      return { kind: 'provided' };
-    },
-    start: (launch, progress, signal) => act(launch.id, () => actions.start(launch, progress), signal),
-    freeze: (id) => act(id, () => actions.freeze(id)),
-    stop: (id) => act(id, () => actions.stop(id, () => removals.has(id))),
-    resume: (launch, signal) => act(launch.id, () => actions.resume(launch), signal),
-    async remove(id) {
-      // A stop under way does not make a removal wait for its grace.
-      removals.add(id);
-      await files.leave(id);
-      await act(id, () => actions.remove(id)).finally(() => removals.delete(id));
-    },
-    inspect: (id) =>
-      withFailures(async () => {
-        if (!isSandboxId(id)) return absentSandbox(id);
-        await opening.done();
-        return (await reader.read(id)).fact;
-      }),
-    list: () =>
-      withFailures(async () => {
-        await opening.done();
-        return (await reader.readAll()).map(({ fact }) => fact);
-      }),
-    execute: (id, request, signal) => raceSignal(within(id, () => executions.execute(id, request, signal)), signal),
-    putFiles: (id, directory, archive, signal) => within(id, () => files.putFiles(id, directory, archive, signal)),
-    getFiles: (id, path, signal) => within(id, () => files.getFiles(id, path, signal)),
-    subscribe: watch.subscribe,
-    check: () => checkHost(opening, table, root),
-    async close() {
-      watch.close();
-      stopCutting();
-      await executions.close();
-      await files.close();
-      // Whoever asked may have left; what goes on for them is not left half done.
-      await settled();
-      await opening.close();
-    },
-  };
+  }
 }

@@ -1,9 +1,16 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { environmentVariable } from './command.ts';
+
 /** A process that lives. Zombies do not count: they hold nothing but their number. */
 export interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
-  /** 0 where the platform does not tell. */
+  /** 0 if the platform does not show it. */
   readonly session: number;
   /** When it began, in the platform's own form; with the pid and the boot it identifies a process for ever. */
   readonly start: string;
@@ -17,7 +24,7 @@ export interface ProcessEntry {
 export interface ProcessTable {
   readonly kind: 'proc' | 'ps';
 
-  /** What tells this boot of the host from all others. */
+  /** Identifies this boot of the host. */
   bootId(): Promise<string>;
 
   /** The process with this number; null when none lives. */
@@ -31,7 +38,7 @@ export interface ProcessTable {
   /** Does the process have the variable, with the value, in the environment that it began with? */
   hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean>;
 
-  /** The environment that the process began with, which `carried` was part of; null where it can't be read any more. */
+  /** The environment that the process began with, which includes `carried`. Null if it can't be read any more. */
   environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
 
   /** What a process has to have in its environment besides, so that the environment can be read. */
@@ -45,10 +52,148 @@ export interface ProcessTable {
 }
 
 /** Sends a signal; that nobody is there to take it is no failure. */
-export function send(pid: number, signal: NodeJS.Signals): void {
+function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error;
   }
+}
+
+/** The processes as Linux shows them in `/proc`. */
+export function createProcTable(): ProcessTable {
+  let boot: Promise<string> | undefined;
+  return {
+    kind: 'proc',
+    bootId: () => (boot ??= readFile('/proc/sys/kernel/random/boot_id', 'latin1').then((id) => id.trim())),
+    find,
+    async all() {
+      const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+      const entries = await Promise.all(pids.map((pid) => find(Number(pid))));
+      return entries.filter((entry) => entry !== null);
+    },
+    notBefore: ({ start }, otherStart) => Number(start) >= Number(otherStart),
+    async hasVariable({ pid }, variable, value) {
+      const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+      return `\0${environ}`.includes(`\0${variable}=${value}\0`);
+    },
+    async environment({ pid }) {
+      const environ = await readFile(`/proc/${pid}/environ`).catch(() => null);
+      if (environ === null || environ.length === 0) return null;
+      return Object.fromEntries(environ.toString().split('\0').flatMap((entry) => (entry.includes('=') ? [splitEntry(entry)] : [])));
+    },
+    carried: () => ({}),
+    signal(process, signal) {
+      if (isStill(process)) send(process.pid, signal);
+    },
+    signalGroup(leader, signal) {
+      if (isStill(leader)) send(-leader.pid, signal);
+    },
+  };
+}
+
+function splitEntry(entry: string): [name: string, value: string] {
+  const at = entry.indexOf('=');
+  return [entry.slice(0, at), entry.slice(at + 1)];
+}
+
+async function find(pid: number): Promise<ProcessEntry | null> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => null);
+  return stat === null ? null : parseStat(stat);
+}
+
+// Without a pause between the look and the signal, so that the number has no time to change its owner.
+function isStill({ pid, start }: ProcessEntry): boolean {
+  try {
+    return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.start === start;
+  } catch {
+    return false;
+  }
+}
+
+// `pid (name) state ppid pgrp session ... num_threads itrealvalue starttime ...`; the name may hold anything.
+function parseStat(stat: string): ProcessEntry | null {
+  const [state, parent, group, session, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const threads = rest[13];
+  const start = rest[15];
+  if (state === undefined || start === undefined || start === '') return null;
+  if (/[ZXx]/.test(state) && Number(threads) <= 1) return null;
+  return {
+    pid: Number.parseInt(stat, 10),
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    start,
+    held: state === 'T' || state === 't',
+    uninterruptible: state === 'D',
+  };
+}
+
+const run = promisify(execFile);
+const Environment = z.record(z.string(), z.string());
+const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
+
+/**
+ * The processes as `ps` shows them, for systems without `/proc`. Start times are whole seconds, and sessions are not shown. So a process
+ * that left its group is found by its parent and by its environment only.
+ */
+export function createPsTable(): ProcessTable {
+  let boot: Promise<string> | undefined;
+  return {
+    kind: 'ps',
+    bootId: () =>
+      (boot ??= run('sysctl', ['-n', 'kern.bootsessionuuid']).then(
+        ({ stdout }) => stdout.trim(),
+        () => 'unknown',
+      )),
+    find: async (pid) => (await list('-p', String(pid)))[0] ?? null,
+    all: () => list('-A'),
+    notBefore: ({ start }, otherStart) => !(Date.parse(start) < Date.parse(otherStart)),
+    async hasVariable({ pid }, variable, value) {
+      return ` ${await commandLine(pid)} `.includes(` ${variable}=${value} `);
+    },
+    async environment({ pid }) {
+      const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(await commandLine(pid))?.[1];
+      return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
+    },
+    // A line of `ps` can't be split into variables if a value holds a space.
+    carried: (environment) => ({ [environmentVariable]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
+    signal: ({ pid }, signal) => send(pid, signal),
+    signalGroup: ({ pid }, signal) => send(-pid, signal),
+  };
+}
+
+/** The arguments of a process, then its environment, in one line. */
+async function commandLine(pid: number): Promise<string> {
+  const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
+  const { stdout } = await run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).catch(() => ({
+    stdout: '',
+  }));
+  return stdout.trim();
+}
+
+async function list(...selection: readonly string[]): Promise<ProcessEntry[]> {
+  const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
+  // It answers 1 when no process matches.
+  const { stdout } = await run('ps', [...selection, '-o', columns], { env, maxBuffer: 64 << 20 }).catch(
+    (error: { readonly code?: unknown }) => {
+      if (error.code === 1) return { stdout: '' };
+      throw error;
+    },
+  );
+  return stdout.split('\n').flatMap((line) => parseLine(line) ?? []);
+}
+
+function parseLine(line: string): ProcessEntry | null {
+  const [, pid, parent, group, state, start] = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S.*?)\s*$/.exec(line) ?? [];
+  if (state === undefined || start === undefined || /^[ZX]/.test(state)) return null;
+  return {
+    pid: Number(pid),
+    parent: Number(parent),
+    group: Number(group),
+    session: 0,
+    start,
+    held: state.startsWith('T'),
+    uninterruptible: /^[DU]/.test(state),
+  };
 }

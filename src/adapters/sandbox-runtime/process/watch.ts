@@ -1,94 +1,102 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { Reader, Sighting } from './reader.ts';
+import type { Observer, Sighting } from './observed-sandbox.ts';
 
-export interface WatchOptions extends Reader {
+export interface WatchOptions {
+  readonly observer: Observer;
   readonly pollMs: number;
   /** Ends what an ended command left behind. */
   readonly clearUp: (id: string) => Promise<void>;
 }
 
-/** Tells listeners when something happened to a sandbox that nobody asked for. */
-export interface Watch {
-  /** The leader is a child of this process: the system tells when it ends. */
-  readonly own: (id: string, leader: ChildProcess) => void;
-  /** It was seen so. One that lives and is not an own one is looked at again and again. */
-  adopt(sighting: Sighting): void;
-  readonly subscribe: (listener: (id: string) => void) => () => void;
-  close(): void;
-}
+/** Calls listeners when something happened to a sandbox that nobody asked for. */
+export class Watch {
+  readonly #options: WatchOptions;
+  readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
+  /** The leaders that are children of this process: the system reports their end. */
+  readonly #own = new Map<string, ChildProcess>();
+  /** The live sandboxes of other processes, which are polled. */
+  readonly #polled = new Map<string, Sighting>();
+  #isLooking = false;
+  #isComplete = false;
+  #timer: NodeJS.Timeout | undefined;
 
-export function createWatch({ pollMs, read, readAll, recheck, clearUp }: WatchOptions): Watch {
-  const listeners = new Set<{ readonly call: (id: string) => void }>();
-  const own = new Map<string, ChildProcess>();
-  const adopted = new Map<string, Sighting>();
-  let looking = false;
-  let timer: NodeJS.Timeout | undefined;
-  let complete = false;
+  constructor(options: WatchOptions) {
+    this.#options = options;
+  }
 
-  const adopt = (sighting: Sighting): void => {
-    const { id, state } = sighting.fact;
-    if (own.has(id) || (state !== 'running' && state !== 'frozen')) adopted.delete(id);
-    else adopted.set(id, sighting);
-  };
-  const changed = async (id: string): Promise<void> => {
-    // What can't be cleared up or read now is read by whoever is woken.
-    await clearUp(id)
-      .then(() => read(id))
-      .then(adopt, () => adopted.delete(id));
-    for (const listener of listeners) listener.call(id);
-  };
-  const look = async (): Promise<void> => {
-    if (!complete) {
-      for (const sighting of await readAll()) {
-        adopt(sighting);
-        if (isLeaderless(sighting.fact)) await changed(sighting.fact.id);
+  /** The leader is a child of this process. */
+  addOwn(id: string, leader: ChildProcess): void {
+    this.#polled.delete(id);
+    this.#own.set(id, leader);
+    const onEnd = (): void => {
+      if (this.#own.get(id) === leader) this.#own.delete(id);
+      void this.#changed(id);
+    };
+    if (leader.exitCode === null && leader.signalCode === null) leader.once('exit', onEnd);
+    else onEnd();
+  }
+
+  /** The sandbox was seen so. One that lives, and is not an own one, is polled from now on. */
+  seen(sighting: Sighting): void {
+    const { id, state } = sighting.observed;
+    if (this.#own.has(id) || (state !== 'running' && state !== 'frozen')) this.#polled.delete(id);
+    else this.#polled.set(id, sighting);
+  }
+
+  subscribe(call: (id: string) => void): () => void {
+    const listener = { call };
+    this.#listeners.add(listener);
+    void this.#keepLooking();
+    return () => void this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#listeners.clear();
+    clearTimeout(this.#timer);
+  }
+
+  async #keepLooking(): Promise<void> {
+    if (this.#isLooking || this.#listeners.size === 0) return;
+    this.#isLooking = true;
+    await this.#look().catch(() => {});
+    this.#isLooking = false;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#keepLooking(), this.#options.pollMs).unref();
+  }
+
+  async #look(): Promise<void> {
+    const { observer } = this.#options;
+    if (!this.#isComplete) {
+      for (const sighting of await observer.list()) {
+        this.seen(sighting);
+        if (isLeaderless(sighting.observed)) await this.#changed(sighting.observed.id);
       }
-      complete = true;
+      this.#isComplete = true;
     }
-    const before = [...adopted.values()];
-    for (const [index, fact] of (await recheck(before)).entries()) {
+    const before = [...this.#polled.values()];
+    for (const [index, observed] of (await observer.recheck(before)).entries()) {
       const sighting = before[index];
-      if (sighting === undefined || adopted.get(fact.id) !== sighting) continue;
-      const { state } = sighting.fact;
-      if (state !== fact.state || isLeaderless(fact) !== isLeaderless(sighting.fact)) await changed(fact.id);
+      if (sighting === undefined || this.#polled.get(observed.id) !== sighting) continue;
+      const earlier = sighting.observed;
+      if (earlier.state !== observed.state || isLeaderless(observed) !== isLeaderless(earlier)) await this.#changed(observed.id);
     }
-  };
-  const keepLooking = async (): Promise<void> => {
-    if (looking || listeners.size === 0) return;
-    looking = true;
-    await look().catch(() => {});
-    looking = false;
-    clearTimeout(timer);
-    timer = setTimeout(() => void keepLooking(), pollMs).unref();
-  };
+  }
 
-  return {
-    own(id, leader) {
-      adopted.delete(id);
-      own.set(id, leader);
-      const ended = (): void => {
-        if (own.get(id) === leader) own.delete(id);
-        void changed(id);
-      };
-      if (leader.exitCode === null && leader.signalCode === null) leader.once('exit', ended);
-      else ended();
-    },
-    adopt,
-    subscribe(call) {
-      const listener = { call };
-      listeners.add(listener);
-      void keepLooking();
-      return () => void listeners.delete(listener);
-    },
-    close() {
-      listeners.clear();
-      clearTimeout(timer);
-    },
-  };
+  async #changed(id: string): Promise<void> {
+    const { observer, clearUp } = this.#options;
+    try {
+      await clearUp(id);
+      this.seen(await observer.observe(id));
+    } catch {
+      // A listener reads the state anew, and gets the failure if it persists.
+      this.#polled.delete(id);
+    }
+    for (const listener of this.#listeners) listener.call(id);
+  }
 }
 
-// Nothing else is to be said of a sandbox that lives.
+// A sandbox that lives has no other detail.
 function isLeaderless({ state, detail }: ObservedSandbox): boolean {
   return (state === 'running' || state === 'frozen') && detail !== null;
 }

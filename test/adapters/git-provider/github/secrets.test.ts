@@ -2,11 +2,11 @@ import { describe, expect, test, vi } from 'vitest';
 import { Octokit } from '@octokit/rest';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { doubleToken, startGitHubDouble } from '../../../doubles/github/index.ts';
-import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Mischief } from '../../../doubles/github/mischief.ts';
-import { refusal } from '../../../doubles/github/exchange.ts';
-import { agents, createScene, failureOf, list, simple, simpleListing, start, telling } from './support.ts';
+import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Fault } from '../../../doubles/github/faults.ts';
+import { refusal } from '../../../doubles/github/request.ts';
+import { agents, createScene, failureOf, list, simple, simpleListing, start, recordingCache } from './support.ts';
 
-const mishaps: readonly (readonly [string, Mischief])[] = [
+const mishaps: readonly (readonly [string, Fault])[] = [
   ['a refusal', answerWith(refusal(401, `bad token ${doubleToken}`))],
   ['a missing permission', answerWith(refusal(403, doubleToken))],
   ['a server error', answerWith(refusal(500, doubleToken))],
@@ -26,21 +26,21 @@ describe('the token', () => {
     const consoles = (['log', 'warn', 'error', 'info', 'debug'] as const).map((method) => vi.spyOn(console, method));
     const scene = await createScene();
     await scene.publish(simple);
-    const knowledge = telling();
-    const provider = scene.provider({ knowledge });
+    const listingCache = recordingCache();
+    const provider = scene.provider({ listingCache });
     await list(provider);
-    scene.double.mischiefs.plan({ act });
+    scene.double.faults.plan({ act });
     await failureOf(list(provider));
-    await failureOf(list(scene.provider({ knowledge }), 'acme/other'));
-    const { detail } = await scene.provider({ knowledge }).check();
+    await failureOf(list(scene.provider({ listingCache }), 'acme/other'));
+    const { detail } = await scene.provider({ listingCache }).check();
     expect(detail).not.toContain(doubleToken);
     for (const spy of [written, warned, ...consoles]) {
       expect(JSON.stringify(spy.mock.calls)).not.toContain(doubleToken);
       spy.mockRestore();
     }
     for (const { path, query, body } of scene.double.requests) expect(`${path} ${query.toString()} ${body}`).not.toContain(doubleToken);
-    expect(knowledge.seen.length).toBeGreaterThan(0);
-    expect(knowledge.seen.join('\n')).not.toContain(doubleToken);
+    expect(listingCache.seen.length).toBeGreaterThan(0);
+    expect(listingCache.seen.join('\n')).not.toContain(doubleToken);
   });
 
   test('that no header can hold is not told', async () => {
@@ -51,22 +51,22 @@ describe('the token', () => {
   });
 });
 
-describe('knowledge', () => {
+describe('what is cached', () => {
   test('is not shared between tokens, nor with nobody, nor between hosts', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     scene.double.access.tokens.add('ghp_second');
-    const knowledge = telling();
+    const listingCache = recordingCache();
     const elsewhere = await startGitHubDouble();
     const repository = scene.double.repositories.find('acme/shop')?.repository;
     elsewhere.repositories.put('acme/shop', repository?.gitDir ?? '');
-    await list(scene.provider({ knowledge }));
+    await list(scene.provider({ listingCache }));
     scene.asked();
-    expect(await list(scene.provider({ knowledge, token: 'ghp_second' }))).toEqual(simpleListing);
+    expect(await list(scene.provider({ listingCache, token: 'ghp_second' }))).toEqual(simpleListing);
     expect(scene.asked()).toHaveLength(2);
-    expect(await list(scene.anonymous({ knowledge }))).toEqual(simpleListing);
+    expect(await list(scene.anonymous({ listingCache }))).toEqual(simpleListing);
     expect(scene.asked()[0]).toBe('GET /repos/acme/shop');
-    expect(await list(scene.provider({ knowledge, url: elsewhere.url }))).toEqual(simpleListing);
+    expect(await list(scene.provider({ listingCache, url: elsewhere.url }))).toEqual(simpleListing);
     expect(elsewhere.requests).toHaveLength(2);
     await elsewhere.close();
   });
@@ -82,19 +82,32 @@ describe('knowledge', () => {
 });
 
 describe('a ready-made client', () => {
-  test('is used as it is, and shares its knowledge with nobody', async () => {
+  test('is used as it is, and shares its cache with nobody', async () => {
     const scene = await createScene();
     await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1']] }] });
-    const knowledge = telling();
+    const listingCache = recordingCache();
     for (let time = 0; time < 2; time += 1) {
       const client = new Octokit({ auth: doubleToken, baseUrl: scene.double.url, userAgent: 'embedder' });
-      const provider = createGitHubProvider({ client, clock: scene.clock, knowledge });
+      const provider = createGitHubProvider({ client, clock: scene.clock, listingCache });
       expect(provider.hosts).toEqual([new URL(scene.double.url).host]);
       expect(await list(provider)).toEqual(simpleListing);
       await provider.close();
       expect(scene.double.requests.every(({ headers }) => headers['user-agent']?.startsWith('embedder'))).toBe(true);
       expect(scene.asked()).toHaveLength(2);
     }
+  });
+
+  test('fetches by its own fetch, as through a proxy', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const fetched: string[] = [];
+    const ownFetch = (url: string, init: RequestInit): Promise<Response> => {
+      fetched.push(url);
+      return fetch(url, init);
+    };
+    const client = new Octokit({ auth: doubleToken, baseUrl: scene.double.url, request: { fetch: ownFetch } });
+    expect(await list(scene.anonymous({ client }))).toEqual(simpleListing);
+    expect(fetched).toEqual([`${scene.double.url}/graphql`, `${scene.double.url}/graphql`]);
   });
 
   test('and a credential contradict each other', async () => {

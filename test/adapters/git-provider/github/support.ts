@@ -61,13 +61,13 @@ export const realClock: Clock = {
   },
 };
 
-export interface TellingKnowledge extends ListingCache {
+export interface RecordingCache extends ListingCache {
   /** Everything that it ever got to see. */
   readonly seen: readonly string[];
   readonly entries: Map<string, string>;
 }
 
-export function telling(): TellingKnowledge {
+export function recordingCache(): RecordingCache {
   const entries = new Map<string, string>();
   const seen: string[] = [];
   return {

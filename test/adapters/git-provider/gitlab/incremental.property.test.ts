@@ -44,7 +44,7 @@ function describeCommits(drawn: readonly Drawn[]): CommitDescription[] {
   return [root, ...rest];
 }
 
-/** Knowledge that can be put back to what it was. */
+/** A cache that can be put back to what it was. */
 function rewindable(): ListingCache & { entries: Map<string, string> } {
   return {
     entries: new Map(),
@@ -63,8 +63,8 @@ test('what is found from any earlier listing is what is found anew, whatever has
     fc.asyncProperty(history, async (drawn) => {
       const root = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
       const host = await startGitLab();
-      const knowledge = rewindable();
-      const provider = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), knowledge });
+      const listingCache = rewindable();
+      const provider = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), listingCache });
       try {
         const gitDir = join(root, 'shop.git');
         const commits = describeCommits(drawn);
@@ -78,14 +78,14 @@ test('what is found from any earlier listing is what is found anew, whatever has
         };
         const anew = [];
         for (const id of oids.keys()) {
-          knowledge.entries = new Map();
+          listingCache.entries = new Map();
           const listing = await listAt(id);
           expect(listing.length).toBe(await countFiles(gitDir));
-          anew.push({ id, listing, known: new Map(knowledge.entries) });
+          anew.push({ id, listing, known: new Map(listingCache.entries) });
         }
         for (const { known } of anew) {
           for (const { id, listing } of anew) {
-            knowledge.entries = new Map(known);
+            listingCache.entries = new Map(known);
             expect(await listAt(id)).toEqual(listing);
           }
         }

@@ -7,7 +7,7 @@ import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
 import { failureOf, hostOf, list, providerOf, simple, simpleListing, token } from './support.ts';
 
-function openKnowledge(): ListingCache & { readonly texts: string[]; readonly scopes: Set<string> } {
+function recordingCache(): ListingCache & { readonly texts: string[]; readonly scopes: Set<string> } {
   const entries = new Map<string, string>();
   const texts: string[] = [];
   const scopes = new Set<string>();
@@ -30,14 +30,14 @@ describe('the token', () => {
   test('is in no URL, and in nothing that is kept', async () => {
     const host = await hostOf();
     await host.publish(simple);
-    const knowledge = openKnowledge();
-    const provider = providerOf(host, { knowledge, serveStaleForMs: 1000 });
+    const listingCache = recordingCache();
+    const provider = providerOf(host, { listingCache, serveStaleForMs: 1000 });
     await list(provider);
     await provider.find('acme/shop');
     expect(await provider.check()).toMatchObject({ ok: true });
     expect(host.requests.map(({ target }) => target).join('\n')).not.toContain(token);
-    expect(knowledge.texts.length).toBeGreaterThan(4);
-    expect(knowledge.texts.join('\n')).not.toContain(token);
+    expect(listingCache.texts.length).toBeGreaterThan(4);
+    expect(listingCache.texts.join('\n')).not.toContain(token);
     expect(inspect(provider, { depth: null, showHidden: true })).not.toContain(token);
   });
 
@@ -72,12 +72,12 @@ describe('what was learnt with one credential', () => {
     const [host, second] = [await hostOf(), await hostOf()];
     await host.publish(simple);
     await second.publish(simple.slice(0, 1));
-    const knowledge = openKnowledge();
-    const options: Partial<GitLabOptions> = { knowledge, serveStaleForMs: 60_000 };
+    const listingCache = recordingCache();
+    const options: Partial<GitLabOptions> = { listingCache, serveStaleForMs: 60_000 };
     expect(await list(providerOf(host, options))).toEqual(simpleListing);
-    expect(knowledge.scopes.size).toBe(1);
+    expect(listingCache.scopes.size).toBe(1);
     expect(await failureOf(list(providerOf(host, { ...options, token: 'glpat-other' })))).toMatch(/^provider_unauthorized: /u);
-    const nobody = createGitLabProvider({ url: host.url, clock: createSystemClock(), knowledge });
+    const nobody = createGitLabProvider({ url: host.url, clock: createSystemClock(), listingCache });
     expect(await failureOf(list(nobody))).toMatch(/^repository_not_found: /u);
     expect(await list(providerOf(second, options))).toEqual(simpleListing.slice(0, 1));
     expect(second.counts()).toEqual({ commit: 1, tree: 1, commits: 1 });

@@ -80,7 +80,10 @@ test('says so where the engine is too old, or no Docker', async () => {
     ok: false,
     detail: expect.stringMatching(/17\.05 is too old .*1\.40/),
   });
-  expect(await open({ host: await serve(json(404, {})) }).check()).toMatchObject({ ok: false, detail: expect.stringMatching(/answered 404; is it Docker\?/) });
+  expect(await open({ host: await serve(json(404, {})) }).check()).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/answered 404; is it Docker\?/),
+  });
   await expect(open({ host: await serve(json(500, { message: 'at /var/lib/docker' })) }).list()).rejects.toMatchObject({
     code: 'runtime_unavailable',
     message: expect.not.stringContaining('/var/lib'),
@@ -89,8 +92,11 @@ test('says so where the engine is too old, or no Docker', async () => {
 
 test('is not made where what is configured can not work', async () => {
   expect(make({ deployment: 'Main_1' })).toThrow(/deployment is a lower-case DNS label/);
-  for (const host of ['ftp://engine', 'tcp://', '://']) expect(make({ host })).toThrow(/unix:\/\/\/path, tcp:\/\/host:port or ssh:\/\/user@host/);
-  expect(make({ env: { DOCKER_HOST: 'tcp://engine:2376', DOCKER_CERT_PATH: '/no/such/folder' } })).toThrow(/ca\.pem, cert\.pem and key\.pem/);
+  for (const host of ['ftp://engine', 'tcp://', '://'])
+    expect(make({ host })).toThrow(/unix:\/\/\/path, tcp:\/\/host:port or ssh:\/\/user@host/);
+  expect(make({ env: { DOCKER_HOST: 'tcp://engine:2376', DOCKER_CERT_PATH: '/no/such/folder' } })).toThrow(
+    /ca\.pem, cert\.pem and key\.pem/,
+  );
   expect(make({ env: { DOCKER_CONTEXT: 'gone', HOME: '/no/such/home' } })).toThrow(/no context "gone"/);
   const folder = await mkdtemp(join(tmpdir(), 'skep-docker-config-'));
   undo.push(() => rm(folder, { recursive: true }));

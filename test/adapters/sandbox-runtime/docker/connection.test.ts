@@ -121,7 +121,10 @@ engine.on('end', () => process.exit());
     const runtime = engine.open({ env: { DOCKER_HOST: 'ssh://ann@build-7:2222' } });
     expect(await runtime.check()).toMatchObject({ ok: true });
     const sandbox = launchOf(idle);
-    expect(await runtime.start(sandbox, () => {}, never)).toMatchObject({ state: 'running', exposedUrls: [{ url: expect.stringMatching(/^http:\/\/build-7:\d+$/) }] });
+    expect(await runtime.start(sandbox, () => {}, never)).toMatchObject({
+      state: 'running',
+      exposedUrls: [{ url: expect.stringMatching(/^http:\/\/build-7:\d+$/) }],
+    });
     const execution = await runtime.execute(sandbox.id, { command: ['cat'] }, never);
     const writer = execution.stdin.getWriter();
     await writer.write(Buffer.from('there and back'));
@@ -146,6 +149,22 @@ async function makeKeys(folder: string): Promise<void> {
     ['client', 'key.pem', 'cert.pem'],
   ] as const) {
     await openssl('req', ...newKey, '-keyout', key, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-    await openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.pem', '-CAkey', 'ca-key.pem', '-CAcreateserial', '-out', cert, '-days', '2', '-extfile', `${name}.ext`);
+    await openssl(
+      'x509',
+      '-req',
+      '-in',
+      `${name}.csr`,
+      '-CA',
+      'ca.pem',
+      '-CAkey',
+      'ca-key.pem',
+      '-CAcreateserial',
+      '-out',
+      cert,
+      '-days',
+      '2',
+      '-extfile',
+      `${name}.ext`,
+    );
   }
 }

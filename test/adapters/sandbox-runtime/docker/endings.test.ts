@@ -11,7 +11,11 @@ const never = new AbortController().signal;
 const sleeps = shell('touch begun; exec sleep 100000');
 const endsWell = shell('trap "exit 0" TERM; touch begun; while :; do sleep 0.05; done');
 
-const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> => until(() => runtime.inspect(id), ({ state }) => state === 'stopped');
+const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> =>
+  until(
+    () => runtime.inspect(id),
+    ({ state }) => state === 'stopped',
+  );
 
 describeWithDocker('the end of a sandbox on docker', () => {
   const engine = createEngine();
@@ -39,9 +43,15 @@ describeWithDocker('the end of a sandbox on docker', () => {
     await container(byKill.id).kill();
     await engine.crash(byCrash.id);
     for (const { id } of [byStop, byKill, byCrash, byItself]) await until(() => woken, (ids) => ids.includes(id));
-    expect(await stopped(runtime, byStop.id)).toMatchObject({ endedFromOutside: true, detail: expect.stringMatching(/from outside.*code 0/) });
+    expect(await stopped(runtime, byStop.id)).toMatchObject({
+      endedFromOutside: true,
+      detail: expect.stringMatching(/from outside.*code 0/),
+    });
     expect(await stopped(runtime, byKill.id)).toMatchObject({ endedFromOutside: true, detail: expect.stringMatching(/137/) });
-    expect(await stopped(runtime, byCrash.id)).toMatchObject({ endedFromOutside: false, detail: expect.stringMatching(/^exited with code 137/) });
+    expect(await stopped(runtime, byCrash.id)).toMatchObject({
+      endedFromOutside: false,
+      detail: expect.stringMatching(/^exited with code 137/),
+    });
     expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false, detail: 'exited with code 7' });
     expect(await runtime.list()).toEqual(expect.arrayContaining([await runtime.inspect(byStop.id), await runtime.inspect(byCrash.id)]));
   });
@@ -56,7 +66,9 @@ describeWithDocker('the end of a sandbox on docker', () => {
 
   test('is a crash where it took too much memory', async () => {
     const runtime = engine.open();
-    const launch = launchOf(shell('x=0123456789; while :; do x=$x$x; done'), { resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null } });
+    const launch = launchOf(shell('x=0123456789; while :; do x=$x$x; done'), {
+      resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null },
+    });
     await runtime.start(launch, () => {}, never);
     expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, detail: expect.stringMatching(/memory/) });
   });
@@ -89,14 +101,25 @@ describeWithDocker('the end of a sandbox on docker', () => {
   test('leaves alone a container of its name that is not its own, and those of other deployments', async () => {
     const runtime = engine.open();
     const launch = launchOf(sleeps);
-    const foreign = await engine.docker.createContainer({ name: engine.nameOf(launch.id), Image: 'skep-test/tiny', Entrypoint: [...sleeps], Labels: { 'skep.sandbox': launch.id } });
+    const foreign = await engine.docker.createContainer({
+      name: engine.nameOf(launch.id),
+      Image: 'skep-test/tiny',
+      Entrypoint: [...sleeps],
+      Labels: { 'skep.sandbox': launch.id },
+    });
     const other = createEngine();
     try {
       await foreign.start();
       const elsewhere = launchOf(sleeps);
       await other.open().start(elsewhere, () => {}, never);
-      for (const fact of [await runtime.start(launch, () => {}, never), await runtime.freeze(launch.id), await runtime.stop(launch.id), await runtime.resume(launch, never), await runtime.inspect(launch.id)]) {
-        expect(fact).toMatchObject({ state: 'absent', detail: expect.stringMatching(/not of this deployment/) });
+      for (const observed of [
+        await runtime.start(launch, () => {}, never),
+        await runtime.freeze(launch.id),
+        await runtime.stop(launch.id),
+        await runtime.resume(launch, never),
+        await runtime.inspect(launch.id),
+      ]) {
+        expect(observed).toMatchObject({ state: 'absent', detail: expect.stringMatching(/not of this deployment/) });
       }
       await runtime.remove(launch.id);
       await runtime.remove(elsewhere.id);

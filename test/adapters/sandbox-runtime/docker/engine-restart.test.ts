@@ -37,33 +37,49 @@ describeWithDocker('a sandbox on docker, when its engine is restarted', () => {
 
     const endsWell = shell('trap "exit 0" TERM; echo life >> lives; while :; do sleep 0.05; done');
     const sleeps = shell('echo life >> lives; exec sleep 100000');
-    test.each(['SIGTERM', 'SIGKILL'] as const)('by %s: ended from outside, known to who listened and to who comes later, and it can be resumed', async (signal) => {
-      const runtime = open();
-      const woken = new Set<string>();
-      runtime.subscribe((id) => woken.add(id));
-      const [sleeper, frozen, polite, ended] = [
-        await started(runtime, sleeps),
-        await started(runtime, sleeps),
-        await started(runtime, endsWell),
-        await started(runtime, shell('exit 7')),
-      ];
-      const living = [sleeper, frozen, polite];
-      await runtime.freeze(frozen.id);
-      await until(() => runtime.inspect(ended.id), ({ state }) => state === 'stopped');
-      expect(await runtime.inspect(ended.id)).toMatchObject({ endedFromOutside: false });
+    test.each(['SIGTERM', 'SIGKILL'] as const)(
+      'by %s: ended from outside, known to who listened and to who comes later, and it can be resumed',
+      async (signal) => {
+        const runtime = open();
+        const woken = new Set<string>();
+        runtime.subscribe((id) => woken.add(id));
+        const [sleeper, frozen, polite, ended] = [
+          await started(runtime, sleeps),
+          await started(runtime, sleeps),
+          await started(runtime, endsWell),
+          await started(runtime, shell('exit 7')),
+        ];
+        const living = [sleeper, frozen, polite];
+        await runtime.freeze(frozen.id);
+        await until(
+          () => runtime.inspect(ended.id),
+          ({ state }) => state === 'stopped',
+        );
+        expect(await runtime.inspect(ended.id)).toMatchObject({ endedFromOutside: false });
 
-      await engine.stop(signal);
-      await expect(runtime.list()).rejects.toMatchObject({ code: 'runtime_unavailable' });
-      await engine.start();
-      for (const { id } of living) {
-        await until(() => [...woken], (ids) => ids.includes(id), 60_000);
-        expect(await until(() => runtime.inspect(id), ({ state }) => state === 'stopped')).toMatchObject({ endedFromOutside: true });
-      }
-      const later = open();
-      for (const { id } of living) expect(await later.inspect(id)).toMatchObject({ state: 'stopped', endedFromOutside: true });
-      for (const launch of living) expect(await later.resume(launch, never)).toMatchObject({ state: 'running', exposedUrls: [{ name: 'WEB' }] });
-      for (const { id } of [...living, ended]) await later.remove(id);
-      expect(await runtime.list()).toEqual([]);
-    });
+        await engine.stop(signal);
+        await expect(runtime.list()).rejects.toMatchObject({ code: 'runtime_unavailable' });
+        await engine.start();
+        for (const { id } of living) {
+          await until(
+            () => [...woken],
+            (ids) => ids.includes(id),
+            60_000,
+          );
+          expect(
+            await until(
+              () => runtime.inspect(id),
+              ({ state }) => state === 'stopped',
+            ),
+          ).toMatchObject({ endedFromOutside: true });
+        }
+        const later = open();
+        for (const { id } of living) expect(await later.inspect(id)).toMatchObject({ state: 'stopped', endedFromOutside: true });
+        for (const launch of living)
+          expect(await later.resume(launch, never)).toMatchObject({ state: 'running', exposedUrls: [{ name: 'WEB' }] });
+        for (const { id } of [...living, ended]) await later.remove(id);
+        expect(await runtime.list()).toEqual([]);
+      },
+    );
   });
 });

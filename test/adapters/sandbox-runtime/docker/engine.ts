@@ -73,7 +73,13 @@ export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engi
       }
     },
     async ask(id, script, user) {
-      const exec = await container(id).exec({ Cmd: ['sh', '-c', script], AttachStdout: true, AttachStderr: true, Tty: true, ...(user !== undefined && { User: user }) });
+      const exec = await container(id).exec({
+        Cmd: ['sh', '-c', script],
+        AttachStdout: true,
+        AttachStderr: true,
+        Tty: true,
+        ...(user !== undefined && { User: user }),
+      });
       return (await text(await exec.start({ Tty: true }))).replaceAll('\r\n', '\n').trim();
     },
     async crash(id) {

@@ -25,7 +25,8 @@ describeWithDocker('commands in containers', () => {
     return { runtime, launch };
   }
 
-  const commandsIn = async (id: string): Promise<string[]> => (await engine.container(id).top({ ps_args: '-eo pid,args' })).Processes.map((row: string[]) => row.at(-1) ?? '');
+  const commandsIn = async (id: string): Promise<string[]> =>
+    (await engine.container(id).top({ ps_args: '-eo pid,args' })).Processes.map((row: string[]) => row.at(-1) ?? '');
 
   /** Ways to leave what one is known by. */
   const escapes = `
@@ -43,7 +44,10 @@ describeWithDocker('commands in containers', () => {
     ['Debian, as a numbered user', { image: images.debian, isolation: '4321:1234' }, { uid: '4321', gid: '1234' }],
   ] as const)('are ended with all that they started: %s', { timeout: 120_000 }, async (_, { image, ...rest }, { uid, gid }) => {
     const base = launchOf(sleeping).spec;
-    const { runtime, launch } = await started({ image, isolation: { ...base.isolation, user: 'isolation' in rest ? rest.isolation : null } });
+    const { runtime, launch } = await started({
+      image,
+      isolation: { ...base.isolation, user: 'isolation' in rest ? rest.isolation : null },
+    });
     const who = await finish(await runtime.execute(launch.id, { command: shell('id -u; id -g; echo $$ > /workspace/file') }, never));
     assert.deepEqual(who, { out: `${uid}\n${gid}\n`, err: '', code: 0 });
 
@@ -96,20 +100,25 @@ describeWithDocker('commands in containers', () => {
     assert.equal(await real.exited, 126);
   });
 
-  test.each(['kill', 'stop', 'remove'] as const)('do not keep a container that somebody else ends, though nobody reads: %s', { timeout: 120_000 }, async (ending) => {
-    const { runtime, launch } = await started();
-    const executions: Execution[] = [];
-    for (let n = 0; n < 3; n += 1) executions.push(await runtime.execute(launch.id, { command: shell('exec dd if=/dev/zero bs=1M count=100000 2>/dev/null') }, never));
-    const container = engine.container(launch.id);
-    if (ending === 'remove') await container.remove({ force: true });
-    else if (ending === 'stop') await container.stop({ t: 1 });
-    else await container.kill();
-    for (const { exited, stdout } of executions) {
-      const code = await exited;
-      assert.ok(code === null || code > 128, String(code));
-      await bytesOf(stdout);
-    }
-  });
+  test.each(['kill', 'stop', 'remove'] as const)(
+    'do not keep a container that somebody else ends, though nobody reads: %s',
+    { timeout: 120_000 },
+    async (ending) => {
+      const { runtime, launch } = await started();
+      const executions: Execution[] = [];
+      for (let n = 0; n < 3; n += 1)
+        executions.push(await runtime.execute(launch.id, { command: shell('exec dd if=/dev/zero bs=1M count=100000 2>/dev/null') }, never));
+      const container = engine.container(launch.id);
+      if (ending === 'remove') await container.remove({ force: true });
+      else if (ending === 'stop') await container.stop({ t: 1 });
+      else await container.kill();
+      for (const { exited, stdout } of executions) {
+        const code = await exited;
+        assert.ok(code === null || code > 128, String(code));
+        await bytesOf(stdout);
+      }
+    },
+  );
 
   test('are ended when the runtime is closed, even where the sandbox is frozen and nobody waits', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started();

@@ -18,7 +18,9 @@ describeWithDocker('files of containers', () => {
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
 
-  async function started(isolation: Partial<SandboxIsolation>): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
+  async function started(
+    isolation: Partial<SandboxIsolation>,
+  ): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
     const runtime = engine.open();
     const command = shell('exec sleep 100000');
     const launch = launchOf(command, { ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
@@ -43,9 +45,21 @@ describeWithDocker('files of containers', () => {
     ];
     await runtime.putFiles(launch.id, '/workspace/some/where', tarOf(items), never);
     const said = await engine.ask(launch.id, 'cd /workspace; find some -exec stat -c "%u:%g %n" {} +; readlink some/where/link');
-    const names = ['some', 'some/where', 'some/where/implied', 'some/where/implied/file', 'some/where/directory', 'some/where/link', 'some/where/hard'];
+    const names = [
+      'some',
+      'some/where',
+      'some/where/implied',
+      'some/where/implied/file',
+      'some/where/directory',
+      'some/where/link',
+      'some/where/hard',
+    ];
     assert.deepEqual(said.split('\n').toSorted(), [...names.map((name) => `${owner} ${name}`), '../../../../etc/passwd'].toSorted());
-    const { exited } = await runtime.execute(launch.id, { command: shell('echo more >> some/where/hard && mkdir some/where/directory/made') }, never);
+    const { exited } = await runtime.execute(
+      launch.id,
+      { command: shell('echo more >> some/where/hard && mkdir some/where/directory/made') },
+      never,
+    );
     assert.equal(await exited, 0);
     const found = await readTar(await runtime.getFiles(launch.id, '/workspace/some', never));
     // Of two names of a file, the first in the archive has its content.
@@ -65,12 +79,25 @@ describeWithDocker('files of containers', () => {
     assert.equal(await engine.ask(writable.launch.id, 'cat /opt/new/a'), 'x');
   });
 
-  test('are put into what is there without changing it: modes, and links to directories that are the caller’s own way', { timeout: 120_000 }, async () => {
-    const { runtime, launch } = await started({});
-    await engine.ask(launch.id, 'mkdir -p /workspace/real/secret && chmod 700 /workspace/real/secret && ln -s real /workspace/way');
-    await runtime.putFiles(launch.id, '/workspace/way', tarOf([[{ name: 'secret/a' }, 'x'], [{ name: 'secret/new/b' }, 'y'], [{ name: 'other/c' }, 'z']]), never);
-    assert.equal(await engine.ask(launch.id, 'cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
-  });
+  test(
+    'are put into what is there without changing it: modes, and links to directories that are the caller’s own way',
+    { timeout: 120_000 },
+    async () => {
+      const { runtime, launch } = await started({});
+      await engine.ask(launch.id, 'mkdir -p /workspace/real/secret && chmod 700 /workspace/real/secret && ln -s real /workspace/way');
+      await runtime.putFiles(
+        launch.id,
+        '/workspace/way',
+        tarOf([
+          [{ name: 'secret/a' }, 'x'],
+          [{ name: 'secret/new/b' }, 'y'],
+          [{ name: 'other/c' }, 'z'],
+        ]),
+        never,
+      );
+      assert.equal(await engine.ask(launch.id, 'cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
+    },
+  );
 
   test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started({});
@@ -88,7 +115,8 @@ describeWithDocker('files of containers', () => {
     } finally {
       calls.mockRestore();
     }
-    const script = 'cd /workspace/given/implied; stat -c %a 7; cat 7/deep/file 199/deep/file 299/deep/file; wc -c < 100/deep/file; ls | wc -l';
+    const script =
+      'cd /workspace/given/implied; stat -c %a 7; cat 7/deep/file 199/deep/file 299/deep/file; wc -c < 100/deep/file; ls | wc -l';
     assert.equal(await engine.ask(launch.id, script), `700\nnew 7\nnew 199\nnew 299\n${big.length}\n301`);
     await assert.rejects(runtime.putFiles(launch.id, '/workspace/given', tarOf(items(400, 'bad')), never), isRefused);
     assert.equal(await engine.ask(launch.id, 'test -e /etc/deep || echo untouched'), 'untouched');

@@ -9,7 +9,9 @@ import { launchOf } from './programs.ts';
 
 const never = new AbortController().signal;
 const idle = shell('touch begun; exec sleep 100000');
-const isolated = (changes: Partial<SandboxIsolation>): { isolation: SandboxIsolation } => ({ isolation: { ...defaultIsolation, ...changes } });
+const isolated = (changes: Partial<SandboxIsolation>): { isolation: SandboxIsolation } => ({
+  isolation: { ...defaultIsolation, ...changes },
+});
 
 describeWithDocker('a sandbox on docker', () => {
   const engine = createEngine();
@@ -18,8 +20,8 @@ describeWithDocker('a sandbox on docker', () => {
   afterAll(() => engine.close());
 
   async function started(launch: SandboxLaunch, runtime: SandboxRuntime = engine.open()): Promise<string> {
-    const fact = await runtime.start(launch, () => {}, never);
-    expect(fact).toMatchObject({ state: 'running', detail: null });
+    const observed = await runtime.start(launch, () => {}, never);
+    expect(observed).toMatchObject({ state: 'running', detail: null });
     return launch.id;
   }
 
@@ -45,7 +47,9 @@ describeWithDocker('a sandbox on docker', () => {
   });
 
   test('is loosened by its spec, by name', async () => {
-    const id = await started(launchOf(idle, isolated({ capabilities: ['NET_RAW'], newPrivileges: true, seccomp: 'unconfined' })));
+    const id = await started(
+      launchOf(idle, { runtimeOptions: { docker: { capabilities: ['NET_RAW'], new_privileges: true, seccomp: 'unconfined' } } }),
+    );
     const status = await ask(id, 'cat /proc/1/status');
     expect(status).toMatch(/^CapEff:\s+0+2000$/m);
     expect(status).toMatch(/^NoNewPrivs:\s+0$/m);
@@ -72,7 +76,9 @@ describeWithDocker('a sandbox on docker', () => {
       ...isolated({ readOnlyRoot: true, user: 'agent' }),
     });
     const id = await started(launch, runtime);
-    expect(await ask(id, 'touch /no /etc/no /deep/no 2>&1; ls -d /no /etc/no /deep/no 2>/dev/null')).toMatch(/^(?:touch: .*Read-only file system\n?){3}$/);
+    expect(await ask(id, 'touch /no /etc/no /deep/no 2>&1; ls -d /no /etc/no /deep/no 2>/dev/null')).toMatch(
+      /^(?:touch: .*Read-only file system\n?){3}$/,
+    );
     await until(() => ask(id, 'cat lives /tmp/lives'), (lives) => lives === 'life\nlife');
     await runtime.stop(id);
     await runtime.resume(launch, never);
@@ -86,7 +92,10 @@ describeWithDocker('a sandbox on docker', () => {
     const runtime = engine.open();
     const serves = shell('mkdir -p www; echo here > www/index.html; exec httpd -f -p 8080 -h www');
     const reach = (id: string, address: string): Promise<string> =>
-      ask(id, `for i in $(seq 100); do printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${address} 8080 | tail -n 1 | grep . && exit; done; echo nothing`);
+      ask(
+        id,
+        `for i in $(seq 100); do printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${address} 8080 | tail -n 1 | grep . && exit; done; echo nothing`,
+      );
     for (const network of ['isolated', 'shared'] as const) {
       const [one, other] = [launchOf(serves, isolated({ network })), launchOf(serves, isolated({ network }))];
       await Promise.all([started(one, runtime), started(other, runtime)]);
@@ -123,19 +132,30 @@ describeWithDocker('a sandbox on docker', () => {
   test('is refused with words where the engine lacks what its spec asks for', async () => {
     const runtime = engine.open();
     const detailOf = async (launch: SandboxLaunch): Promise<string> => {
-      const fact = await runtime.start(launch, () => {}, never);
-      expect(['absent', 'stopped']).toContain(fact.state);
-      expect(fact.endedFromOutside).toBe(false);
-      if (fact.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(fact);
-      return fact.detail ?? '';
+      const observed = await runtime.start(launch, () => {}, never);
+      expect(['absent', 'stopped']).toContain(observed.state);
+      expect(observed.endedFromOutside).toBe(false);
+      if (observed.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(observed);
+      return observed.detail ?? '';
     };
-    const exotic = launchOf(idle, isolated({ ociRuntime: 'no-such-runtime' }));
-    expect(await runtime.provide(exotic.spec, () => {}, never)).toMatchObject({ kind: 'refused', detail: expect.stringMatching(/no-such-runtime.*runc/) });
+    const exotic = launchOf(idle, { runtimeOptions: { docker: { oci_runtime: 'no-such-runtime' } } });
+    expect(await runtime.provide(exotic.spec, () => {}, never)).toMatchObject({
+      kind: 'refused',
+      detail: expect.stringMatching(/no-such-runtime.*runc/),
+    });
     expect(await detailOf(exotic)).toContain('no-such-runtime');
+    const wrong = launchOf(idle, { runtimeOptions: { docker: { seccomp: 'off' } } });
+    expect(await runtime.provide(wrong.spec, () => {}, never)).toMatchObject({
+      kind: 'refused',
+      detail: expect.stringMatching(/docker part of its spec/),
+    });
+    expect(await detailOf(wrong)).toMatch(/docker part of its spec/);
     expect(await detailOf(launchOf(idle, isolated({ user: 'nobody-here' })))).toMatch(/no user nobody-here/);
     expect(await detailOf(launchOf(idle, { image: 'no-such-image' }))).toMatch(/no-such-image is not on the engine/);
     expect(await detailOf(launchOf(idle, { image: null }))).toMatch(/names no image/);
-    expect(await detailOf(launchOf(idle, { resources: { cpus: null, memoryBytes: 4_096, pids: null, openFiles: null, logBytes: null } }))).toMatch(/memory/i);
+    expect(
+      await detailOf(launchOf(idle, { resources: { cpus: null, memoryBytes: 4_096, pids: null, openFiles: null, logBytes: null } })),
+    ).toMatch(/memory/i);
     expect(await detailOf(launchOf(idle, { workingDir: '/etc/passwd' }))).toMatch(/\S/);
     expect(await detailOf(launchOf(['/etc/passwd']))).toMatch(/126|not executable/);
   });

@@ -64,7 +64,10 @@ describeWithDocker('the images of sandboxes on docker', () => {
     const source = await registry({ auth: 'basic' });
     const dir = await configDir({ credHelpers: { [source.host]: 'skep-test' } });
     const helper = join(dir, 'docker-credential-skep-test');
-    await writeFile(helper, `#!/bin/sh\nread -r server\n[ "$1 $server" = "get ${source.host}" ] && echo '{"Username":"ann","Secret":"secret"}'\n`);
+    await writeFile(
+      helper,
+      `#!/bin/sh\nread -r server\n[ "$1 $server" = "get ${source.host}" ] && echo '{"Username":"ann","Secret":"secret"}'\n`,
+    );
     await chmod(helper, 0o755);
     vi.stubEnv('PATH', `${dir}${delimiter}${process.env['PATH']}`);
     expect(await engine.open({ configDir: dir }).provide(specOf(source), () => {}, never)).toEqual({ kind: 'provided' });

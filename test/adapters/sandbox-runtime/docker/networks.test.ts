@@ -14,13 +14,14 @@ describeWithDocker('the networks of sandboxes on docker', () => {
 
   const networks = async (): Promise<string[]> =>
     (await engine.docker.listNetworks({ filters: { label: [`skep.deployment=${engine.deployment}`] } })).map(({ Name }) => Name).toSorted();
-  const networkOf = async (id: string): Promise<readonly string[]> => Object.keys((await engine.container(id).inspect()).NetworkSettings.Networks);
+  const networkOf = async (id: string): Promise<readonly string[]> =>
+    Object.keys((await engine.container(id).inspect()).NetworkSettings.Networks);
 
   test('are made once, whoever needs them first, and made again where they are gone', async () => {
     const name = `skep_${engine.deployment}_isolated`;
     const launches = Array.from({ length: 4 }, () => launchOf(idle));
-    const facts = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, never)));
-    for (const fact of facts) expect(fact).toMatchObject({ state: 'running', detail: null });
+    const found = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, never)));
+    for (const observed of found) expect(observed).toMatchObject({ state: 'running', detail: null });
     expect(await networks()).toEqual([name]);
 
     const runtime = engine.open();
@@ -53,7 +54,12 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     const { isolation } = launchOf(idle).spec;
     const shared = { isolation: { ...isolation, network: 'shared' as const } };
     const [one, other, third] = [launchOf(idle, shared), launchOf(idle, shared), launchOf(idle, shared)];
-    for (const launch of [one, other, third]) expect(await runtime.start(launch, () => {}, never)).toMatchObject({ state: 'running', detail: null, exposedUrls: [{ name: 'WEB' }] });
+    for (const launch of [one, other, third])
+      expect(await runtime.start(launch, () => {}, never)).toMatchObject({
+        state: 'running',
+        detail: null,
+        exposedUrls: [{ name: 'WEB' }],
+      });
     expect(await networkOf(one.id)).toEqual([full]);
     expect(await networkOf(other.id)).toEqual([`${full}_2`]);
     expect(await networkOf(third.id)).toEqual([`${full}_2`]);
@@ -85,7 +91,10 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     const taken = createEngine();
     const network = await taken.docker.createNetwork({ Name: `skep_${taken.deployment}_isolated` });
     try {
-      expect(await taken.open().start(launchOf(idle), () => {}, never)).toMatchObject({ state: 'absent', detail: expect.stringMatching(/not Skep's; remove it/) });
+      expect(await taken.open().start(launchOf(idle), () => {}, never)).toMatchObject({
+        state: 'absent',
+        detail: expect.stringMatching(/not Skep's; remove it/),
+      });
     } finally {
       await taken.clear();
       await network.remove();

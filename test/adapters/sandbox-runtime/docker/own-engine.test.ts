@@ -12,15 +12,21 @@ describeWithDocker('an engine of a test', () => {
     test('leaves nothing behind, even if it was killed and knows of nothing any more', { timeout: 180_000 }, async () => {
       const engine = await createOwnEngine();
       const folder = dirname(engine.host.replace('unix://', ''));
-      const ours = async () => (await livingProcesses()).filter(({ commandLine }) => commandLine.includes(folder) || commandLine.includes('sleep 424242'));
+      const ours = async () =>
+        (await livingProcesses()).filter(({ commandLine }) => commandLine.includes(folder) || commandLine.includes('sleep 424242'));
       try {
         for (const frozen of [true, false]) {
-          const container = await engine.docker.createContainer({ Image: images.tiny, Cmd: ['sleep', '424242'], HostConfig: { NetworkMode: 'none' } });
+          const container = await engine.docker.createContainer({
+            Image: images.tiny,
+            Cmd: ['sleep', '424242'],
+            HostConfig: { NetworkMode: 'none' },
+          });
           await container.start();
           if (frozen) await container.pause();
         }
         await engine.stop('SIGKILL');
-        for (const name of await readdir(join(folder, 'data/containers'))) await rm(join(folder, 'data/containers', name), { recursive: true });
+        for (const name of await readdir(join(folder, 'data/containers')))
+          await rm(join(folder, 'data/containers', name), { recursive: true });
         await engine.start();
         expect(await engine.docker.listContainers({ all: true })).toEqual([]);
         expect(await ours()).not.toEqual([]);

@@ -43,7 +43,9 @@ export async function createOwnEngine(): Promise<OwnEngine> {
     // What one that was killed left; its process may not have been buried yet, and would count as alive.
     for (const left of ['pid', 'exec/containerd/containerd.pid']) await rm(at(left), { force: true });
     const options = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid'), '--host', `unix://${at('sock')}`];
-    const started = spawn('unshare', ['--net', 'sh', '-c', 'ip link set lo up && exec dockerd "$@"', 'sh', ...options], { stdio: 'ignore' });
+    const started = spawn('unshare', ['--net', 'sh', '-c', 'ip link set lo up && exec dockerd "$@"', 'sh', ...options], {
+      stdio: 'ignore',
+    });
     daemon = started;
     await until(
       () => docker.ping().then(() => true, () => started.exitCode ?? false),

@@ -44,7 +44,10 @@ describeWithDocker('an engine of docker', () => {
       runtime.subscribe((id) => woken.add(id));
       const [launch, crashes] = [launchOf(idle), launchOf(idle)];
       for (const one of [launch, crashes]) {
-        expect(await runtime.start(one, () => {}, never)).toMatchObject({ state: 'running', exposedUrls: [{ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }] });
+        expect(await runtime.start(one, () => {}, never)).toMatchObject({
+          state: 'running',
+          exposedUrls: [{ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }],
+        });
       }
       const { id } = launch;
 
@@ -66,7 +69,11 @@ describeWithDocker('an engine of docker', () => {
       const refused = expect(held.stdin.getWriter().write(new Uint8Array(2 ** 26))).rejects.toThrow();
       await held.kill();
       await refused;
-      expect(await finish(await runtime.execute(id, { command: shell('echo out; echo err >&2; exit 7') }, never))).toEqual({ out: 'out\n', err: 'err\n', code: 7 });
+      expect(await finish(await runtime.execute(id, { command: shell('echo out; echo err >&2; exit 7') }, never))).toEqual({
+        out: 'out\n',
+        err: 'err\n',
+        code: 7,
+      });
       expect(await runtime.stop(id)).toMatchObject({ state: 'stopped' });
       expect(await runtime.resume(launch, never)).toMatchObject({ state: 'running' });
 

@@ -28,13 +28,16 @@ export interface Sshd {
 }
 
 // Newer releases start it by its full path only.
-const find = async (program: string): Promise<string> => (await run('sh', ['-c', `PATH="$PATH:/usr/sbin" && command -v ${program}`])).stdout.trim();
+const find = async (program: string): Promise<string> =>
+  (await run('sh', ['-c', `PATH="$PATH:/usr/sbin" && command -v ${program}`])).stdout.trim();
 
 /** Why there can be none here; null where there can. */
 export async function whyNoSshd(): Promise<string | null> {
   if (process.getuid?.() !== 0) return unlessRequired('only root can run an SSH server that lets root in');
   const found = await Promise.allSettled(['sshd', 'ssh', 'ssh-keygen', 'docker'].map(find));
-  return unlessRequired(found.every(({ status }) => status === 'fulfilled') ? null : 'this machine lacks an SSH server or client, or the client of Docker');
+  return unlessRequired(
+    found.every(({ status }) => status === 'fulfilled') ? null : 'this machine lacks an SSH server or client, or the client of Docker',
+  );
 }
 
 export async function createSshd(): Promise<Sshd> {
@@ -55,7 +58,9 @@ export async function createSshd(): Promise<Sshd> {
   let daemon: ChildProcess | undefined;
 
   async function startAt(port: number): Promise<void> {
-    const started = spawn(program!, ['-D', '-e', '-f', at('sshd_config'), '-p', String(port), ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const started = spawn(program!, ['-D', '-e', '-f', at('sshd_config'), '-p', String(port), ...options], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     const said: string[] = [];
     const listens = Promise.withResolvers<void>();
     createInterface(started.stderr).on('line', (line) => {

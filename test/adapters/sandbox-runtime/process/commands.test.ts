@@ -63,7 +63,8 @@ describe('a command', () => {
 
   test('gets its arguments as they are, an empty input, and a signal that ends it', async () => {
     const args = ['', ' a  b ', '$HOME', '*', '"', "'", '\\n', '-n', '\u00e9'];
-    const code = 'const fs=require("fs");fs.writeFileSync("new",JSON.stringify([process.argv.slice(1),fs.readFileSync(0,"utf8")]));fs.renameSync("new","args");setInterval(()=>{},1000)';
+    const code =
+      'const fs=require("fs");fs.writeFileSync("new",JSON.stringify([process.argv.slice(1),fs.readFileSync(0,"utf8")]));fs.renameSync("new","args");setInterval(()=>{},1000)';
     const launch = await start([process.execPath, '-e', code, '--', ...args]);
     assert.deepEqual(JSON.parse(await text(launch.id, 'args')), [args, '']);
     assert.equal((await runtime.stop(launch.id)).detail, 'killed by SIGTERM');

@@ -36,9 +36,17 @@ describe.each(['proc', 'ps'] as const)('the environment of a command, with %s', 
       const spec = { ...launch.spec, initialEnv: { GREETING: 'a b=c "d"', PATH: `/first:${process.env['PATH']}`, LINES: 'one\ntwo' } };
       launch = { ...launchOf(programs.counts), spec };
       await runtime.start(launch, () => {}, never);
-      const sandboxes = JSON.parse(await textOf((await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'] }, never)).stdout));
+      const sandboxes = JSON.parse(
+        await textOf(
+          (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'] }, never)).stdout,
+        ),
+      );
       const env = { OWN: 'x', GREETING: 'other', SKEP_SANDBOX_MARK: 'forged', SKEP_SANDBOX_ID: 'forged', SKEP_EXECUTION_MARK: 'forged' };
-      const changed = JSON.parse(await textOf((await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'], env }, never)).stdout));
+      const changed = JSON.parse(
+        await textOf(
+          (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'], env }, never)).stdout,
+        ),
+      );
       assert.equal(sandboxes.GREETING, 'a b=c "d"');
       assert.equal(sandboxes.LINES, 'one\ntwo');
       assert.equal(sandboxes.PATH, spec.initialEnv.PATH);
@@ -78,14 +86,17 @@ describe('streams', () => {
   test('are those of a hundred commands at once, each its own', { timeout: 120_000 }, async () => {
     const said = await Promise.all(
       Array.from({ length: 100 }, async (_, number) => {
-        const execution = await execute('read line; echo "$line" "$NUMBER"; echo error "$NUMBER" >&2; exit "$NUMBER"', { NUMBER: String(number) });
+        const execution = await execute('read line; echo "$line" "$NUMBER"; echo error "$NUMBER" >&2; exit "$NUMBER"', {
+          NUMBER: String(number),
+        });
         const writer = execution.stdin.getWriter();
         await writer.write(new TextEncoder().encode(`line ${number}\n`));
         writer.releaseLock();
         return finish(execution);
       }),
     );
-    for (const [number, { out, err, code }] of said.entries()) assert.deepEqual({ out, err, code }, { out: `line ${number} ${number}\n`, err: `error ${number}\n`, code: number });
+    for (const [number, { out, err, code }] of said.entries())
+      assert.deepEqual({ out, err, code }, { out: `line ${number} ${number}\n`, err: `error ${number}\n`, code: number });
   });
 
   test('can be closed and written to when the command has ended', async () => {

@@ -29,7 +29,8 @@ beforeEach(async () => {
 
 afterEach(() => host.close());
 
-const put = (items: Iterable<TarItem>, directory = '/workspace', signal = never): Promise<void> => runtime.putFiles(launch.id, directory, tarOf(items), signal);
+const put = (items: Iterable<TarItem>, directory = '/workspace', signal = never): Promise<void> =>
+  runtime.putFiles(launch.id, directory, tarOf(items), signal);
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 
 describe('a place', () => {

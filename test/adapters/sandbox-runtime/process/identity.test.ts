@@ -85,14 +85,17 @@ describe('a process that merely has the number', () => {
     await assertUntouched('sb-1', member);
   });
 
-  test.each(['', 'nonsense', '0\n0\n0\n{}', '1\n0\n0\n{"mark":"m","ports":[]}'])('is not guessed from a broken record: %j', async (text) => {
-    await mkdir(join(host.root, 'sb-1', 'launches'), { recursive: true });
-    await writeFile(join(host.root, 'sb-1', 'launches', '1.claim'), text);
-    assert.equal((await runtime.inspect('sb-1')).state, 'stopped');
-    assert.equal((await runtime.stop('sb-1')).state, 'stopped');
-    await runtime.remove('sb-1');
-    assert.deepEqual(await host.leftovers('sb-1'), []);
-  });
+  test.each(['', 'nonsense', '0\n0\n0\n{}', '1\n0\n0\n{"mark":"m","ports":[]}'])(
+    'is not guessed from a broken record: %j',
+    async (text) => {
+      await mkdir(join(host.root, 'sb-1', 'launches'), { recursive: true });
+      await writeFile(join(host.root, 'sb-1', 'launches', '1.claim'), text);
+      assert.equal((await runtime.inspect('sb-1')).state, 'stopped');
+      assert.equal((await runtime.stop('sb-1')).state, 'stopped');
+      await runtime.remove('sb-1');
+      assert.deepEqual(await host.leftovers('sb-1'), []);
+    },
+  );
 });
 
 /** A living member of the group. */

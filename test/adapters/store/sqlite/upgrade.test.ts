@@ -97,6 +97,7 @@ describe('a database of the version before agents and pools', () => {
         ...oldSpec,
         resources: { ...oldSpec.resources, openFiles: defaultResources.openFiles, logBytes: defaultResources.logBytes },
         isolation: defaultIsolation,
+        runtimeOptions: {},
         labels: {},
         rest: { ...oldSpec.rest, maxLifeMs: null },
         pool: { size: 0 },

@@ -1,22 +1,30 @@
-import { execute, parse, validate, visit, type DocumentNode, type GraphQLError } from 'graphql';
+import { schema } from '@octokit/graphql-schema';
+import { buildSchema, type DocumentNode, execute, type GraphQLError, type GraphQLSchema, parse, validate, visit } from 'graphql';
 import { z } from 'zod';
-import type { DoubleRequest, DoubleResponse } from '../exchange.ts';
-import type { Shelf } from '../shelf.ts';
-import type { GraphqlHabits } from './habits.ts';
+import type { Repositories } from '../repositories.ts';
+import type { DoubleRequest, DoubleResponse } from '../request.ts';
+import type { GraphqlBehavior } from './history.ts';
 import { rootOf } from './objects.ts';
-import { githubSchema } from './schema.ts';
+
+let built: GraphQLSchema | undefined;
+
+/** GitHub's own GraphQL schema. It is large, and built once. */
+function githubSchema(): GraphQLSchema {
+  built ??= buildSchema(schema.idl, { assumeValid: true });
+  return built;
+}
 
 const Body = z.strictObject({ query: z.string(), variables: z.record(z.string(), z.unknown()).optional() });
 
 /** Executes a query as GitHub's schema has it. Throws where the schema has it not. */
-export async function answerGraphql(request: DoubleRequest, shelf: Shelf, habits: GraphqlHabits): Promise<DoubleResponse> {
+export async function answerGraphql(request: DoubleRequest, repositories: Repositories, behavior: GraphqlBehavior): Promise<DoubleResponse> {
   const { query, variables = {} } = Body.parse(JSON.parse(request.body));
   const document = parse(query);
   const mistakes = validate(githubSchema(), document);
   if (mistakes.length > 0) throw new Error(`the query is none of GitHub's: ${mistakes[0]?.message}`);
   refuseStrayVariables(document, variables);
-  if (isHeavy(document, habits)) return givenUp(habits);
-  const result = await execute({ schema: githubSchema(), document, variableValues: variables, rootValue: rootOf(shelf, habits) });
+  if (isHeavy(document, behavior)) return givenUp(behavior);
+  const result = await execute({ schema: githubSchema(), document, variableValues: variables, rootValue: rootOf(repositories, behavior) });
   const errors = result.errors?.map(formatted);
   return { status: 200, body: { data: result.data ?? null, ...(errors === undefined ? {} : { errors }) } };
 }
@@ -28,7 +36,7 @@ function refuseStrayVariables(document: DocumentNode, variables: Readonly<Record
   if (stray !== undefined) throw new Error(`the query declares no variable ${stray}`);
 }
 
-function isHeavy(document: DocumentNode, { mostHistories, tellsTrees }: GraphqlHabits): boolean {
+function isHeavy(document: DocumentNode, { mostHistories, tellsTrees }: GraphqlBehavior): boolean {
   const asked = { history: 0, entries: 0 };
   visit(document, {
     Field({ name: { value } }) {
@@ -38,7 +46,7 @@ function isHeavy(document: DocumentNode, { mostHistories, tellsTrees }: GraphqlH
   return (mostHistories !== null && asked.history > mostHistories) || (!tellsTrees && asked.entries > 0);
 }
 
-function givenUp({ givesUpWith }: GraphqlHabits): DoubleResponse {
+function givenUp({ givesUpWith }: GraphqlBehavior): DoubleResponse {
   const message = 'Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug.';
   if (givesUpWith === 'status') return { status: 502, body: { data: null, errors: [{ message }] } };
   if (givesUpWith === 'error') return { status: 200, body: { data: null, errors: [{ message }] } };

@@ -1,6 +1,23 @@
 import { GraphQLError } from 'graphql';
 import { historyOf } from '../git.ts';
-import type { GraphqlHabits } from './habits.ts';
+
+/** In what GitHub's GraphQL API may differ from what a client hopes. */
+export interface GraphqlBehavior {
+  /** Where a cursor that was made up leads: to its place, to the beginning, or to an error. */
+  cursors: 'honoured' | 'ignored' | 'refused';
+  /** Is a cursor a commit's id and a number, or something that nobody can read? */
+  cursorForm: 'counted' | 'opaque';
+  /** A query that asks for more histories than that is given up. */
+  mostHistories: number | null;
+  /** So is one that asks for trees, if it is false. */
+  tellsTrees: boolean;
+  /** How the host says that it gives up. */
+  givesUpWith: 'status' | 'error' | 'limit';
+}
+
+export function usualBehavior(): GraphqlBehavior {
+  return { cursors: 'honoured', cursorForm: 'counted', mostHistories: null, tellsTrees: true, givesUpWith: 'status' };
+}
 
 export interface HistoryArguments {
   readonly path?: string | null;
@@ -9,11 +26,11 @@ export interface HistoryArguments {
 }
 
 /** A page of the commits that touch a path. Only pages that go on from the newest are known here. */
-export async function historyConnection(gitDir: string, head: string, args: HistoryArguments, habits: GraphqlHabits) {
+export async function historyConnection(gitDir: string, head: string, args: HistoryArguments, behavior: GraphqlBehavior) {
   const { path = null, first = null, after = null } = args;
   if (first === null || first < 1 || first > 100) throw new GraphQLError('`first` has to be within 1 and 100');
   const commits = await historyOf(gitDir, head, path);
-  const start = after === null ? 0 : placeOf(after, head, habits) + 1;
+  const start = after === null ? 0 : placeOf(after, head, behavior) + 1;
   const nodes = commits.slice(start, start + first);
   const end = start + nodes.length - 1;
   return {
@@ -22,19 +39,19 @@ export async function historyConnection(gitDir: string, head: string, args: Hist
     pageInfo: {
       hasNextPage: end < commits.length - 1,
       hasPreviousPage: start > 0,
-      startCursor: nodes.length === 0 ? null : cursorOf(start, head, habits),
-      endCursor: nodes.length === 0 ? null : cursorOf(end, head, habits),
+      startCursor: nodes.length === 0 ? null : cursorOf(start, head, behavior),
+      endCursor: nodes.length === 0 ? null : cursorOf(end, head, behavior),
     },
   };
 }
 
-function cursorOf(place: number, head: string, { cursorForm }: GraphqlHabits): string {
+function cursorOf(place: number, head: string, { cursorForm }: GraphqlBehavior): string {
   const counted = `${head} ${place}`;
   return cursorForm === 'counted' ? counted : Buffer.from(counted).toString('base64url');
 }
 
 /** Cursors that were given out are at the end of a page of a hundred. */
-function placeOf(cursor: string, head: string, { cursors, cursorForm }: GraphqlHabits): number {
+function placeOf(cursor: string, head: string, { cursors, cursorForm }: GraphqlBehavior): number {
   const counted = cursorForm === 'counted' ? cursor : Buffer.from(cursor, 'base64url').toString();
   const [oid, number = ''] = counted.split(' ');
   if (oid !== head || !/^\d+$/u.test(number)) throw new GraphQLError('`after` is no cursor');

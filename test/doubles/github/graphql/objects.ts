@@ -1,17 +1,16 @@
 import { GraphQLError } from 'graphql';
-import { countsBetween, defaultBranch, resolve, treeOf, typeOf, type TreeEntry } from '../git.ts';
+import { countsBetween, defaultBranch, resolve, type TreeEntry, treeOf, typeOf } from '../git.ts';
+import type { Repositories, ServedRepository } from '../repositories.ts';
 import { statusOf } from '../rest/compare.ts';
-import type { Shelf, Shelved } from '../shelf.ts';
-import type { GraphqlHabits } from './habits.ts';
-import { historyConnection, type HistoryArguments } from './history.ts';
+import { type GraphqlBehavior, type HistoryArguments, historyConnection } from './history.ts';
 
 /** What queries are executed on: objects whose methods are called as fields. */
-export function rootOf(shelf: Shelf, habits: GraphqlHabits) {
+export function rootOf(repositories: Repositories, behavior: GraphqlBehavior) {
   return {
     repository({ owner, name }: { readonly owner: string; readonly name: string }) {
-      const found = shelf.find(`${owner}/${name}`);
+      const found = repositories.find(`${owner}/${name}`);
       if (found === null) throw notFound(`Could not resolve to a Repository with the name '${owner}/${name}'.`);
-      return repositoryObject(found.repository, habits);
+      return repositoryObject(found.repository, behavior);
     },
   };
 }
@@ -20,7 +19,7 @@ function notFound(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { type: 'NOT_FOUND' } });
 }
 
-function repositoryObject({ path, gitDir }: Shelved, habits: GraphqlHabits) {
+function repositoryObject({ path, gitDir }: ServedRepository, behavior: GraphqlBehavior) {
   return {
     name: path.slice(path.indexOf('/') + 1),
     nameWithOwner: path,
@@ -29,13 +28,13 @@ function repositoryObject({ path, gitDir }: Shelved, habits: GraphqlHabits) {
       if (branch === null) return null;
       return {
         name: branch.name,
-        target: () => commitObject(gitDir, branch.oid, habits),
+        target: () => commitObject(gitDir, branch.oid, behavior),
         compare: ({ headRef }: { readonly headRef: string }) => comparison(gitDir, branch.oid, headRef),
       };
     },
     async object({ oid }: { readonly oid?: string }) {
       if (oid === undefined || (await typeOf(gitDir, oid)) !== 'commit') return null;
-      return commitObject(gitDir, oid, habits);
+      return commitObject(gitDir, oid, behavior);
     },
   };
 }
@@ -47,13 +46,13 @@ async function comparison(gitDir: string, base: string, headRef: string) {
   return { status: statusOf(counts).toUpperCase(), aheadBy: counts.ahead, behindBy: counts.behind, baseTarget: { __typename: 'Commit', oid: base } };
 }
 
-function commitObject(gitDir: string, oid: string, habits: GraphqlHabits) {
+function commitObject(gitDir: string, oid: string, behavior: GraphqlBehavior) {
   return {
     __typename: 'Commit',
     oid,
     tree: async () => treeObject(gitDir, (await resolve(gitDir, `${oid}^{tree}`)) ?? ''),
     file: ({ path }: { readonly path: string }) => fileEntry(gitDir, oid, path),
-    history: (args: HistoryArguments) => historyConnection(gitDir, oid, args, habits),
+    history: (args: HistoryArguments) => historyConnection(gitDir, oid, args, behavior),
   };
 }
 

@@ -1,5 +1,5 @@
 import { countsBetween } from '../git.ts';
-import { refusal } from '../exchange.ts';
+import { refusal } from '../request.ts';
 import { githubDescription, type Operation } from './openapi.ts';
 import type { Route } from './routes.ts';
 

@@ -1,5 +1,5 @@
 import { resolve, treeOf, typeOf } from '../git.ts';
-import { refusal } from '../exchange.ts';
+import { refusal } from '../request.ts';
 import type { Route } from './routes.ts';
 
 /** One level of a directory, for programs that list it in the obvious way. */

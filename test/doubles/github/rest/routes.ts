@@ -1,18 +1,17 @@
-import { refusal, type DoubleRequest, type DoubleResponse } from '../exchange.ts';
-import type { Shelf, Shelved } from '../shelf.ts';
+import type { Repositories, ServedRepository } from '../repositories.ts';
+import { type DoubleRequest, type DoubleResponse, refusal } from '../request.ts';
 import { listCommits } from './commits.ts';
 import { compare } from './compare.ts';
 import { listContents } from './contents.ts';
-import { readHead } from './head.ts';
 import type { Operation } from './openapi.ts';
-import { showRepository } from './repository.ts';
+import { readHead, showRepository } from './repository.ts';
 import { readTree } from './trees.ts';
 
 export interface RouteContext {
   /** The URL of the API. */
   readonly url: string;
   readonly request: DoubleRequest;
-  readonly repository: Shelved;
+  readonly repository: ServedRepository;
   /** The values of the rest of the path, decoded. */
   readonly rest: readonly string[];
   readonly treeLimit: number | null;
@@ -57,13 +56,13 @@ export function findRoute({ method, segments }: DoubleRequest): FoundRoute | nul
 
 /** Who has no credential sees public repositories; of a renamed one it is told where it is. */
 export function locate(
-  shelf: Shelf,
+  repositories: Repositories,
   { owner, name }: FoundRoute,
   { path, query }: DoubleRequest,
   url: string,
   hasCredential: boolean,
-): Shelved | DoubleResponse {
-  const found = shelf.find(`${owner}/${name}`);
+): ServedRepository | DoubleResponse {
+  const found = repositories.find(`${owner}/${name}`);
   if (found === null || (found.repository.isPrivate && !hasCredential)) return refusal(404, 'Not Found');
   if (!found.moved) return found.repository;
   const below = path.split('/').slice(4).map((segment) => `/${segment}`).join('');

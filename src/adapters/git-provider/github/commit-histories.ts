@@ -1,0 +1,105 @@
+import { failed, isTooHeavy, parseValue, reasons } from './github-failures.ts';
+import { GraphqlHistories, type GraphqlHistory } from './github-schemas.ts';
+import { historiesQuery, pageAlias, type AskGraphql, type HistoryPage } from './graphql-queries.ts';
+import type { RepositoryName } from './github-listing.ts';
+
+/** A page to ask for. With `leap` it is assumed to be the last one; if it is not, paging goes on from the cursor `leap`. */
+interface Step extends HistoryPage {
+  readonly leap?: string;
+}
+
+const perPage = 100;
+const pathsPerQuery = 100;
+// The whole query, then halves and quarters, if the host gives up on it.
+const tries = 3;
+
+export interface HistoriesRequest {
+  readonly repository: RepositoryName;
+  readonly commit: string;
+  readonly paths: readonly string[];
+  /** How many queries are under way at the same time. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Adds the dates of the paths' first commits. Most histories fit into one page, so one query does for a hundred paths. It
+ * also returns the length of each longer history, and so the cursor of its last page, which a later query asks for.
+ */
+export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
+  const { paths, concurrency } = request;
+  const fresh = paths.map((path): Step => ({ path, first: perPage, after: null }));
+  const long: Step[] = [];
+  const mostLong = pathsPerQuery * concurrency;
+
+  async function take(steps: readonly Step[]): Promise<void> {
+    for (const [step, page] of await askPages(askGraphql, request, steps, tries)) {
+      const next = page === null ? pageOn(step) : follow(step, page);
+      if (typeof next === 'number') dates.set(step.path, next);
+      else if (next !== null) long.push(next);
+    }
+  }
+
+  async function takeFresh(): Promise<void> {
+    while (fresh.length > 0) await take([...fresh.splice(0, pathsPerQuery), ...long.splice(0, mostLong)]);
+  }
+
+  await Promise.all(Array.from({ length: concurrency }, takeFresh));
+  while (long.length > 0) await take(long.splice(0, mostLong));
+}
+
+type Answers = readonly (readonly [Step, GraphqlHistory | null])[];
+
+/** Returns a page for each step. Null if the host refused it, which may happen to the cursor of a leap. */
+async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: readonly Step[], triesLeft: number): Promise<Answers> {
+  try {
+    const query = historiesQuery(request.repository, request.commit, steps);
+    const { data, errors } = await ask(query, request.signal);
+    if (errors.length > 0) return steps.map((step) => [step, refused(step)]);
+    const histories = parseValue(GraphqlHistories, data, query.what).repository?.object;
+    if (histories === null || histories === undefined) throw failed(reasons.lostCommit);
+    return steps.map((step, index) => [step, pageOf(histories, index)]);
+  } catch (error) {
+    if (!isTooHeavy(error) || triesLeft === 1) throw error;
+    const middle = Math.ceil(steps.length / 2);
+    const halves = [steps.slice(0, middle), steps.slice(middle)].filter(({ length }) => length > 0);
+    return (await Promise.all(halves.map((half) => askPages(ask, request, half, triesLeft - 1)))).flat();
+  }
+}
+
+function pageOf(histories: Readonly<Record<string, GraphqlHistory>>, index: number): GraphqlHistory {
+  const page = histories[pageAlias(index)];
+  if (page === undefined) throw failed(reasons.missingHistory);
+  return page;
+}
+
+function refused({ leap }: Step): null {
+  if (leap === undefined) throw failed(reasons.queryRefused);
+  return null;
+}
+
+function pageOn({ path, leap }: Step): Step {
+  return { path, first: perPage, after: leap ?? null };
+}
+
+/** Returns the date, the next step towards it, or null if the path has no history. */
+function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): number | Step | null {
+  const { path, after, leap } = step;
+  const { hasNextPage, endCursor } = pageInfo;
+  const oldest = nodes.at(-1)?.committedDate;
+  if (leap !== undefined && (hasNextPage || nodes.length !== 1)) return pageOn(step);
+  if (!hasNextPage && oldest !== undefined) return oldest;
+  if (after === null && totalCount === 0) return null;
+  if (endCursor === null || endCursor === after || nodes.length === 0) throw failed(reasons.brokenHistory);
+  const last = after === null ? lastCursor(endCursor, totalCount) : null;
+  return last === null ? { path, first: perPage, after: endCursor } : { path, first: 1, after: last, leap: endCursor };
+}
+
+/**
+ * The cursor after which only the first commit comes: a commit's id and a number that counts from 0. GitHub does not
+ * document this form. Null if the cursor is of another form.
+ */
+function lastCursor(cursor: string, totalCount: number): string | null {
+  const id = /^([0-9a-f]{40,64}) \d+$/u.exec(cursor)?.[1];
+  return id === undefined ? null : `${id} ${totalCount - 2}`;
+}

@@ -1,0 +1,170 @@
+import { createAppAuth } from '@octokit/auth-app';
+import { Octokit } from '@octokit/rest';
+import { z } from 'zod';
+import { isFailure } from '../../../domain/failure.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { TimeLimit } from '../hosted-provider.ts';
+import { HttpClient, isOfOrigin, type HttpResponse } from '../http-client.ts';
+import { errorChain, networkErrorOf } from '../network-error.ts';
+import { isExhausted, refusedFor, untilReset, type RateLimit } from '../rate-limit.ts';
+import { down, failed, failures, reasons, tooHeavy, unauthorized } from './github-failures.ts';
+import type { GitHubClient, ResolvedOptions } from './github-options.ts';
+
+/** A request that changes nothing, so that it may be made again. */
+export interface Call {
+  /** A method and a URL template, as Octokit takes it; its values are encoded. */
+  readonly route: string;
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The statuses that the caller understands, besides success. */
+  readonly expects?: readonly number[];
+  /** Follows the redirect of a renamed repository. Other redirects are failures, unless they are expected. */
+  readonly follow?: boolean;
+  /** The caller can ask for less at a time, which is better than to retry what took the host too long. */
+  readonly divisible?: boolean;
+}
+
+export type GitHubApi = ReturnType<typeof createGitHubApi>;
+
+type FetchInit = RequestInit & { readonly headers: Record<string, string> };
+type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+
+const nothing = (): void => undefined;
+// Octokit would write requests and deprecations to the console.
+const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const heavyStatuses: ReadonlySet<number> = new Set([502, 504]);
+
+/** Octokit makes the requests and authenticates them; the shared HTTP client sends them. */
+export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
+  const { clock, url: baseUrl } = options;
+  const http = new HttpClient({
+    ...options,
+    failures,
+    rateLimitOf: (response) => rateLimitOf(response, clock),
+    ...(options.client === undefined ? {} : { fetch: fetchOf(options.client) }),
+  });
+  const octokit = options.client ?? createOctokit(options, http, limit);
+
+  return {
+    /** Failures: all but `repository_not_found`. */
+    async send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
+      const { route, parameters, headers = {}, expects = [], follow = false, divisible = false } = call;
+      const policy = { ...(follow && { redirectTarget: sameOriginUrl }), ...(divisible && { withoutRetry: heavyStatuses }) };
+      const sent: { response: HttpResponse | null } = { response: null };
+      const fetchIt: Fetch = async (url, init) => {
+        // An App asks a second time if its new token is not known everywhere yet.
+        sent.response = null;
+        sent.response = await http.send({ ...requestOf(url, init), ...policy }, signal);
+        return toFetchResponse(sent.response);
+      };
+      try {
+        const request = { fetch: fetchIt, signal, redirect: 'manual' as const, parseSuccessResponseBody: false };
+        await octokit.request(route, { baseUrl, ...parameters, headers: { ...headers }, request });
+      } catch (error) {
+        signal.throwIfAborted();
+        // Octokit throws for most statuses; what it throws holds the credential, and goes no further.
+        if (sent.response === null) throw failureOf(error);
+      }
+      return accept(sent.response, expects, divisible);
+    },
+    /** Returns the failure for a GraphQL response that reports a rate limit, and makes no more requests until it is over. */
+    rateLimited(response: HttpResponse): Error {
+      const waitMs = waitOf(response, clock);
+      http.closeFor(waitMs);
+      return failures.rateLimited(waitMs);
+    },
+    /** Returns the token that git may use. Null if there is no credential. */
+    async gitToken(signal: AbortSignal): Promise<string | null> {
+      try {
+        return (await octokit.auth?.({ type: 'installation' }).then(tokenIn)) ?? null;
+      } catch (error) {
+        signal.throwIfAborted();
+        throw failureOf(error);
+      }
+    },
+  };
+}
+
+function createOctokit({ url, token, app }: ResolvedOptions, http: HttpClient, limit: TimeLimit): GitHubClient {
+  // Used for the requests by which an App gets its token.
+  const fetchToken: Fetch = async (target, init) =>
+    toFetchResponse(await limit.run(undefined, (signal) => http.send(requestOf(target, init), signal)));
+  const common = { baseUrl: url, userAgent: 'skep', log, request: { redirect: 'manual' as const, log, fetch: fetchToken } };
+  if (app !== undefined) return new Octokit({ ...common, authStrategy: createAppAuth, auth: { ...app, log } });
+  return new Octokit(token === undefined ? common : { ...common, auth: token });
+}
+
+/** A ready-made client may have a `fetch` of its own, as for a proxy. */
+function fetchOf({ request }: GitHubClient): typeof fetch {
+  const own: unknown = request.endpoint.DEFAULTS.request?.fetch;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Octokit's type for it is Function
+  return typeof own === 'function' ? (own as typeof fetch) : fetch;
+}
+
+function requestOf(url: string, { method, headers, body }: FetchInit) {
+  return { url: new URL(url), method: method ?? 'GET', headers, ...(typeof body === 'string' && { body }) };
+}
+
+function toFetchResponse({ status, headers, text }: HttpResponse): Response {
+  const hasBody = ![204, 205, 304].includes(status);
+  return new Response(hasBody ? text : null, { status, headers });
+}
+
+function accept(response: HttpResponse | null, expects: readonly number[], divisible: boolean): HttpResponse {
+  if (response === null) throw down('the request failed');
+  const { status } = response;
+  if ((status >= 200 && status < 300) || expects.includes(status)) return response;
+  throw divisible && heavyStatuses.has(status) ? tooHeavy(new Error(`status ${status}`)) : refusal(status);
+}
+
+/**
+ * A 403 that is no rate limit is a credential that lacks a permission, or that an organisation has not let in. Only its
+ * administrator can mend that, which is why it is not reported as a repository that does not exist.
+ */
+function refusal(status: number): Error {
+  const cause = new Error(`status ${status}`);
+  if (status === 401 || status === 403) return unauthorized(cause);
+  if (status === 451) return failed(reasons.blocked, cause);
+  return status >= 500 ? down(reasons.serverError(status), cause) : failed(reasons.unexpectedStatus(status), cause);
+}
+
+/** Reads what Octokit threw before there was a response to the request itself. */
+function failureOf(error: unknown): Error {
+  const chain = errorChain(error);
+  const failure = chain.find((each) => isFailure(each));
+  if (failure !== undefined) return failure;
+  const refused = Refused.safeParse(error);
+  // GitHub refused to give the App a token. It says 404 or 422 if it does not know the installation.
+  if (refused.success) return [404, 422].includes(refused.data.response.status) ? unauthorized() : refusal(refused.data.response.status);
+  // `fetch` throws a `TypeError`; any other error is about making a credential, as with a bad key.
+  return chain.some((each) => each instanceof TypeError) ? networkErrorOf(error, failures).failure : unauthorized();
+}
+
+const Refused = z.object({ response: z.object({ status: z.int() }) });
+const Token = z.object({ token: z.string().min(1) });
+
+function tokenIn(authentication: unknown): string | null {
+  return Token.safeParse(authentication).data?.token ?? null;
+}
+
+function rateLimitOf(response: HttpResponse, clock: Clock): RateLimit | null {
+  return isRateLimit(response) ? { refused: true, waitMs: waitOf(response, clock) } : null;
+}
+
+function isRateLimit({ status, headers, text }: HttpResponse): boolean {
+  if (status === 429) return true;
+  if (status !== 403) return false;
+  return isExhausted(headers, 'x-ratelimit') || headers.has('retry-after') || /rate limit|abuse/iu.test(text);
+}
+
+/** The reset is the hourly limit's, so it says nothing while requests are left. */
+function waitOf({ headers }: HttpResponse, clock: Clock): number {
+  return refusedFor(headers, isExhausted(headers, 'x-ratelimit') ? untilReset(headers, 'x-ratelimit', clock) : null, clock);
+}
+
+/** Returns the URL, unless it leads to another origin, which must not get the credential. */
+export function sameOriginUrl(target: string, from: URL): URL {
+  const url = target === '' ? null : URL.parse(target, from);
+  if (url === null || !isOfOrigin(url, from.origin)) throw failed(reasons.anotherOrigin);
+  return url;
+}

@@ -1,0 +1,127 @@
+import type { RepositoryInfo } from '../../../ports/git-provider.ts';
+import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
+import type { GitHubApi } from './github-api.ts';
+import { failed, notFound, parseValue, reasons } from './github-failures.ts';
+import { HeadText } from './github-schemas.ts';
+
+/** A repository as GitHub addresses it. */
+export interface RepositoryName {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+/** Throws `repository_not_found` if no repository can have the name. */
+export function parseName(repository: string): RepositoryName {
+  const [owner, repo, ...deeper] = repository.split('/');
+  if (!isSegment(owner) || !isSegment(repo) || deeper.length > 0) throw notFound(repository);
+  return { owner, repo };
+}
+
+/** Dots alone would be taken for a way up by whatever resolves the URL, encoded or not. */
+function isSegment(segment: string | undefined): segment is string {
+  return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
+}
+
+/** A repository and one of its directories, at the same commit. */
+interface OpenedRepository {
+  /** Its `id` is the `owner/name` that GitHub has. */
+  readonly head: Head;
+  readonly directory: string;
+  readonly files: readonly TreeFile[];
+  /** Is the earlier commit part of the head's history? */
+  descends(signal: AbortSignal): Promise<boolean>;
+}
+
+/** Reads repositories from GitHub: by GraphQL with a credential, by REST without. */
+export interface RepositorySource {
+  find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
+  open(request: OpenRequest, signal: AbortSignal): Promise<OpenedRepository>;
+  /** Adds the dates of the paths' first commits, in ms; none for a path without a history. `repository` is the actual `owner/name`. */
+  addDates(repository: string, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
+}
+
+/** The head of the default branch, as the host reports it. */
+type HeadCommit =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'commit'; readonly oid: string; readonly etag: string | null }
+  | { readonly kind: 'empty' }
+  /** The repository has another name, or no default branch: this request does not say which. */
+  | { readonly kind: 'unclear' };
+
+const unclear: readonly number[] = [301, 302, 307, 308, 422];
+
+/** Reads the head. With an entity tag the request does not count against the rate limit while nothing has changed. */
+export async function readHead(api: GitHubApi, repository: string, etag: string | null, signal: AbortSignal): Promise<HeadCommit> {
+  const { status, headers, text } = await api.send(
+    {
+      route: 'GET /repos/{owner}/{repo}/commits/{ref}',
+      parameters: { ...parseName(repository), ref: 'HEAD' },
+      headers: { accept: 'application/vnd.github.sha', ...(etag === null ? {} : { 'if-none-match': etag }) },
+      expects: [304, 404, 409, ...unclear],
+    },
+    signal,
+  );
+  if (status === 404) throw notFound(repository);
+  if (status === 409) return { kind: 'empty' };
+  if (unclear.includes(status)) return { kind: 'unclear' };
+  if (status !== 304) return { kind: 'commit', oid: parseValue(HeadText, text, 'the head'), etag: headers.get('etag') };
+  if (etag === null) throw failed(reasons.notModified);
+  return { kind: 'same' };
+}
+
+/** Lists directories of GitHub. While nothing has changed, that is one conditional request. */
+export function createGitHubListing(api: GitHubApi, source: RepositorySource): ListingSource {
+  return {
+    async readHead(repository, last, signal) {
+      if (last === null || isRenamed(repository, last)) return null;
+      // The documented entity tag of a response that holds nothing but a commit's id.
+      const etag = last.commit === null ? null : (last.etag ?? `"${last.commit}"`);
+      const head = await readHead(api, repository, etag, signal);
+      if (head.kind === 'same') return last;
+      if (head.kind === 'empty') return { ...last, commit: null, etag: null };
+      return head.kind === 'commit' && head.oid === last.commit ? { ...last, etag: head.etag } : null;
+    },
+    open: (request, signal) => open(source, request, signal),
+    async addDates({ id }, commit, paths, dates, signal) {
+      await source.addDates(String(id), commit, paths, dates, signal);
+      if (paths.some((path) => !dates.has(path) && !isUnreadable(path))) throw failed(reasons.undatedFile);
+    },
+  };
+}
+
+/**
+ * A file that has the same content as at an earlier commit has the same first commit, if the head descends from that
+ * commit. If history was rewritten, all dates are asked for again.
+ */
+async function open(source: RepositorySource, request: OpenRequest, signal: AbortSignal): Promise<Opened> {
+  const { earlier, cachedFiles } = request;
+  const opened = await source.open(request, signal);
+  const { head, directory, files } = opened;
+  const undated = { head, directory, files: files.map((file) => ({ ...file, createdAt: null })) };
+  if (head.commit === null) return undated;
+  const known = await cachedFiles(head.commit, directory);
+  if (known !== null) return { head, directory, files: inheritDates(files, known) };
+  const before = earlier === null || earlier === head.commit ? null : await cachedFiles(earlier, directory);
+  if (before === null) return undated;
+  const dated = inheritDates(files, before);
+  const isUseful = dated.some(({ createdAt }) => createdAt !== null);
+  return isUseful && (await opened.descends(signal)) ? { head, directory, files: dated } : undated;
+}
+
+function inheritDates(files: readonly TreeFile[], before: readonly CachedFile[]): CachedFile[] {
+  const byPath = new Map(before.map((file) => [file.path, file]));
+  return files.map((file) => {
+    const known = byPath.get(file.path);
+    return { ...file, createdAt: known?.mark === file.mark ? known.createdAt : null };
+  });
+}
+
+/** A repository that has another name can get yet another one while the head stays the same. */
+function isRenamed(repository: string, { id }: Head): boolean {
+  return repository.toLowerCase() !== String(id).toLowerCase();
+}
+
+/** The host replaces what is not UTF-8 in a path, so the history of such a path can't be asked for. */
+function isUnreadable(path: string): boolean {
+  return path.includes('\u{fffd}');
+}

@@ -1,0 +1,68 @@
+import { isFailureOf } from '../../../domain/failure.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
+import type { GitProvider } from '../../../ports/git-provider.ts';
+import { basicAuthorization, hostedRemote } from '../git-host-options.ts';
+import { createHostedProvider, createTimeLimit } from '../hosted-provider.ts';
+import { createGitHubApi, type GitHubApi } from './github-api.ts';
+import { failures, providerName } from './github-failures.ts';
+import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
+import { cacheScope, type GitHubOptions, hasCredential, type ResolvedOptions, resolveOptions } from './github-options.ts';
+import { createGraphqlListing } from './graphql-listing.ts';
+import { createAskGraphql } from './graphql-queries.ts';
+import { createRestListing, createRestTrees } from './rest-listing.ts';
+
+/** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */
+export function createGitHubProvider(options: GitHubOptions): GitProvider {
+  const resolved = resolveOptions(options);
+  const { clock, timeoutMs, pagesUrl } = resolved;
+  const limit = createTimeLimit(clock, timeoutMs, failures);
+  const api = createGitHubApi(resolved, limit);
+  const source = sourceOf(resolved, api);
+  const scope = cacheScope(resolved);
+  const host = new URL(pagesUrl).host;
+
+  return createHostedProvider(
+    {
+      name: providerName,
+      family: 'other',
+      hosts: [host],
+      source: createGitHubListing(api, source),
+      scope: async () => scope,
+      find: (repository, signal) => source.find(repository, signal),
+      async remote(repository, signal) {
+        const { owner, repo } = parseName(repository);
+        const token = await api.gitToken(signal);
+        return hostedRemote(pagesUrl, `${owner}/${repo}`, token === null ? null : basicAuthorization('x-access-token', token));
+      },
+      check: (signal) => check(api, resolved, signal),
+      failureOf: (error) => error,
+      adviceFor,
+    },
+    limit,
+    resolved,
+  );
+}
+
+function sourceOf(options: ResolvedOptions, api: GitHubApi): RepositorySource {
+  const { url, graphqlUrl, maxFiles } = options;
+  const trees = createRestTrees(api, maxFiles);
+  if (!hasCredential(options)) return createRestListing(api, url, trees);
+  return createGraphqlListing(createAskGraphql(api, graphqlUrl), trees, options);
+}
+
+/** What it requests does not count against the rate limit. */
+async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
+  // A GitHub Enterprise Server without rate limits returns 404.
+  const { headers } = await api.send({ route: 'GET /rate_limit', expects: [404] }, signal);
+  const [remaining, limit] = [headers.get('x-ratelimit-remaining') ?? '', headers.get('x-ratelimit-limit') ?? ''];
+  const isLimit = /^\d{1,9}$/u.test(remaining) && /^\d{1,9}$/u.test(limit);
+  const left = isLimit ? `; ${remaining} of ${limit} requests an hour are left` : '';
+  const access = hasCredential(options) ? '' : '; without a token it shows public repositories only, and few of them: configure one';
+  return { ok: true, detail: `${new URL(options.url).host} answers${left}${access}` };
+}
+
+function adviceFor(failure: Error): string {
+  if (isFailureOf(failure, 'provider_unauthorized')) return 'It needs to read the contents and metadata of the repositories.';
+  const isUnreachable = isFailureOf(failure, 'provider_timeout') || isFailureOf(failure, 'provider_failed');
+  return isUnreachable ? 'Check its URL, and the network on the way there.' : '';
+}

@@ -1,0 +1,128 @@
+import { prefixOf } from '../file-selector.ts';
+import type { TreeFile } from '../incremental-listing.ts';
+import { type GitHubApi, sameOriginUrl } from './github-api.ts';
+import { failed, malformed, notFound, parseJson, reasons, tooLarge } from './github-failures.ts';
+import { parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
+import { RestCommits, RestComparison, RestRepository, RestTree } from './github-schemas.ts';
+
+const perPage = 100;
+
+/** Reads public repositories without a credential, which GraphQL wants. It takes one request or two for each file. */
+export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTrees): RepositorySource {
+  async function repositoryOf(repository: string, signal: AbortSignal): Promise<RestRepository> {
+    const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, expects: [404], follow: true };
+    const { status, text } = await api.send(call, signal);
+    if (status === 404) throw notFound(repository);
+    return parseJson(RestRepository, text, 'the repository');
+  }
+
+  async function headOf(path: string, signal: AbortSignal): Promise<string | null> {
+    const head = await readHead(api, path, null, signal);
+    if (head.kind === 'commit') return head.oid;
+    if (head.kind === 'empty') return null;
+    throw failed(reasons.missingHead);
+  }
+
+  return {
+    async find(repository, signal) {
+      const { full_name: path, default_branch: branch } = await repositoryOf(repository, signal);
+      const commit = await headOf(path, signal);
+      return { path, defaultBranch: commit === null ? null : branch };
+    },
+    async open({ repository, directoryOf, earlier }, signal) {
+      const { full_name: id, name } = await repositoryOf(repository, signal);
+      const commit = await headOf(id, signal);
+      const directory = directoryOf(name);
+      const oid = commit === null ? null : await trees.directoryOid(id, commit, directory, signal);
+      const files = oid === null ? [] : await trees.files(parseName(id), oid, directory, signal);
+      const descends = async (within: AbortSignal): Promise<boolean> =>
+        earlier !== null && commit !== null && (await isAncestor(api, id, earlier, commit, within));
+      return { head: { id, name, commit, etag: null }, directory, files, descends };
+    },
+    async addDates(path, commit, paths, dates, signal) {
+      const requests = paths.map(async (file) => {
+        const date = await dateOf(api, baseUrl, { ...parseName(path), sha: commit, path: file, per_page: perPage }, signal);
+        if (date !== null) dates.set(file, date);
+      });
+      await Promise.all(requests);
+    },
+  };
+}
+
+/** The date of the oldest commit of a history: the last one of its last page. */
+async function dateOf(api: GitHubApi, baseUrl: string, history: Record<string, unknown>, signal: AbortSignal): Promise<number | null> {
+  const route = 'GET /repos/{owner}/{repo}/commits';
+  const newest = await api.send({ route, parameters: history, follow: true }, signal);
+  const page = lastPage(baseUrl, newest.headers.get('link'));
+  if (page === 1) return parseJson(RestCommits, newest.text, 'the history').at(-1) ?? null;
+  const last = await api.send({ route, parameters: { ...history, page }, follow: true }, signal);
+  const oldest = parseJson(RestCommits, last.text, 'the history').at(-1);
+  if (oldest === undefined) throw malformed('the history');
+  return oldest;
+}
+
+async function isAncestor(api: GitHubApi, path: string, earlier: string, commit: string, signal: AbortSignal): Promise<boolean> {
+  const route = 'GET /repos/{owner}/{repo}/compare/{basehead}';
+  // The changed files come with the first page only, and are not wanted.
+  const parameters = { ...parseName(path), basehead: `${earlier}...${commit}`, per_page: 1, page: 2 };
+  const { status, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
+  return status !== 404 && parseJson(RestComparison, text, 'two commits').status === 'ahead';
+}
+
+/** The number of the last page, by the `Link` header. 1 if there is no other. */
+function lastPage(baseUrl: string, link: string | null): number {
+  const target = /<([^<>]*)>\s*;[^,]*\brel="?last"?/u.exec(link ?? '')?.[1];
+  if (target === undefined) return 1;
+  const page = sameOriginUrl(target, new URL(baseUrl)).searchParams.get('page') ?? '';
+  if (!/^[1-9]\d{0,8}$/u.test(page)) throw failed(reasons.pageWithoutNumber);
+  return Number(page);
+}
+
+export type RestTrees = ReturnType<typeof createRestTrees>;
+
+/** Reads directories by REST. */
+export function createRestTrees(api: GitHubApi, maxFiles: number) {
+  async function read(repository: RepositoryName, oid: string, recursive: boolean, signal: AbortSignal): Promise<RestTree> {
+    const route = 'GET /repos/{owner}/{repo}/git/trees/{tree_sha}';
+    const parameters = { ...repository, tree_sha: oid, ...(recursive ? { recursive: '1' } : {}) };
+    const { text } = await api.send({ route, parameters, follow: true }, signal);
+    return parseJson(RestTree, text, 'a directory');
+  }
+
+  /** What is too large for one response is read directory by directory. */
+  async function collect(repository: RepositoryName, oid: string, prefix: string, signal: AbortSignal): Promise<TreeFile[]> {
+    const whole = await read(repository, oid, true, signal);
+    if (!whole.truncated) return filesOf(whole, prefix);
+    const { truncated, tree } = await read(repository, oid, false, signal);
+    if (truncated) throw tooLarge('what one answer holds of a single directory');
+    const directories = tree.filter(({ type }) => type === 'tree');
+    const below = await Promise.all(directories.map(({ path, sha }) => collect(repository, sha, `${prefix}${path}/`, signal)));
+    return [...filesOf({ truncated, tree }, prefix), ...below.flat()];
+  }
+
+  return {
+    /** Returns the object id of a directory. Null if it is missing, or no directory. */
+    async directoryOid(path: string, commit: string, directory: string, signal: AbortSignal): Promise<string | null> {
+      let oid = commit;
+      for (const segment of directory === '' ? [] : directory.split('/')) {
+        const { truncated, tree } = await read(parseName(path), oid, false, signal);
+        const entry = tree.find((each) => each.path === segment && each.type === 'tree');
+        if (entry === undefined && truncated) throw failed(reasons.directoryTooLarge);
+        if (entry === undefined) return null;
+        oid = entry.sha;
+      }
+      return oid;
+    },
+    /** Returns the regular files at any depth below a directory. */
+    async files(repository: RepositoryName, oid: string, directory: string, signal: AbortSignal): Promise<TreeFile[]> {
+      const files = await collect(repository, oid, prefixOf(directory), signal);
+      if (files.length > maxFiles) throw tooLarge(`${maxFiles} files`);
+      return files;
+    },
+  };
+}
+
+function filesOf({ tree }: RestTree, prefix: string): TreeFile[] {
+  const regular = tree.filter(({ type, mode }) => type === 'blob' && mode.startsWith('100'));
+  return regular.map(({ path, sha }) => ({ path: prefix + path, mark: sha }));
+}

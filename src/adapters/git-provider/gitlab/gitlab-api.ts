@@ -1,0 +1,172 @@
+import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
+import { Commits, Projects, Repositories } from '@gitbeaker/rest';
+import { z } from 'zod';
+import { HttpClient, isOfOrigin, type HttpResponse } from '../http-client.ts';
+import { exhaustedFor, refusedFor, untilReset } from '../rate-limit.ts';
+import { failed, failures, malformed, reasons } from './gitlab-failures.ts';
+import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
+import { isJson, jsonOrNull, Refusal } from './gitlab-refusal.ts';
+import { Commit, HeadCommit, Project, TreeEntry, Version } from './gitlab-schemas.ts';
+
+/** By its full path, or by the number that GitLab gave it. */
+export type ProjectName = string | number;
+
+/** A page of a list. GitLab names the next one by a number or by a token; null if there is none. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly next: PageName | null;
+}
+
+export type PageName = z.infer<typeof PageName>;
+const PageName = z.union([z.object({ pageToken: z.string() }), z.object({ page: z.number() })]);
+
+export interface HistoryQuery {
+  /** A commit, or a range of them. */
+  readonly ref: string;
+  readonly path?: string;
+  readonly firstParent?: boolean;
+  readonly page?: number;
+}
+
+export type GitLabApi = ReturnType<typeof apiOf>;
+
+/** The largest page that GitLab gives. */
+export const pageSize = 100;
+
+/** Returns the API for requests that end when the signal fires. */
+export type ApiFor = (signal: AbortSignal) => GitLabApi;
+
+type Get = (endpoint: string, options?: Record<string, unknown>) => Promise<FormattedResponse<Record<string, unknown>>>;
+
+/** gitbeaker makes the requests; the shared HTTP client sends them. */
+export function createGitLabApi(options: ResolvedOptions): ApiFor {
+  const { host, credential, clock } = options;
+  const http = new HttpClient({
+    ...options,
+    failures,
+    rateLimitOf({ status, headers }) {
+      if (status !== 429) return { refused: false, waitMs: exhaustedFor(headers, 'ratelimit', clock) };
+      return { refused: true, waitMs: refusedFor(headers, untilReset(headers, 'ratelimit', clock), clock) };
+    },
+  });
+
+  return (signal) => {
+    const get: Get = async (endpoint, { searchParams = '' } = {}) => {
+      const headers = { accept: 'application/json', 'user-agent': 'skep', ...(await credentialHeaders(credential)) };
+      const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
+      const response = await http.send({ url: urlOf(host, endpoint, String(searchParams)), headers, redirectTarget }, signal);
+      if (response.status < 200 || response.status > 299) throw new Refusal(response);
+      return { body: bodyOf(response, host), headers: {}, status: response.status };
+    };
+    return apiOf(get, host);
+  };
+}
+
+/** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
+function apiOf(get: Get, { origin }: HostUrl) {
+  // The HTTP client limits the time, and adds the credential.
+  const requesterFn = createRequesterFn(async (_, request) => request, get);
+  const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
+  const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
+  return {
+    project: async (project: ProjectName) => read(Project, await projects.show(project), 'a project'),
+    commit: async (project: ProjectName, name: string) => read(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
+    /** The newest commit comes first. */
+    async history(project: ProjectName, { ref, path, firstParent, page = 1 }: HistoryQuery) {
+      const query = {
+        refName: ref,
+        perPage: pageSize,
+        page,
+        ...(firstParent !== undefined && { firstParent }),
+        ...(path !== undefined && { path, follow: false }),
+      };
+      return read(pageOf(Commit), await commits.all(project, query), 'commits');
+    },
+    /** Returns the entries at any depth below the directory; the root is the empty one. */
+    async tree(project: ProjectName, ref: string, directory: string, page: PageName | null) {
+      const query = {
+        ref,
+        recursive: true,
+        perPage: pageSize,
+        ...(directory !== '' && { path: directory }),
+        ...(page === null || 'pageToken' in page ? { pagination: 'keyset' as const, ...page } : page),
+      };
+      return read(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
+    },
+    // gitbeaker has no method for it.
+    version: async () => read(Version, (await get('version')).body, 'its version').version,
+  };
+}
+
+function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
+  return z.object({ items: z.array(item), next: PageName.nullable() });
+}
+
+function read<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const { success, data } = schema.safeParse(value);
+  if (!success) throw malformed(what);
+  return data;
+}
+
+/** Throws if a name in the endpoint would lead elsewhere. */
+function urlOf(host: HostUrl, endpoint: string, query: string): URL {
+  const path = `${host.apiPath}/${endpoint}`;
+  const url = new URL(`${host.origin}${path}`);
+  if (!isInside(url, host) || url.pathname !== path) throw failed(reasons.anotherPath);
+  url.search = query;
+  return url;
+}
+
+/** Is the URL one of the API's? */
+function isInside(url: URL, { origin, apiPath }: HostUrl): boolean {
+  return isOfOrigin(url, origin) && url.pathname.startsWith(`${apiPath}/`);
+}
+
+/**
+ * Where a redirect is followed to: the same request, about the other name of a project that was renamed. Every other
+ * redirect is refused: the credential is for nobody else, and the host does not choose what is asked for.
+ */
+function renamedUrl(location: string, from: URL, host: HostUrl): URL {
+  const target = URL.parse(location, from);
+  if (target === null) throw failed(reasons.redirectBroken);
+  if (!isInside(target, host)) throw failed(reasons.redirectOutside);
+  const asked = askedOf(from, host);
+  if (asked === null || asked !== askedOf(target, host)) throw failed(reasons.redirectElsewhere);
+  const renamed = new URL(from);
+  renamed.pathname = target.pathname;
+  return renamed;
+}
+
+/** What a URL asks about a project, without its name. Null if it is about no project. */
+function askedOf({ pathname }: URL, { apiPath }: HostUrl): string | null {
+  const [, projects, project = '', ...asked] = pathname.slice(apiPath.length).split('/');
+  return projects === 'projects' && project !== '' ? asked.join('/') : null;
+}
+
+/** A list is returned as one object: gitbeaker would follow the links of an array to wherever they lead. */
+function bodyOf(response: HttpResponse, host: HostUrl): Record<string, unknown> {
+  if (!isJson(response)) throw failed(reasons.noJson);
+  const body = jsonOrNull(response.text);
+  if (Array.isArray(body)) return { items: body, next: nextPage(response, host) };
+  if (typeof body !== 'object' || body === null) throw malformed('what was asked');
+  return { ...body };
+}
+
+/** Nobody follows the link itself. A host that links to another origin is not to be believed all the same. */
+function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
+  const link = nextLink(headers.get('link') ?? '');
+  if (link !== null && link.origin !== host.origin) throw failed(reasons.pageLinkOutside);
+  const page = headers.get('x-next-page') ?? '';
+  if (/^[1-9]\d{0,8}$/u.test(page)) return { page: Number(page) };
+  const pageToken = link?.searchParams.get('page_token') ?? '';
+  return pageToken === '' ? null : { pageToken };
+}
+
+function nextLink(header: string): URL | null {
+  for (const [, target = '', relation = ''] of header.matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]*)"?/gu)) {
+    if (relation !== 'next') continue;
+    if (!URL.canParse(target)) throw failed(reasons.pageLinkBroken);
+    return new URL(target);
+  }
+  return null;
+}

@@ -1,0 +1,164 @@
+import { prefixOf } from '../file-selector.ts';
+import type { CachedFile } from '../incremental-listing.ts';
+import type { GitLabApi, HistoryQuery, PageName, ProjectName } from './gitlab-api.ts';
+import { failed, reasons, tooLarge } from './gitlab-failures.ts';
+import { isOfDirectory, Refusal } from './gitlab-refusal.ts';
+import type { Commit } from './gitlab-schemas.ts';
+
+/** A directory at an earlier commit. */
+interface Snapshot {
+  readonly sha: string;
+  readonly files: readonly CachedFile[];
+}
+
+const noDates: ReadonlyMap<string, number> = new Map();
+
+/**
+ * Reads a directory at a commit, with the dates of an earlier one that are still right: those that the host would report
+ * now. Its history of a path leaves a merge by the first parent that has the path as it is after the merge, and shows every
+ * other commit that changes it. So along the first parents a path keeps its history, unless a merge changes it.
+ */
+export async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot | null): Promise<readonly CachedFile[]> {
+  const fresh = async (): Promise<CachedFile[]> => withDates(await readTree(api, request), noDates);
+  if (earlier === null) return await fresh();
+  const dates = new Map(earlier.files.flatMap(({ path, createdAt }) => (createdAt === null ? [] : [[path, createdAt]])));
+  const worth = dates.size;
+  if (worth === 0) return await fresh();
+  // No more requests than there are dates to be asked for again.
+  const maxPages = Math.min(worth, 10);
+  const trunk = await readCommits(api, request, earlier.sha, {}, maxPages);
+  if (trunk === null || !isTrunk(trunk, earlier.sha, request.sha)) return await fresh();
+  if (!trunk.some(isMerge)) return withDates(await readTree(api, request), dates);
+
+  const query = request.directory === '' ? {} : { path: request.directory };
+  const changes = await readCommits(api, request, earlier.sha, query, maxPages);
+  if (changes === null) return await fresh();
+  if (changes.length === 0) return earlier.files;
+  const tree = await readTree(api, request);
+  const before = new Map(earlier.files.map(({ path, mark }) => [path, mark]));
+  const merged = await mergedPaths(api, request, changes.toReversed(), before, tree, worth);
+  for (const path of merged ?? []) dates.delete(path);
+  return withDates(tree, merged === null ? noDates : dates);
+}
+
+// What versions of GitLab return if a commit of the range is gone.
+const unknownCommitStatuses: ReadonlySet<number> = new Set([400, 404, 500]);
+
+/**
+ * The commits along the first parents since an earlier one, the newest first: all, or those that change a path. Null if
+ * there are more than `maxPages` pages of them, or if the earlier commit is gone.
+ */
+async function readCommits(
+  api: GitLabApi,
+  { project, sha }: TreeRequest,
+  earlier: string,
+  query: Pick<HistoryQuery, 'path'>,
+  maxPages: number,
+): Promise<readonly Commit[] | null> {
+  const commits: Commit[] = [];
+  try {
+    for (let page = 1; page <= maxPages; page += 1) {
+      const { items, next } = await api.history(project, { ref: `${earlier}..${sha}`, firstParent: true, page, ...query });
+      commits.push(...items);
+      if (next === null) return commits;
+    }
+  } catch (error) {
+    if (!(error instanceof Refusal) || !unknownCommitStatuses.has(error.status)) throw error;
+  }
+  return null;
+}
+
+/** Do the commits lead back to the earlier one? They don't if history was rewritten. */
+function isTrunk(commits: readonly Commit[], earlier: string, sha: string): boolean {
+  let expected: string | undefined = sha;
+  for (const { id, parent_ids: parents } of commits) {
+    if (id !== expected) return false;
+    expected = parents[0];
+  }
+  return commits.length > 0 && expected === earlier;
+}
+
+function isMerge({ parent_ids: parents }: Commit): boolean {
+  return parents.length > 1;
+}
+
+/** The paths that merges change. Null if it is cheaper to ask for all dates again. The oldest commit comes first. */
+async function mergedPaths(
+  api: GitLabApi,
+  request: TreeRequest,
+  commits: readonly Commit[],
+  before: Tree,
+  after: Tree,
+  worth: number,
+): Promise<Set<string> | null> {
+  const needsTree = (index: number): boolean => commits.slice(index, index + 2).some(isMerge);
+  const needed = commits.slice(0, -1).filter((_, index) => needsTree(index));
+  if (needed.length * Math.ceil((after.size + 1) / 100) >= worth) return null;
+  const trees = new Map<string, Tree>();
+  for (const { id } of needed) trees.set(id, await readTree(api, { ...request, sha: id }));
+  const treeAfter = (index: number): Tree | undefined => {
+    if (index < 0) return before;
+    return index === commits.length - 1 ? after : trees.get(commits[index]?.id ?? '');
+  };
+  const merged = new Set<string>();
+  for (const [index, commit] of commits.entries()) {
+    if (isMerge(commit)) for (const path of difference(treeAfter(index - 1), treeAfter(index))) merged.add(path);
+  }
+  return merged;
+}
+
+function difference(before: Tree | undefined, after: Tree | undefined): string[] {
+  const paths = new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])]);
+  return [...paths].filter((path) => before?.get(path) !== after?.get(path));
+}
+
+function withDates(tree: Tree, dates: ReadonlyMap<string, number>): CachedFile[] {
+  return [...tree].map(([path, mark]) => ({ path, mark, createdAt: dates.get(path) ?? null }));
+}
+
+/** The regular files below a directory: their paths, each with a mark that changes with the content or the mode. */
+type Tree = ReadonlyMap<string, string>;
+
+interface TreeRequest {
+  readonly project: ProjectName;
+  readonly sha: string;
+  readonly directory: string;
+  readonly maxFiles: number;
+}
+
+/** One request for each page. A directory that does not exist is empty. */
+async function readTree(api: GitLabApi, request: TreeRequest): Promise<Tree> {
+  try {
+    const tree = (await readPages(api, request, null)) ?? (await readPages(api, request, { page: 1 }));
+    if (tree === null) throw failed(reasons.endlessPages);
+    return tree;
+  } catch (error) {
+    if (isOfDirectory(error)) return new Map();
+    throw error;
+  }
+}
+
+/**
+ * Reads from a page on. Null if the pages lead back to an earlier one: older versions name them by the id of a file's
+ * content, and files may have the same one. That can't happen to pages with numbers.
+ */
+async function readPages(api: GitLabApi, request: TreeRequest, first: PageName | null): Promise<Tree | null> {
+  const { project, sha, directory, maxFiles } = request;
+  const files = new Map<string, string>();
+  const paths = new Set<string>();
+  const names = new Set<string>();
+  for (let name = first; ; ) {
+    const page = await api.tree(project, sha, directory, name);
+    const before = paths.size;
+    for (const { path, type, mode, id } of page.items) {
+      paths.add(path);
+      if (type === 'blob' && /^100\d{3}$/u.test(mode) && path.startsWith(prefixOf(directory))) files.set(path, `${mode} ${id}`);
+    }
+    if (paths.size > maxFiles) throw tooLarge(`${maxFiles} files and folders`);
+    if (page.next === null) return files;
+    const key = JSON.stringify(page.next);
+    if (names.has(key) || paths.size === before) return null;
+    names.add(key);
+    name = page.next;
+  }
+}

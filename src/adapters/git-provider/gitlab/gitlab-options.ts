@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { basicAuthorization, withHostDefaults, type GitHostOptions } from '../git-host-options.ts';
+import { unauthorized } from './gitlab-failures.ts';
+
+/** What gitbeaker makes a request's headers of. */
+export interface Credential {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly authHeaders: Readonly<Record<string, () => Promise<string>>>;
+}
+
+/**
+ * What is used of a ready-made client (`new Gitlab({ host, oauthToken })`): its URL and its credential. Its own requests
+ * would follow redirects and pages to wherever they lead.
+ */
+export interface GitLabClient {
+  readonly Projects: Credential & {
+    /** `https://gitlab.com/api/v4/` */
+    readonly url: string;
+  };
+}
+
+/**
+ * One of `token` and `client`, or neither: then only public projects are read. A token needs the scope `read_api`.
+ *
+ * GitLab follows a file's history to its former names, unless its commits API knows the parameter `follow`. A version
+ * without it dates a file that was moved by the first commit of its first name.
+ */
+export interface GitLabOptions extends GitHostOptions {
+  /** A personal, project or group access token. */
+  readonly token?: string;
+  readonly client?: GitLabClient;
+  /** The URL of the host's pages, with its path if it has one: `https://HOST/gitlab`. Default: `https://gitlab.com`. */
+  readonly url?: string;
+}
+
+/** The URLs of a GitLab. */
+export interface HostUrl {
+  /** `gitlab.example.com`, with the port if there is one. */
+  readonly name: string;
+  readonly origin: string;
+  /** The API's path, without a slash at the end: `/gitlab/api/v4`. */
+  readonly apiPath: string;
+  /** Where git fetches projects from, and people browse them. It has no slash at the end. */
+  readonly pagesUrl: string;
+}
+
+export type ResolvedOptions = Required<Omit<GitLabOptions, 'token' | 'client' | 'url'>> & {
+  readonly host: HostUrl;
+  readonly credential: Credential;
+};
+
+const publicHost = 'https://gitlab.com';
+// What a header takes. An error of `fetch` would show the token.
+const tokenForm = /^[\u0021-\u007e]+$/u;
+
+/** Throws a `TypeError` if an option is malformed or contradicts another. */
+export function resolveOptions({ url, token, client, ...options }: GitLabOptions): ResolvedOptions {
+  if (token !== undefined && client !== undefined) throw new TypeError('GitLab takes one of token and client');
+  if (client !== undefined && url !== undefined) throw new TypeError('GitLab takes one of url and client');
+  if (token !== undefined && !tokenForm.test(token)) {
+    throw new TypeError('The GitLab token is empty, or has a character that no token has');
+  }
+  const authHeaders: Credential['authHeaders'] = token === undefined ? {} : { 'private-token': async () => token };
+  return {
+    ...withHostDefaults(options, { concurrency: 8, maxAnswerBytes: 16 * 1024 * 1024 }),
+    host: parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost),
+    credential: client === undefined ? { headers: {}, authHeaders } : client.Projects,
+  };
+}
+
+/** Throws a `TypeError`, which does not show the URL. */
+function parseHostUrl(text: string): HostUrl {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new TypeError('The URL of GitLab is not of the form https://gitlab.example.com');
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new TypeError('The URL of GitLab takes no user name, password, query or fragment');
+  }
+  const path = url.pathname.replace(/\/+$/u, '');
+  return { name: url.host, origin: url.origin, apiPath: `${path}/api/v4`, pagesUrl: `${url.origin}${path}` };
+}
+
+/** The headers of a request. Rejects with `provider_unauthorized` if a ready-made client fails to read its token. */
+export async function credentialHeaders({ headers, authHeaders }: Credential): Promise<Record<string, string>> {
+  try {
+    const entries = Object.entries(authHeaders).map(async ([name, read]) => [name, await read()] as const);
+    return { ...headers, ...Object.fromEntries(await Promise.all(entries)) };
+  } catch {
+    throw unauthorized(new Error('the ready-made client can not tell its token'));
+  }
+}
+
+/** What git sends in place of the headers, which GitLab does not take from it. Null if they hold no token for git. */
+export function gitAuthorization(headers: Readonly<Record<string, string>>): string | null {
+  const byName = new Headers(headers);
+  const token = byName.get('private-token') ?? /^Bearer +(.+)$/iu.exec(byName.get('authorization') ?? '')?.[1];
+  if (token !== undefined) return basicAuthorization('oauth2', token);
+  const jobToken = byName.get('job-token');
+  return jobToken === null ? null : basicAuthorization('gitlab-ci-token', jobToken);
+}
+
+/** The scope of the cache: nobody else's credential, and no other host, shares it. A secret is in it as a hash only. */
+export async function cacheScope({ origin, apiPath }: HostUrl, credential: Credential): Promise<string> {
+  const entries = Object.entries(await credentialHeaders(credential)).toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
+  const digest = createHash('sha256').update(JSON.stringify(entries)).digest('hex');
+  return `gitlab ${origin}${apiPath} ${entries.length === 0 ? 'none' : digest}`;
+}

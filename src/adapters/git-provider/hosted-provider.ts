@@ -1,0 +1,108 @@
+import { isFailure } from '../../domain/failure.ts';
+import type { GitHostFamily } from '../../domain/microagent.ts';
+import type { CheckResult } from '../../ports/check-result.ts';
+import type { DirectoryListing, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { isOutage } from '../shared/provider-failures.ts';
+import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
+import { startTimeout, withTimeout } from '../shared/timeout.ts';
+import type { GitHostOptions } from './git-host-options.ts';
+import { IncrementalListing, type ListingSource } from './incremental-listing.ts';
+import { createJsonCache } from './listing-cache.ts';
+import type { ProviderFailures } from './network-error.ts';
+import { createFileSelector, type FileSelector, type Listed } from './file-selector.ts';
+
+/** What differs from host to host. The methods end when their signal fires. */
+export interface GitHost {
+  readonly name: string;
+  readonly family: GitHostFamily;
+  readonly hosts: readonly string[];
+  readonly source: ListingSource;
+  /** The scope of the listing cache. */
+  scope(): Promise<string>;
+  find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
+  remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
+  check(signal: AbortSignal): Promise<CheckResult>;
+  /** Returns the failure of the port for what `source` or `find` threw. */
+  failureOf(error: unknown, repository: string): unknown;
+  /** Returns a sentence that helps to mend what the check failed with, or an empty one. */
+  adviceFor(failure: Error): string;
+}
+
+export type TimeLimit = ReturnType<typeof createTimeLimit>;
+
+/** Limits the time of work for a host, until it is closed. Work that ends early rejects with the signal's reason. */
+export function createTimeLimit(clock: Clock, timeoutMs: number, { timedOut, failed }: ProviderFailures) {
+  const closing = new AbortController();
+  return {
+    run: <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+      withTimeout(startTimeout(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work),
+    close: () => closing.abort(failed('the provider is closed')),
+  };
+}
+
+/**
+ * Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left.
+ * If the deployment wants that, a listing that was confirmed lately is served while the host is down.
+ */
+export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
+  const { clock, listingCache, serveStaleForMs } = options;
+  const cache = createJsonCache(listingCache, () => host.scope());
+  const listing = new IncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
+  const listings = createSingleFlight<Listed>();
+  const finds = createSingleFlight<RepositoryInfo>();
+
+  function join<T>(flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limited = (nobodyLeft: AbortSignal): Promise<T> => limit.run(nobodyLeft, run);
+    return flight.join(repository, signal, limited).catch((error: unknown) => {
+      throw host.failureOf(error, repository);
+    });
+  }
+
+  /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
+  async function list(repository: string, selector: FileSelector, signal: AbortSignal): Promise<DirectoryListing> {
+    for (;;) {
+      const listed = await join(listings, repository, signal, (within) => listing.list(repository, selector, within));
+      const selected = selector.select(listed);
+      if (selected !== null) return selected;
+    }
+  }
+
+  async function recall(repository: string, selector: FileSelector): Promise<DirectoryListing | null> {
+    const recalled = serveStaleForMs === null ? null : await listing.recall(repository, selector);
+    if (recalled === null || clock.now() - recalled.confirmedAt > (serveStaleForMs ?? 0)) return null;
+    const selected = selector.select(recalled);
+    return selected === null ? null : { ...selected, confirmedAt: recalled.confirmedAt };
+  }
+
+  return {
+    name: host.name,
+    family: host.family,
+    hosts: host.hosts,
+    async listFiles(repository: string, query: FileQuery, signal?: AbortSignal) {
+      const selector = createFileSelector(query);
+      try {
+        return await limit.run(signal, (within) => list(repository, selector, within));
+      } catch (error) {
+        const recalled = isOutage(error) ? await recall(repository, selector) : null;
+        if (recalled === null) throw error;
+        return recalled;
+      }
+    },
+    find: (repository, signal) =>
+      limit.run(signal, (within) => join(finds, repository, within, (inner) => host.find(repository, inner))),
+    remote: (repository, signal) => limit.run(signal, (within) => host.remote(repository, within)),
+    async check() {
+      try {
+        return await limit.run(undefined, (signal) => host.check(signal));
+      } catch (error) {
+        if (!isFailure(error)) return { ok: false, detail: 'the check failed' };
+        return { ok: false, detail: `${error.message} ${host.adviceFor(error)}`.trim() };
+      }
+    },
+    async close() {
+      limit.close();
+      await Promise.all([listings.settled(), finds.settled()]);
+    },
+  };
+}

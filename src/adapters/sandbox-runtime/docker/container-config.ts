@@ -1,0 +1,101 @@
+import type Docker from 'dockerode';
+import type { SandboxResources, SandboxSpec } from '../../../domain/sandbox-spec.ts';
+import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { portVariables } from '../port-variables.ts';
+import { Refusal } from './engine.ts';
+import { containerName, labels, reservedPrefix } from './labels.ts';
+import { endpointConfig } from './networks.ts';
+import { dockerSpecOptions } from './spec-options.ts';
+import { details } from './status-details.ts';
+import { volumeMounts } from './volumes.ts';
+
+export interface ContainerPlan {
+  readonly deployment: string;
+  readonly launch: SandboxLaunch;
+  /** The name of a network; `none` is none. */
+  readonly network: string;
+  /** The address that exposed ports are bound to. */
+  readonly publishAddress: string;
+}
+
+/** Returns what the engine is asked to make for a sandbox. Throws `Refusal` if the spec's part for Docker is wrong. */
+export function containerConfig({ deployment, launch, network, publishAddress }: ContainerPlan): Docker.ContainerCreateOptions {
+  const { id, spec } = launch;
+  const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
+  return {
+    name: containerName(deployment, id),
+    Image: spec.image ?? '',
+    // The command is run as it is, and not given to the image's entrypoint.
+    ...(spec.command !== null && { Entrypoint: [...spec.command], Cmd: [] }),
+    ...(spec.isolation.user !== null && { User: spec.isolation.user }),
+    WorkingDir: spec.workingDir,
+    Env: environment(launch),
+    Labels: {
+      ...userLabels(spec.labels),
+      [labels.deployment]: deployment,
+      [labels.sandbox]: id,
+      [labels.ports]: JSON.stringify(spec.ports.map(({ name, port }) => ({ name, port }))),
+    },
+    ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
+    HostConfig: {
+      ...hardening(spec),
+      ...limits(spec.resources),
+      NetworkMode: network,
+      // No host port: the engine chooses a free one.
+      PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: publishAddress, HostPort: '' }]])),
+      Mounts: volumeMounts(deployment, launch),
+    },
+    ...(network !== 'none' && { NetworkingConfig: { EndpointsConfig: { [network]: endpointConfig } } }),
+  };
+}
+
+function userLabels(given: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !name.startsWith(reservedPrefix)));
+}
+
+/** The environment of a sandbox's command. Skep's own variables win over those of the spec. */
+function environment({ id, spec, sessionApiKey }: SandboxLaunch): string[] {
+  const variables = {
+    ...spec.initialEnv,
+    ...portVariables(spec.ports.map(({ name, port }) => ({ name, port, reachedAt: port }))),
+    [spec.sessionKeyEnv]: sessionApiKey,
+    SKEP_WORKSPACE: spec.workingDir,
+    SKEP_SANDBOX_ID: id,
+  };
+  return Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+}
+
+/** How a container is isolated from the machine. */
+function hardening({ isolation, runtimeOptions }: SandboxSpec): Docker.HostConfig {
+  const options = dockerSpecOptions(runtimeOptions);
+  if (options === null) throw new Refusal(details.invalidDockerOptions);
+  const { capabilities, newPrivileges, seccomp, ociRuntime } = options;
+  return {
+    CapDrop: ['ALL'],
+    CapAdd: [...capabilities],
+    SecurityOpt: [...(newPrivileges ? [] : ['no-new-privileges']), ...(seccomp === 'unconfined' ? ['seccomp=unconfined'] : [])],
+    ReadonlyRootfs: isolation.readOnlyRoot,
+    IpcMode: 'private',
+    // A first process that passes on signals and reaps zombies.
+    Init: true,
+    RestartPolicy: { Name: 'no' },
+    // If the host runs out of memory, sandboxes are killed first.
+    OomScoreAdj: 500,
+    ...(ociRuntime !== null && { Runtime: ociRuntime }),
+  };
+}
+
+const cpuPeriod = 100_000;
+
+function limits({ cpus, memoryBytes, pids, openFiles, logBytes }: SandboxResources): Docker.HostConfig {
+  // The current log file and one before it.
+  const logFiles = logBytes === null ? {} : { 'max-size': String(Math.max(1_024, Math.floor(logBytes / 2))), 'max-file': '2' };
+  return {
+    // As a quota, since a machine refuses a number of CPUs that it does not have.
+    ...(cpus !== null && { CpuPeriod: cpuPeriod, CpuQuota: Math.max(1_000, Math.round(cpus * cpuPeriod)) }),
+    ...(memoryBytes !== null && { Memory: memoryBytes, MemorySwap: memoryBytes }),
+    ...(pids !== null && { PidsLimit: pids }),
+    ...(openFiles !== null && { Ulimits: [{ Name: 'nofile', Soft: openFiles, Hard: openFiles }] }),
+    LogConfig: { Type: 'json-file', Config: logFiles },
+  };
+}

@@ -1,0 +1,148 @@
+import type { IncomingMessage } from 'node:http';
+import { posix } from 'node:path';
+import { addAbortSignal } from 'node:stream';
+import { extract, type Header } from 'tar-stream';
+import { z } from 'zod';
+import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
+
+/** What is at a path of a container. Links above the path are followed; the path itself is not. */
+export interface PathStat {
+  readonly kind: 'directory' | 'link' | 'other';
+  /** The permission bits. */
+  readonly mode: number;
+  /** Where a link leads to in the end, as an absolute path; empty for anything else. */
+  readonly linkTarget: string;
+}
+
+/** The user that the programs of a container run as. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const StatHeader = z.object({ mode: z.number(), linkTarget: z.string() });
+
+/** Bits of a mode, as Go has them. */
+const directoryBit = 2 ** 31;
+const linkBit = 2 ** 27;
+const maxLinks = 8;
+const maxBytes = 1 << 20;
+
+/** Reads the file system of a container, which need not run. */
+export class ContainerFiles {
+  readonly #engine: Engine;
+  readonly #containerId: string;
+
+  constructor(engine: Engine, containerId: string) {
+    this.#engine = engine;
+    this.#containerId = containerId;
+  }
+
+  /** Returns null if nothing is there. */
+  async stat(path: string): Promise<PathStat | null> {
+    const { docker, call } = this.#engine;
+    const container = docker.getContainer(this.#containerId);
+    const answer = await unlessMissing(call((abortSignal) => container.infoArchive(withSignal({ path }, abortSignal))));
+    if (answer === null) return null;
+    answer.resume();
+    const header = String(answer.headers['x-docker-container-path-stat']);
+    const { mode, linkTarget } = StatHeader.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
+    const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
+    return { kind: has(directoryBit) ? 'directory' : has(linkBit) ? 'link' : 'other', mode: mode & 0o777, linkTarget };
+  }
+
+  /** Returns the permission bits of a file, links followed. Null if there is none. */
+  async permissions(path: string): Promise<number | null> {
+    let found = await this.stat(path);
+    for (let links = 1; found?.kind === 'link'; links += 1) found = links < maxLinks ? await this.stat(found.linkTarget) : null;
+    return found?.kind === 'other' ? found.mode : null;
+  }
+
+  /** Returns the tar header of what is at the path, links followed: unlike a stat it holds the owner. Null if nothing is there. */
+  async header(path: string): Promise<Header | null> {
+    let at = path;
+    for (let links = 0; links < maxLinks; links += 1) {
+      const header = await this.#firstEntry(at, async (found) => found);
+      if (header?.type !== 'symlink') return header;
+      at = posix.resolve(posix.dirname(at), header.linkname ?? '');
+    }
+    return null;
+  }
+
+  /** Returns the engine's tar of a path, which fails when the signal fires. */
+  async archive(path: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const { docker, call } = this.#engine;
+    const container = docker.getContainer(this.#containerId);
+    const answer = streamed(await call((abortSignal) => container.getArchive(withSignal({ path }, abortSignal)), { signal }));
+    // A caller that has left reads no error either.
+    answer.on('error', () => {});
+    return addAbortSignal(signal, answer);
+  }
+
+  /**
+   * Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image, by its `/etc/passwd` and `/etc/group`. Null if
+   * it has no such user: the engine reports that when it starts the container.
+   */
+  resolveOwner(user: string): Promise<Owner | null> {
+    return resolveOwner(user, (path) => this.#text(path));
+  }
+
+  /** Returns the text of a small file. Empty if there is none. */
+  async #text(path: string): Promise<string> {
+    const text = await this.#firstEntry(path, async (_header, content) => {
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of content) {
+        if (!(chunk instanceof Uint8Array)) continue;
+        size += chunk.length;
+        if (size > maxBytes) break;
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks).toString();
+    });
+    return text ?? '';
+  }
+
+  /** Reads the first entry of the archive of a path, and nothing of the rest. */
+  async #firstEntry<T>(path: string, take: (header: Header, content: AsyncIterable<unknown>) => Promise<T>): Promise<T | null> {
+    const { docker, call } = this.#engine;
+    const container = docker.getContainer(this.#containerId);
+    const work = call(async (abortSignal) => {
+      const archive = streamed(await container.getArchive({ path, abortSignal }));
+      const entries = extract();
+      archive.on('error', (error) => entries.destroy(error));
+      try {
+        for await (const entry of archive.pipe(entries)) return await take(entry.header, entry);
+        return null;
+      } finally {
+        archive.destroy();
+      }
+    });
+    return unlessMissing(work);
+  }
+}
+
+export async function resolveOwner(user: string, read: (path: string) => Promise<string>): Promise<Owner | null> {
+  const [name = '', group] = user.split(':');
+  if ((name === '' || name === '0' || name === 'root') && group === undefined) return { uid: 0, gid: 0 };
+  const uid = number(name);
+  const gid = group === undefined ? null : number(group);
+  if (uid !== null && gid !== null) return { uid, gid };
+
+  const users = lines(await read('/etc/passwd'));
+  const entry = users.find((fields) => fields[0] === name) ?? users.find((fields) => uid !== null && number(fields[2]) === uid);
+  const foundUid = uid ?? number(entry?.[2]);
+  if (foundUid === null) return null;
+  if (group === undefined) return { uid: foundUid, gid: number(entry?.[3]) ?? 0 };
+  if (gid !== null) return { uid: foundUid, gid };
+  const foundGid = number(lines(await read('/etc/group')).find((fields) => fields[0] === group)?.[2]);
+  return foundGid === null ? null : { uid: foundUid, gid: foundGid };
+}
+
+function lines(text: string): string[][] {
+  return text.split('\n').map((line) => line.split(':'));
+}
+
+function number(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,69 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { containerConfig } from './container-config.ts';
+import { type Engine, engineMessage, Refusal, statusOf } from './engine.ts';
+import { whyUnusable } from './images.ts';
+import { isGone, type Networks } from './networks.ts';
+import { details } from './status-details.ts';
+
+export interface CreateOptions {
+  readonly engine: Engine;
+  readonly networks: Networks;
+  readonly publishAddress: string;
+  readonly callTimeoutMs: number;
+}
+
+type Created = Promise<Docker.ContainerInspectInfo | 'foreign'>;
+
+const takenMs = 10;
+
+/** Makes a sandbox's container, or finds the one that somebody else made meanwhile. Throws `Refusal` if the engine can't. */
+export async function createContainer(options: CreateOptions, launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Created {
+  const { networks } = options;
+  const { image, isolation } = launch.spec;
+  const unusable = whyUnusable(image);
+  if (image === null || unusable !== null) throw new Refusal(unusable ?? details.noImage);
+  signal.throwIfAborted();
+  progress(details.makingContainer);
+  try {
+    const network = await networks.choose(isolation.network);
+    signal.throwIfAborted();
+    return await make(options, launch, network).catch(async (error: unknown) => {
+      if (!isGone(error)) throw error;
+      return make(options, launch, (await networks.next(isolation.network, [])) ?? network);
+    });
+  } catch (error) {
+    const message = engineMessage(error);
+    if (message === null) throw error;
+    throw new Refusal(refusal(image, message), { cause: error });
+  }
+}
+
+/** A name is taken a moment before its container can be found. So whoever comes second may have to wait for it. */
+async function make({ engine, publishAddress, callTimeoutMs }: CreateOptions, launch: SandboxLaunch, network: string): Created {
+  const { docker, deployment, call, find } = engine;
+  const config = containerConfig({ deployment, launch, network, publishAddress });
+  const deadline = performance.now() + callTimeoutMs;
+  for (;;) {
+    let isTaken = false;
+    try {
+      await call((abortSignal) => docker.createContainer({ ...config, abortSignal }));
+    } catch (error) {
+      if (statusOf(error) !== 409 || performance.now() > deadline) throw error;
+      isTaken = true;
+    }
+    const found = await find(launch.id);
+    if (found !== null) return found;
+    if (!isTaken) throw new Refusal(details.removedWhileMade);
+    await pause(takenMs);
+    engine.closed.throwIfAborted();
+  }
+}
+
+function refusal(image: string, message: string): string {
+  if (/no such image/i.test(message)) return details.imageNotOnEngine(image);
+  if (/no command specified/i.test(message)) return details.noCommand(image);
+  const runtime = /unknown (?:or invalid )?runtime(?: name| specified)?:? (\S+)/i.exec(message)?.[1];
+  return runtime === undefined ? details.notRunnable(message) : details.noOciRuntime(runtime, []);
+}

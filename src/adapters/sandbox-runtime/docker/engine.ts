@@ -1,0 +1,199 @@
+import { IncomingMessage } from 'node:http';
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import { Failure, isFailure } from '../../../domain/failure.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import { containerName, isOwn } from './labels.ts';
+
+export interface CallOptions {
+  /** If it fires, the call is given up, and rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** In milliseconds, instead of the engine's own limit. */
+  readonly limitMs?: number;
+}
+
+/** A Docker engine, and the deployment whose containers may be touched. */
+export interface Engine {
+  readonly docker: Docker;
+  readonly deployment: string;
+  /** Fires when the runtime is closed. */
+  readonly closed: AbortSignal;
+  /**
+   * Makes a call, within a time limit. The signal is for the call's `abortSignal`. It does not fire once the call has answered, so
+   * that a stream in the answer goes on. An error response of the engine rejects as dockerode's error (see `statusOf`). Failures:
+   * `runtime_unavailable`, `runtime_timeout`.
+   */
+  readonly call: <T>(work: (signal: AbortSignal) => Promise<T>, options?: CallOptions) => Promise<T>;
+  /** Returns the sandbox's container. Null if there is none, `foreign` if its name is taken by one that is not ours. */
+  readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | 'foreign' | null>;
+}
+
+export interface EngineOptions {
+  readonly docker: Docker;
+  readonly deployment: string;
+  readonly callTimeoutMs: number;
+  readonly closed: AbortSignal;
+}
+
+export function createEngine({ docker, deployment, callTimeoutMs, closed }: EngineOptions): Engine {
+  const call: Engine['call'] = async (work, { signal, limitMs = callTimeoutMs } = {}) => {
+    const controller = new AbortController();
+    const leave = (): void => controller.abort(signal?.reason);
+    const timer = setTimeout(() => controller.abort(new Failure('runtime_timeout', { runtime: 'docker', limitMs })), limitMs);
+    if (signal?.aborted === true) leave();
+    signal?.addEventListener('abort', leave);
+    try {
+      controller.signal.throwIfAborted();
+      return await raceSignal(work(controller.signal), controller.signal);
+    } catch (error) {
+      if (controller.signal.aborted) throw controller.signal.reason;
+      throw isFailure(error) || statusOf(error) !== null ? error : unavailable(whyUnreachable(error), error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', leave);
+    }
+  };
+  const find: Engine['find'] = async (id, signal) => {
+    const container = docker.getContainer(containerName(deployment, id));
+    const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
+    return found === null || isOwn(found.Config.Labels, deployment, id) ? found : 'foreign';
+  };
+  return { docker, deployment, closed, call, find };
+}
+
+export function unavailable(reason: string, cause?: unknown, retryAfterSeconds = 5): Failure<'runtime_unavailable'> {
+  return new Failure('runtime_unavailable', { runtime: 'docker', reason, retryAfterSeconds }, cause === undefined ? {} : { cause });
+}
+
+/** Turns an error response of the engine into the port's failure. */
+export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const status = statusOf(error);
+    throw isFailure(error) || status === null ? error : unavailable(`its engine answered ${status}; its log tells more`, error);
+  }
+}
+
+/** Something that the sandbox or its engine can't do. It becomes the detail of the observed sandbox. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+}
+
+/** Returns the status of the engine's response. Null for any other error. */
+export function statusOf(error: unknown): number | null {
+  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;
+}
+
+/** Returns null if the engine knows no such object. */
+export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (statusOf(error) === 404) return null;
+    throw error;
+  }
+}
+
+const Message = z.object({ statusCode: z.number(), json: z.object({ message: z.string() }) });
+
+/** Returns the engine's own message: `No such image: nowhere:latest`. Null if something else on the way to it failed. */
+export function engineMessage(error: unknown): string | null {
+  return Message.safeParse(error).data?.json.message ?? null;
+}
+
+/** Returns the engine's message, or the error's own. */
+export function messageOf(error: unknown): string {
+  return engineMessage(error) ?? (error instanceof Error ? error.message : '');
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no engine listens at its socket; start Docker, or say where it is with SKEP_DOCKER_HOST',
+  ECONNREFUSED: 'its engine does not answer; start Docker, or say where it is with SKEP_DOCKER_HOST',
+  EACCES: "its socket may not be used by this process's user; add the user to the group that owns it",
+  EPERM: "its socket may not be used by this process's user; add the user to the group that owns it",
+  ECONNRESET: 'its engine closed the connection',
+  EPIPE: 'its engine closed the connection',
+  ENOTFOUND: "its engine's host is not known; correct SKEP_DOCKER_HOST or DOCKER_HOST",
+  EAI_AGAIN: "its engine's host can't be looked up now",
+  EHOSTUNREACH: "its engine's host can't be reached",
+  ENETUNREACH: "its engine's host can't be reached",
+  ETIMEDOUT: "its engine's host does not answer",
+  EMFILE: 'the server has too many open files',
+};
+
+/** Returns why the engine could not be reached, without addresses or paths. */
+export function whyUnreachable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const known = reasons[code];
+  if (known !== undefined) return known;
+  if (/^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_|SELF_SIGNED|DEPTH_ZERO|EPROTO)/.test(code)) {
+    return `the TLS connection to its engine failed (${code}); look at the certificates that DOCKER_CERT_PATH names`;
+  }
+  return code === '' ? 'its engine could not be spoken to' : `its engine could not be spoken to (${code})`;
+}
+
+/** The response of a call that the engine streams: dockerode's types say less of it than it is. */
+export function streamed(answer: unknown): IncomingMessage {
+  if (answer instanceof IncomingMessage) return answer;
+  throw new TypeError('the client does not answer with a stream of HTTP');
+}
+
+/** Adds the signal that ends a call, which the client takes and its types leave out. */
+export function withSignal<T>(options: T, abortSignal: AbortSignal): T & { readonly abortSignal: AbortSignal } {
+  return { ...options, abortSignal };
+}
+
+/** Docker 19.03 brought the oldest API that has all that is used here. */
+const oldestApi = [1, 40] as const;
+
+const Info = z.object({
+  MemoryLimit: z.boolean().optional(),
+  PidsLimit: z.boolean().optional(),
+  CpuCfsQuota: z.boolean().optional(),
+  SecurityOptions: z.array(z.string()).nullish(),
+});
+
+/** Returns whether the engine answers and can hold sandboxes, in one line for a person. */
+export async function checkEngine({ docker, call }: Engine): Promise<CheckResult> {
+  try {
+    const { Version, ApiVersion } = await call(() => docker.version());
+    const [major = 0, minor = 0] = ApiVersion.split('.').map(Number);
+    if (major < oldestApi[0] || (major === oldestApi[0] && minor < oldestApi[1])) {
+      const needed = `Skep needs ${oldestApi.join('.')}, which came with Docker 19.03`;
+      return { ok: false, detail: `Docker's engine ${Version} is too old (API ${ApiVersion}); ${needed}` };
+    }
+    const lacks = missingLimits(Info.parse(await call(() => docker.info())));
+    const but = lacks.length === 0 ? '' : `, which can't ${lacks.join(', nor ')}`;
+    return { ok: true, detail: `sandboxes are containers of Docker's engine ${Version}${but}` };
+  } catch (error) {
+    if (isFailure(error)) return { ok: false, detail: error.message };
+    const status = statusOf(error);
+    if (status === null) return { ok: false, detail: "Docker's engine can't be spoken to" };
+    return { ok: false, detail: `what listens at the engine's address answered ${status}; is it Docker?` };
+  }
+}
+
+/** Returns what of a sandbox's limits the engine can't keep. */
+function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions }: z.infer<typeof Info>): string[] {
+  const seccomp = SecurityOptions?.some((option) => option.includes('seccomp')) ?? false;
+  return [
+    ...(MemoryLimit === false ? ['limit memory'] : []),
+    ...(CpuCfsQuota === false ? ['limit CPUs'] : []),
+    ...(PidsLimit === false ? ['limit processes'] : []),
+    ...(seccomp ? [] : ['filter system calls (seccomp)']),
+  ];
+}
+
+/** Removes a container, whatever it does. Returns when it is gone. Idempotent. */
+export async function removeContainer({ docker, call }: Engine, containerId: string): Promise<void> {
+  const container = docker.getContainer(containerId);
+  try {
+    await unlessMissing(call((abortSignal) => container.remove({ force: true, v: true, abortSignal })));
+  } catch (error) {
+    if (statusOf(error) !== 409) throw error;
+    // Somebody else is removing it.
+    await unlessMissing(call((abortSignal) => container.wait({ condition: 'removed', abortSignal })));
+  }
+}

@@ -1,0 +1,143 @@
+import { Readable, type Duplex } from 'node:stream';
+import { parseBeginning, type Leader } from './shell-scripts.ts';
+
+/** The two outputs of an execution, which the engine sends interleaved over one connection. */
+export interface Outputs {
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** The process that leads it. If the connection ended before the command began: the message sent in its place. */
+  readonly begun: Promise<Leader | { readonly refusal: string }>;
+  /** Is the command held back, since nobody reads what it wrote? */
+  isHeld(): boolean;
+  /**
+   * Holds nothing back any more. To be called when the command has ended: an engine with unread output does not stop the container.
+   * What was written is kept for a later reader; what processes that are left behind write on, is kept up to a limit.
+   */
+  release(): void;
+}
+
+/** How much of an output that nobody reads is kept, about as much as a pipe holds, before both outputs are held back. */
+const heldBytes = 64 * 1024;
+/** More than an engine and its pipes hold of an execution. */
+const releasedBytes = 8 * 1024 * 1024;
+/** Longer than the line that an execution begins with, and than the engine's message about one that it can't begin. */
+const beginningBytes = 4096;
+
+/** `onHeld` is called each time that the command begins to be held back. */
+export function demultiplex(socket: Duplex, onHeld: () => void): Outputs {
+  return new Demultiplexer(socket, onHeld);
+}
+
+class Demultiplexer implements Outputs {
+  readonly stdout = this.#output();
+  readonly stderr = this.#output();
+  readonly #socket: Duplex;
+  readonly #begun = Promise.withResolvers<Leader | { readonly refusal: string }>();
+  readonly #full = new Set<Readable>();
+  readonly #over = new Set<Readable>();
+  /** What came of the standard output before its first line was complete. Null from then on. */
+  #beginning: Buffer | null = Buffer.alloc(0);
+  #isReleased = false;
+
+  constructor(socket: Duplex, onHeld: () => void) {
+    this.#socket = socket;
+    const read = createFrameReader((stream, content) => {
+      if (stream === 'stderr') this.#give(this.stderr, content);
+      else if (this.#beginning === null) this.#give(this.stdout, content);
+      else this.#begin(Buffer.concat([this.#beginning, content]));
+    });
+    socket.on('data', (chunk: Buffer) => {
+      read(chunk);
+      // Until the command has begun nobody can read, and nothing is held back.
+      if (this.#full.size === 0 || this.#beginning !== null || this.#isReleased) return;
+      socket.pause();
+      onHeld();
+    });
+    socket.once('close', () => {
+      this.#begun.resolve({ refusal: this.#beginning?.toString().trim() ?? '' });
+      this.#end(this.stdout);
+      this.#end(this.stderr);
+    });
+    // The engine is done with it, and takes no input any more either.
+    socket.once('end', () => socket.destroy());
+    socket.on('error', () => {});
+  }
+
+  get begun(): Promise<Leader | { readonly refusal: string }> {
+    return this.#begun.promise;
+  }
+
+  isHeld(): boolean {
+    return this.#socket.isPaused();
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    this.#socket.resume();
+  }
+
+  #output(): Readable {
+    const readable = new Readable({
+      highWaterMark: heldBytes,
+      read: () => {
+        if (this.#full.delete(readable) && this.#full.size === 0) this.#socket.resume();
+      },
+    });
+    return readable;
+  }
+
+  #give(readable: Readable, content: Buffer): void {
+    if (content.length === 0 || this.#over.has(readable)) return;
+    if (this.#isReleased && readable.readableLength > releasedBytes) this.#end(readable);
+    else if (!readable.push(content)) this.#full.add(readable);
+  }
+
+  #end(readable: Readable): void {
+    if (this.#over.has(readable)) return;
+    this.#over.add(readable);
+    readable.push(null);
+  }
+
+  /** The first line of the standard output names the leader. */
+  #begin(beginning: Buffer): void {
+    const lineEnd = beginning.indexOf('\n');
+    const leader = lineEnd < 0 ? null : parseBeginning(beginning.toString('latin1', 0, lineEnd));
+    if (leader === null) {
+      this.#beginning = beginning.subarray(0, beginningBytes);
+      return;
+    }
+    this.#give(this.stdout, beginning.subarray(lineEnd + 1));
+    this.#beginning = null;
+    this.#begun.resolve(leader);
+  }
+}
+
+const headerBytes = 8;
+
+/**
+ * Takes apart what the engine sends of an execution: frames of one byte for the output (2 is the standard error), three zero bytes, the
+ * length in four bytes, and the content. The content of a frame is passed on in as many pieces as it arrives in.
+ */
+function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer) => void): (chunk: Buffer) => void {
+  let header = Buffer.alloc(0);
+  let missing = 0;
+  let stream: 'stdout' | 'stderr' = 'stdout';
+  return (chunk) => {
+    for (let rest = chunk; rest.length > 0; ) {
+      if (missing > 0) {
+        const content = rest.subarray(0, missing);
+        rest = rest.subarray(content.length);
+        missing -= content.length;
+        give(stream, content);
+        continue;
+      }
+      const wanted = headerBytes - header.length;
+      header = Buffer.concat([header, rest.subarray(0, wanted)]);
+      rest = rest.subarray(wanted);
+      if (header.length < headerBytes) continue;
+      stream = header[0] === 2 ? 'stderr' : 'stdout';
+      missing = header.readUInt32BE(4);
+      header = Buffer.alloc(0);
+    }
+  };
+}

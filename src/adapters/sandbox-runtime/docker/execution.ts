@@ -1,0 +1,204 @@
+import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import type { Execution } from '../../../ports/sandbox-runtime.ts';
+import { inputStream, outputStream } from '../execution-streams.ts';
+import { type Engine, statusOf, unavailable, unlessMissing } from './engine.ts';
+import type { ExitNotices } from './engine-events.ts';
+import { demultiplex, type Outputs } from './execution-output.ts';
+import { killCommand, type Leader } from './shell-scripts.ts';
+
+export interface StartedExecution {
+  readonly engine: Engine;
+  readonly exec: Docker.Exec;
+  readonly notices: ExitNotices;
+  /** The run of the container in which it was begun. */
+  readonly run: { readonly container: string; readonly startedAt: string };
+  readonly socket: Duplex;
+  /** The value of the variable by which its processes are known. */
+  readonly mark: string;
+}
+
+/** An execution, and how to let go of it when the runtime is closed. */
+export interface OwnExecution extends Execution {
+  /** Ends it, unless its sandbox is frozen, and lets go of it. Never rejects. */
+  leave(): Promise<void>;
+}
+
+const heldPollMs = 250;
+const killPollMs = 25;
+const longestPollMs = 1_000;
+
+/** Waits until the command has begun. Returns the engine's message instead if it can't begin it. */
+export async function beginExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
+  const { socket } = started;
+  let onHeld: (() => void) | null = null;
+  const outputs = demultiplex(socket, () => onHeld?.());
+  const leader = await outputs.begun;
+  if ('refusal' in leader) return leader;
+  const exit = new Exit(started, outputs);
+  onHeld = () => void exit.pollWhile(heldPollMs, () => outputs.isHeld());
+  if (outputs.isHeld()) onHeld();
+  let killing: Promise<void> | undefined;
+  const kill = (): Promise<void> => {
+    killing ??= end(started, leader, exit).catch((error: unknown) => {
+      killing = undefined;
+      if (!exit.givenUp.aborted) throw error;
+    });
+    return killing;
+  };
+  return {
+    stdin: inputStream(socket),
+    stdout: outputStream(outputs.stdout),
+    stderr: outputStream(outputs.stderr),
+    exited: exit.exited,
+    kill,
+    async leave() {
+      const found = await inspectContainer(started).catch(() => null);
+      if (found?.State.Running === true && !found.State.Paused) await kill().catch(() => {});
+      exit.giveUp();
+      socket.destroy();
+    },
+  };
+}
+
+async function end(started: StartedExecution, leader: Leader, exit: Exit): Promise<void> {
+  let isKilled = false;
+  const polling = exit.pollWhile(killPollMs, () => !isKilled);
+  await killProcesses(started, leader, exit.givenUp).finally(() => (isKilled = true));
+  await polling;
+  await exit.pollWhile(killPollMs, () => true);
+}
+
+/**
+ * Finds out how an execution ends: when the engine reports it, when the output ends, and by polling while the output is held back, when
+ * the engine can't report it yet.
+ */
+class Exit {
+  readonly #started: StartedExecution;
+  readonly #outputs: Outputs;
+  readonly #exited = Promise.withResolvers<number | null>();
+  readonly #givenUp = new AbortController();
+  readonly #unwatch: () => void;
+  #isOver = false;
+
+  constructor(started: StartedExecution, outputs: Outputs) {
+    const { exec, notices, socket } = started;
+    this.#started = started;
+    this.#outputs = outputs;
+    this.#unwatch = notices.watch(exec.id, () => void this.#look());
+    // The output ends a moment before the command does, or long before if the command closed it.
+    const onClose = (): void => void this.pollWhile(1, () => true);
+    if (socket.destroyed) onClose();
+    else socket.once('close', onClose);
+  }
+
+  get exited(): Promise<number | null> {
+    return this.#exited.promise;
+  }
+
+  /** Fires when nobody waits for the end any more. */
+  get givenUp(): AbortSignal {
+    return this.#givenUp.signal;
+  }
+
+  /** Checks whether it has ended, at once and then again and again, less and less often. */
+  async pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
+    for (let waitMs = everyMs; !this.#isOver && isWanted(); waitMs = Math.min(waitMs * 2, Math.max(everyMs, longestPollMs))) {
+      await this.#look();
+      if (!this.#isOver) await pause(waitMs, undefined, { signal: this.givenUp }).catch(() => {});
+    }
+  }
+
+  /** From now on nobody knows how it ends. */
+  giveUp(): void {
+    this.#givenUp.abort(new Error('the runtime is closed'));
+    this.#end(null);
+  }
+
+  async #look(): Promise<void> {
+    const code = await exitCode(this.#started);
+    if (code !== 'runs') this.#end(code);
+  }
+
+  #end(code: number | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#unwatch();
+    this.#outputs.release();
+    this.#exited.resolve(code);
+  }
+}
+
+/** The engine also reports this code for an execution whose container went away. */
+const doubtfulCode = 126;
+const doubtMs = 5_000;
+
+/** Returns how an execution ended; `runs` while it goes on; null if it can't be known. */
+async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
+  const { engine, exec, notices, run } = started;
+  try {
+    const found = await engine.call((abortSignal) => exec.inspect({ abortSignal }));
+    if (found.Running) return 'runs';
+    if (found.ExitCode !== doubtfulCode) return found.ExitCode;
+    // The code is true if the events report the end, or if the container still runs after a while.
+    const deadline = performance.now() + doubtMs;
+    for (let waitMs = 2; !notices.isReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
+      const container = await inspectContainer(started);
+      if (container?.State.Running !== true || container.State.StartedAt !== run.startedAt) return null;
+      if (performance.now() > deadline) break;
+      await pause(waitMs, undefined, { signal: engine.closed });
+    }
+    return doubtfulCode;
+  } catch {
+    return null;
+  }
+}
+
+const thawPollMs = 100;
+
+/**
+ * Ends all that an execution started, by a second execution, as the same user: the engine itself can't. In a frozen sandbox nothing can
+ * be run, nor does anything take a signal: there it is done when the sandbox goes on. Returns when nothing of it is left.
+ */
+async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
+  for (;;) {
+    const code = await runKill(started, leader);
+    if (code === 0) return;
+    if (code !== null) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
+    const found = await inspectContainer(started);
+    if (found === null || !found.State.Running) return;
+    await pause(thawPollMs, undefined, { signal: givenUp });
+  }
+}
+
+/** Returns the exit code of the script that kills. Null if the sandbox runs nothing now. */
+async function runKill({ engine: { docker, call }, run, mark }: StartedExecution, leader: Leader): Promise<number | null> {
+  const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: killCommand(leader, mark) };
+  try {
+    const exec = await call((abortSignal) => docker.getContainer(run.container).exec({ ...options, abortSignal }));
+    return await call(async (abortSignal) => {
+      const stream = await exec.start({ hijack: true, abortSignal });
+      stream.resume();
+      await new Promise<void>((resolve) => {
+        stream.once('close', resolve);
+        stream.once('end', resolve);
+        stream.once('error', () => resolve());
+      });
+      for (;;) {
+        const { Running, ExitCode } = await exec.inspect({ abortSignal });
+        if (!Running) return ExitCode ?? 1;
+        await pause(2, undefined, { signal: abortSignal });
+      }
+    });
+  } catch (error) {
+    const status = statusOf(error);
+    if (status === 404 || status === 409) return null;
+    throw error;
+  }
+}
+
+/** Returns null if the container is gone. */
+function inspectContainer({ engine: { docker, call }, run }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
+  return unlessMissing(call((abortSignal) => docker.getContainer(run.container).inspect({ abortSignal })));
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type Docker from 'dockerode';
+import { Failure } from '../../../domain/failure.ts';
+import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
+import { sandboxPath } from '../sandbox-path.ts';
+import { type Engine, statusOf, unavailable } from './engine.ts';
+import { ExitNotices } from './engine-events.ts';
+import { beginExecution, type OwnExecution } from './execution.ts';
+import { beginCommand, markVariable } from './shell-scripts.ts';
+
+/** How long a close waits for executions that are about to begin, which it ends then. */
+const beginMs = 5_000;
+
+/** Runs commands in the containers of sandboxes. For that an image needs `/bin/sh`, and nothing else. */
+export class Executions {
+  readonly #engine: Engine;
+  readonly #notices: ExitNotices;
+  readonly #own = new Set<OwnExecution>();
+  readonly #pending = new Set<Promise<unknown>>();
+  /** Fires when nobody waits any more for executions that begin. */
+  readonly #left = new AbortController();
+  #isClosing = false;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#notices = new ExitNotices(engine);
+  }
+
+  async execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+    signal.throwIfAborted();
+    if (this.#isClosing) throw closed();
+    // It goes on if the caller leaves, so that what begins then is ended.
+    const beginning = this.#begin(id, request, signal);
+    const settled = beginning.catch(() => {}).finally(() => this.#pending.delete(settled));
+    this.#pending.add(settled);
+    return raceSignal(beginning, signal);
+  }
+
+  /** Ends the executions that are under way. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all([...this.#own].map((execution) => execution.leave()));
+    // Nothing begins in a sandbox that was frozen at that moment.
+    await raceSignal(Promise.all(this.#pending), AbortSignal.timeout(beginMs)).catch(() => this.#left.abort());
+    await Promise.all(this.#pending);
+  }
+
+  async #begin(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+    const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
+    const unrunnable = whyUnrunnable(request);
+    const found = await this.#runningContainer(id, signal);
+    if (unrunnable !== null) return refusedExecution(126, unrunnable);
+    try {
+      const execution = await this.#run(found, request, workingDir ?? (found.Config.WorkingDir || '/'), signal);
+      if ('refusal' in execution) return await this.#refused(id, execution.refusal);
+      this.#own.add(execution);
+      void execution.exited.then(() => this.#own.delete(execution));
+      if (signal.aborted) {
+        await execution.kill();
+        signal.throwIfAborted();
+      }
+      if (this.#isClosing) {
+        await execution.leave();
+        throw closed();
+      }
+      return execution;
+    } catch (error) {
+      if (statusOf(error) !== 404 && statusOf(error) !== 409) throw error;
+      await this.#runningContainer(id, this.#engine.closed);
+      throw new Failure('sandbox_not_running', { id, status: 'restarting' });
+    }
+  }
+
+  /** Returns the engine's message instead if it can't begin the command. */
+  async #run(
+    { Id, State }: Docker.ContainerInspectInfo, request: ExecutionRequest, workingDir: string, signal: AbortSignal,
+  ): Promise<OwnExecution | { readonly refusal: string }> {
+    const { docker, call } = this.#engine;
+    const mark = randomUUID();
+    const options: Docker.ExecCreateOptions = {
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+      Cmd: beginCommand(request, workingDir),
+      Env: [...Object.entries(request.env ?? {}).map(([name, value]) => `${name}=${value}`), `${markVariable}=${mark}`],
+      WorkingDir: '/',
+    };
+    const exec = await call((abortSignal) => docker.getContainer(Id).exec({ ...options, abortSignal }), { signal });
+    // It is not given up from here on: nobody would know whether the command has begun.
+    const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, abortSignal }));
+    const run = { container: Id, startedAt: State.StartedAt };
+    const drop = (): void => void socket.destroy();
+    this.#left.signal.addEventListener('abort', drop);
+    const begun = beginExecution({ engine: this.#engine, exec, notices: this.#notices, run, socket, mark });
+    return begun.finally(() => this.#left.signal.removeEventListener('abort', drop));
+  }
+
+  async #refused(id: string, message: string): Promise<Execution> {
+    await this.#runningContainer(id, this.#engine.closed);
+    if (/no such file or directory|not found/i.test(message)) {
+      return refusedExecution(127, 'the image has no /bin/sh, which running a command in its sandboxes needs');
+    }
+    return refusedExecution(126, message === '' ? 'the engine could not begin it' : message);
+  }
+
+  async #runningContainer(id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
+    const found = await this.#engine.find(id, signal);
+    if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
+    const { Running, Paused, Status } = found.State;
+    if (!Running || Paused) throw new Failure('sandbox_not_running', { id, status: Paused ? 'frozen' : Status });
+    return found;
+  }
+}
+
+function closed(): Failure<'runtime_unavailable'> {
+  return unavailable('it is closed', undefined, 1);
+}

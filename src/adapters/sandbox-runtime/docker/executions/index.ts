@@ -1,1 +1,0 @@
-export { createExecutions } from './executions.ts';

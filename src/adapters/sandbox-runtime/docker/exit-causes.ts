@@ -1,0 +1,110 @@
+import type Docker from 'dockerode';
+import { raceSignal } from '../../shared/timeout.ts';
+import { type Engine, unlessMissing } from './engine.ts';
+import type { EngineEvent } from './engine-events.ts';
+import type { EndedFromOutside } from './observed-sandbox.ts';
+
+const sigkill = 128 + 9;
+const sigterm = 128 + 15;
+
+/** How long before its end an engine may have begun to end containers, and how long after its start it may find them ended. */
+const shutdownMs = 30_000;
+const startupMs = 10_000;
+
+/**
+ * Finds out whether something outside of a sandbox ended its container. The engine keeps an exit code, and not who caused it. Its
+ * events say more: a `kill` comes before `die` if somebody asked for the end. Without them the exit code decides (a program that ended
+ * by SIGTERM or SIGKILL was ended), or the time: when an engine goes down, all its containers end.
+ */
+export function createEndedFromOutside({ docker, call }: Engine, runs: RunHistory): EndedFromOutside {
+  return async ({ Id, State }) => {
+    const finishedAt = Date.parse(State.FinishedAt);
+    const cause = await runs.causeOfEnd(Id, finishedAt);
+    if (cause !== 'unseen') return cause === 'asked';
+    if (State.ExitCode === sigkill || State.ExitCode === sigterm) return true;
+    // The engine makes its default network anew when it starts. The time is that of its own clock.
+    const bridge = await unlessMissing(call(() => docker.getNetwork('bridge').inspect()));
+    if (bridge === null) return false;
+    const engineStartedAt = Date.parse(bridge.Created);
+    if (Date.parse(State.StartedAt) > engineStartedAt || finishedAt > engineStartedAt + startupMs) return false;
+    // A program that ends well when it is asked to may have been down for as long as the host.
+    return State.ExitCode === 0 || finishedAt > engineStartedAt - shutdownMs;
+  };
+}
+
+/** What was seen of how a run of a container ended: somebody asked the engine for it, it ended by itself, or nobody looked. */
+export type CauseOfEnd = 'asked' | 'by itself' | 'unseen';
+
+interface Run {
+  /** Every request to end it is seen from this time on, in milliseconds of the engine's clock. */
+  readonly followedFrom: number;
+  isKilled: boolean;
+  readonly died: PromiseWithResolvers<void>;
+  isOver: boolean;
+  /** It was seen through the present connection. */
+  isCurrent: boolean;
+}
+
+/** Signals that are meant to end a program: HUP, INT, QUIT, KILL, TERM, and a real-time signal that some images use for it. */
+const endingSignals = new Set(['2', '3', '9', '15', '37']);
+
+/** How long a request to end a program may take effect that was made before the events were followed. */
+const pendingMs = 30_000;
+
+/** How late the event of an end may be that is already known. */
+const behindMs = 2_000;
+
+/** Remembers what the engine's events report about the present run of each container. */
+export class RunHistory {
+  readonly #runs = new Map<string, Run>();
+
+  note({ action, containerId, signal }: EngineEvent): void {
+    if (action === 'start') this.#begin(containerId, 0);
+    const run = this.#runs.get(containerId);
+    if (run === undefined) return;
+    if (action === 'kill' && signal !== null && endingSignals.has(signal)) run.isKilled = true;
+    if (action === 'die' || action === 'destroy') {
+      run.isOver = true;
+      run.died.resolve();
+    }
+    if (action === 'destroy') this.#runs.delete(containerId);
+  }
+
+  /**
+   * These are all containers there are. What happens to running ones is seen from `openedAt` on, in milliseconds of the engine's
+   * clock. Undefined if that is not known.
+   */
+  follow(containers: readonly Pick<Docker.ContainerInfo, 'Id' | 'State'>[], openedAt: number | undefined): void {
+    const ids = new Set(containers.map(({ Id }) => Id));
+    for (const [id, run] of this.#runs) if (!run.isCurrent && !ids.has(id)) this.#runs.delete(id);
+    for (const { Id, State } of containers) {
+      if (openedAt === undefined || (State !== 'running' && State !== 'paused')) continue;
+      if (this.#runs.get(Id)?.isCurrent !== true) this.#begin(Id, openedAt + pendingMs);
+    }
+  }
+
+  /** The connection is lost: nothing more is seen of those that run. */
+  lose(): void {
+    for (const [id, run] of this.#runs) {
+      run.isCurrent = false;
+      if (run.isOver) continue;
+      this.#runs.delete(id);
+      run.died.resolve();
+    }
+  }
+
+  /** Returns how the run that ended at this time ended. Waits a little if the event may be on its way. */
+  async causeOfEnd(containerId: string, finishedAt: number): Promise<CauseOfEnd> {
+    const run = this.#runs.get(containerId);
+    if (run === undefined) return 'unseen';
+    await raceSignal(run.died.promise, AbortSignal.timeout(behindMs)).catch(() => {});
+    if (!run.isOver || this.#runs.get(containerId) !== run) return 'unseen';
+    if (run.isKilled) return 'asked';
+    return finishedAt >= run.followedFrom ? 'by itself' : 'unseen';
+  }
+
+  #begin(id: string, followedFrom: number): void {
+    this.#runs.get(id)?.died.resolve();
+    this.#runs.set(id, { followedFrom, isKilled: false, died: Promise.withResolvers(), isOver: false, isCurrent: true });
+  }
+}

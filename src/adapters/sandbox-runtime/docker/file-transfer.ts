@@ -1,0 +1,147 @@
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
+import type Docker from 'dockerode';
+import { Failure } from '../../../domain/failure.ts';
+import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
+import { tarEntries } from '../tar.ts';
+import { uploadArchive } from './archive-upload.ts';
+import { ContainerFiles } from './container-files.ts';
+import { type Engine, statusOf } from './engine.ts';
+import { withInitContainer } from './init-container.ts';
+import { ParentDirectories } from './parent-directories.ts';
+
+type Container = Docker.ContainerInspectInfo;
+type Archive = ReadableStream<Uint8Array>;
+
+/** Unpacks a tar in the container of a sandbox, whether that runs or not. */
+export async function putFiles(engine: Engine, id: string, directory: string, archive: Archive, signal: AbortSignal): Promise<void> {
+  try {
+    const path = sandboxPath(directory, 'directory');
+    const container = await findContainer(engine, id, signal);
+    await unpack(engine, container, id, path, archive, AbortSignal.any([signal, engine.closed]));
+  } catch (error) {
+    if (!archive.locked) archive.cancel(error).catch(() => {});
+    throw statusOf(error) === 404 ? new Failure('sandbox_not_found', { id }, { cause: error }) : error;
+  }
+}
+
+/** Returns a tar of a path in the container of a sandbox, whether that runs or not. */
+export async function getFiles(engine: Engine, id: string, path: string, signal: AbortSignal): Promise<Archive> {
+  const place = sandboxPath(path, 'path');
+  const container = await findContainer(engine, id, signal);
+  demandReachable(container, place, 'path');
+  try {
+    const files = new ContainerFiles(engine, container.Id);
+    return Readable.toWeb(await files.archive(place, AbortSignal.any([signal, engine.closed])));
+  } catch (error) {
+    if (statusOf(error) !== 404) throw error;
+    // The container is gone, or only the path is not there.
+    await findContainer(engine, id, signal);
+    throw new Failure('file_not_found', { path }, { cause: error });
+  }
+}
+
+async function findContainer(engine: Engine, id: string, signal: AbortSignal): Promise<Container> {
+  signal.throwIfAborted();
+  const found = await engine.find(id, signal);
+  if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
+  return found;
+}
+
+async function unpack(
+  engine: Engine,
+  container: Container,
+  id: string,
+  directory: string,
+  archive: Archive,
+  signal: AbortSignal,
+): Promise<void> {
+  const files = new ContainerFiles(engine, container.Id);
+  const { existing, missing } = await findPlace(directory, files);
+  demandReachable(container, existing, 'directory');
+  if (isReadOnly(container, existing)) {
+    const hint = `choose a directory below ${quoted(container.Config.WorkingDir)}`;
+    throw refusedFiles('directory', `${quoted(directory)} is read-only in this sandbox; ${hint}`);
+  }
+  const owner = (await files.resolveOwner(container.Config.User)) ?? { uid: 0, gid: 0 };
+  const place = [...partsOf(existing), ...missing];
+  // From the root, since the engine takes a link that leads out of where it unpacks for an attack.
+  const upload = (target: string, below: readonly string[]): Promise<void> =>
+    uploadArchive({
+      engine,
+      container: target,
+      entries: (ended) => tarEntries(archive, ended),
+      demandEntry: ({ parts }) => demandReachable(container, `/${[...place, ...parts].join('/')}`, 'directory'),
+      parents: new ParentDirectories(`/${place.join('/')}`, missing.length > 0, files),
+      below,
+      missing: missing.length,
+      owner,
+      signal,
+    });
+  // The engine unpacks nothing if the root is read-only. But an init container has the same volumes, and a writable root.
+  if (container.HostConfig.ReadonlyRootfs !== true) await upload(container.Id, place);
+  else await withInitContainer(engine, container, id, (init, targetOf) => upload(init, moved(place, container, targetOf)));
+}
+
+function partsOf(path: string): readonly string[] {
+  return partsBelow('/', path) ?? [];
+}
+
+/** Returns where the init container has a place that is in a volume of the container. */
+function moved(place: readonly string[], { HostConfig }: Container, targetOf: (path: string) => string): readonly string[] {
+  for (const { Target } of HostConfig.Mounts ?? []) {
+    const below = partsBelow(Target, `/${place.join('/')}`);
+    if (below !== null) return [...partsOf(targetOf(Target)), ...below];
+  }
+  return place;
+}
+
+/** Where an archive is unpacked. */
+interface Place {
+  /** The part of the directory that is there. */
+  readonly existing: string;
+  /** The names of the directories below it that have to be made, from the outermost on. */
+  readonly missing: readonly string[];
+}
+
+/** Throws `invalid_request` if something else than a directory is in the way. */
+async function findPlace(directory: string, files: ContainerFiles): Promise<Place> {
+  const missing: string[] = [];
+  for (let at = directory; at !== '/'; at = posix.dirname(at)) {
+    const found = await files.stat(at);
+    if (found === null) {
+      missing.unshift(posix.basename(at));
+      continue;
+    }
+    const target = found.kind === 'link' ? await files.stat(found.linkTarget) : found;
+    if (target?.kind !== 'directory') throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
+    return { existing: found.kind === 'link' ? found.linkTarget : at, missing };
+  }
+  return { existing: '/', missing };
+}
+
+/** What the kernel provides, and a container's programs see in place of the files that the engine reads and writes. */
+const kernelDirectories = ['/proc', '/sys', '/dev'];
+
+/** Throws `invalid_request` if the engine can't reach what the container's programs see at the path. */
+function demandReachable({ HostConfig, Mounts }: Container, path: string, member: 'path' | 'directory'): void {
+  const inMemory = [
+    ...Object.keys(HostConfig.Tmpfs ?? {}),
+    ...(HostConfig.Mounts ?? []).flatMap(({ Type, Target }) => (Type === 'tmpfs' ? [Target] : [])),
+  ];
+  if (![...kernelDirectories, ...inMemory].some((mount) => isBelow(mount, path))) return;
+  // A volume below it can be reached.
+  if (Mounts.some(({ Destination, Type }) => Type !== 'tmpfs' && isBelow(Destination, path))) return;
+  const hint = 'choose another one, below the working directory';
+  throw refusedFiles(member, `${quoted(path)} is kept in memory, where the engine reads and writes no files; ${hint}`);
+}
+
+function isReadOnly({ HostConfig, Mounts }: Container, path: string): boolean {
+  const [mount] = Mounts.filter(({ Destination }) => isBelow(Destination, path))
+    .toSorted((one, other) => other.Destination.length - one.Destination.length);
+  return mount === undefined ? HostConfig.ReadonlyRootfs === true : !mount.RW;
+}
+
+function isBelow(directory: string, path: string): boolean {
+  return partsBelow(directory, path) !== null;
+}

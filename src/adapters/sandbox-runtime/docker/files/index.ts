@@ -1,1 +1,0 @@
-export { createFiles } from './files.ts';

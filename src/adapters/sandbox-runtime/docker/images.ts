@@ -1,0 +1,167 @@
+import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
+import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
+import { linesOf } from './engine-events.ts';
+import { parsePullMessage, PulledLayers } from './pull-progress.ts';
+import { findLogin, type RegistryLogin } from './registry-login.ts';
+import { dockerSpecOptions } from './spec-options.ts';
+import { details } from './status-details.ts';
+
+export interface ImageOptions {
+  /** The folder of Docker's own configuration. */
+  readonly configFolder: string;
+  readonly limitMs: number;
+  /** The least time between two progress lines. */
+  readonly progressMs: number;
+}
+
+const Runtimes = z.object({ Runtimes: z.record(z.string(), z.unknown()).nullish() });
+
+/** Gets the images of specs. Callers that want the same one share the pull and its progress. */
+export class Images {
+  readonly #engine: Engine;
+  readonly #options: ImageOptions;
+  readonly #pulls = createSingleFlight<Provision>();
+  readonly #listeners = new Map<string, Set<Progress>>();
+
+  constructor(engine: Engine, options: ImageOptions) {
+    this.#engine = engine;
+    this.#options = options;
+  }
+
+  async provide({ image, runtimeOptions }: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
+    const { docker, call } = this.#engine;
+    signal.throwIfAborted();
+    const unusable = whyUnusable(image);
+    if (image === null || unusable !== null) return refused(unusable ?? details.noImage);
+    const options = dockerSpecOptions(runtimeOptions);
+    if (options === null) return refused(details.invalidDockerOptions);
+    const others = options.ociRuntime === null ? null : await this.#othersThan(options.ociRuntime, signal);
+    if (others !== null) return refused(details.noOciRuntime(JSON.stringify(options.ociRuntime), others));
+    const found = await unlessMissing(call(() => docker.getImage(image).inspect(), { signal }));
+    return found === null ? await this.#pullTogether(image, progress, signal) : { kind: 'provided' };
+  }
+
+  /** Returns when no pull is under way any more. */
+  settled(): Promise<void> {
+    return this.#pulls.settled();
+  }
+
+  /** Returns the OCI runtimes of an engine that lacks this one. Null if it has it. */
+  async #othersThan(name: string, signal: AbortSignal): Promise<readonly string[] | null> {
+    const { docker, call } = this.#engine;
+    const { Runtimes: known } = Runtimes.parse(await call(() => docker.info(), { signal }));
+    const names = Object.keys(known ?? {});
+    return names.includes(name) ? null : names;
+  }
+
+  async #pullTogether(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
+    const listeners = this.#listeners.get(image) ?? new Set();
+    const own: Progress = (line) => progress(line);
+    this.#listeners.set(image, listeners.add(own));
+    try {
+      return await this.#pulls.join(image, signal, (shared) =>
+        this.#pull(image, (line) => listeners.forEach((tell) => tell(line)), shared),
+      );
+    } finally {
+      listeners.delete(own);
+      if (listeners.size === 0 && this.#listeners.get(image) === listeners) this.#listeners.delete(image);
+    }
+  }
+
+  /** Rejects with the signal's reason if that fires; the engine stops the pull then. */
+  async #pull(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
+    const { docker, call, closed } = this.#engine;
+    const { configFolder, limitMs, progressMs } = this.#options;
+    const registry = registryOf(image);
+    const tooLate = AbortSignal.timeout(limitMs);
+    const ended = AbortSignal.any([signal, closed, tooLate]);
+    let login: RegistryLogin = null;
+    try {
+      login = await raceSignal(findLogin(configFolder, registry), ended);
+      const options = login === null ? {} : { authconfig: login };
+      const pulling = call((abortSignal) => docker.pull(image, { ...options, abortSignal }), { signal: ended, limitMs });
+      const error = await follow(image, streamed(await pulling), progress, progressMs, ended);
+      return error === null ? { kind: 'provided' } : refused(describe(image, error, registry, login));
+    } catch (error) {
+      if (ended.aborted && ended.reason === tooLate.reason) {
+        return refused(details.pullTimedOut(image, Math.round(limitMs / 1000), registryName(registry)));
+      }
+      if (statusOf(error) === null) throw error;
+      return refused(describe(image, messageOf(error), registry, login));
+    }
+  }
+}
+
+function refused(detail: string): Provision {
+  return { kind: 'refused', detail };
+}
+
+/** Reads the engine's messages to their end. Returns the error that one of them reports. */
+async function follow(
+  image: string, answer: IncomingMessage, progress: Progress, progressMs: number, signal: AbortSignal,
+): Promise<string | null> {
+  const layers = new PulledLayers();
+  let last = '';
+  let lastAt = Number.NEGATIVE_INFINITY;
+  const leave = (): void => void answer.destroy(signal.reason instanceof Error ? signal.reason : undefined);
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    let failed: string | null = null;
+    for await (const text of linesOf(answer)) {
+      const message = parsePullMessage(text);
+      failed ??= message.error ?? null;
+      layers.note(message);
+      const line = details.pulling(image, layers.progress());
+      if (line === last || performance.now() - lastAt < progressMs) continue;
+      last = line;
+      lastAt = performance.now();
+      progress(line);
+    }
+    signal.throwIfAborted();
+    return failed;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw unavailable(whyUnreachable(error), error);
+  } finally {
+    signal.removeEventListener('abort', leave);
+    answer.destroy();
+  }
+}
+
+/** Returns why an image can't be had, and what to do. */
+function describe(image: string, message: string, registry: string, login: RegistryLogin): string {
+  const name = registryName(registry);
+  const denied =
+    /unauthorized|authentication required|access (?:to the resource )?is? ?denied|denied:|no basic auth|may require 'docker login'/i;
+  if (denied.test(message)) {
+    if (login !== null) return details.loginRefused(image, name);
+    return details.loginNeeded(image, name, registry.startsWith('https://') ? '' : registry);
+  }
+  const missing = /manifest unknown|not found|does not exist|no such image|invalid reference/i;
+  return missing.test(message) ? details.noSuchImage(image, name) : details.pullFailed(image, name, message);
+}
+
+/** Returns why an image can't be asked for, or null. What is not of the form of a name could mean something else to the engine. */
+export function whyUnusable(image: string | null): string | null {
+  if (image === null) return details.noImage;
+  const isName = /^[a-z0-9][a-z0-9._:/@-]*$/i.test(image) && !image.includes('..') && !image.includes('//');
+  return isName ? null : details.invalidImage(image);
+}
+
+const dockerHub = 'https://index.docker.io/v1/';
+
+/** Returns the registry of an image, by the name that Docker's configuration has for it. */
+export function registryOf(image: string): string {
+  const [first = '', ...rest] = image.split('/');
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  return !isHost || first === 'docker.io' || first === 'index.docker.io' ? dockerHub : first;
+}
+
+function registryName(registry: string): string {
+  return registry === dockerHub ? 'Docker Hub' : registry;
+}

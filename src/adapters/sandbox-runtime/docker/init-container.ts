@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { posix } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import type Docker from 'dockerode';
+import { type Header, pack } from 'tar-stream';
+import { ContainerFiles, type Owner } from './container-files.ts';
+import { type Engine, removeContainer } from './engine.ts';
+import { containerName, labels } from './labels.ts';
+
+/** A directory as it has to be before the programs run. */
+interface Directory {
+  readonly path: string;
+  readonly owner: Owner;
+  readonly mode: number;
+}
+
+interface Needs {
+  readonly directories: readonly Directory[];
+  /** False if the program is not in the image. */
+  readonly isRunnable: boolean;
+}
+
+const maxKnown = 256;
+
+/** Makes new containers ready for their programs. What containers of one image need is looked up once, as they all begin alike. */
+export class Preparation {
+  readonly #engine: Engine;
+  readonly #known = new Map<string, Needs>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Prepares a container before its first start. Idempotent. Returns whether the image has the program that is to be run. */
+  async prepare(container: Docker.ContainerInspectInfo, id: string): Promise<boolean> {
+    const { directories, isRunnable } = await this.#needsOf(container);
+    if (directories.length === 0) return isRunnable;
+    if (container.HostConfig.ReadonlyRootfs === true) {
+      await withInitContainer(this.#engine, container, id, (init, targetOf) =>
+        this.#put(init, directories.map((one) => ({ ...one, path: targetOf(one.path) }))),
+      );
+    } else await this.#put(container.Id, directories);
+    return isRunnable;
+  }
+
+  async #needsOf(container: Docker.ContainerInspectInfo): Promise<Needs> {
+    const { Image, Config, Path, HostConfig } = container;
+    const path = Config.Env.find((entry) => entry.startsWith('PATH='));
+    const key = JSON.stringify([Image, Config.User, Config.WorkingDir, HostConfig.ReadonlyRootfs, Path, path]);
+    const earlier = this.#known.get(key);
+    if (earlier !== undefined) return earlier;
+    const needs = await findNeeds(container, new ContainerFiles(this.#engine, container.Id));
+    this.#known.set(key, needs);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
+    return needs;
+  }
+
+  async #put(containerId: string, directories: readonly Directory[]): Promise<void> {
+    const { docker, call } = this.#engine;
+    const archive = pack();
+    for (const { path, owner, mode } of directories) {
+      archive.entry({ name: `${path.replace(/^\/+/, '')}/`, type: 'directory', mode, ...owner });
+    }
+    archive.finalize();
+    const bytes = await buffer(archive);
+    await call((abortSignal) => docker.getContainer(containerId).putArchive(bytes, { path: '/', abortSignal }));
+  }
+}
+
+async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<Needs> {
+  const owner = await files.resolveOwner(container.Config.User);
+  const directories: Directory[] = [];
+  const workingDir = container.Config.WorkingDir;
+  if (owner !== null && workingDir !== '' && workingDir !== '/') {
+    const found = await files.header(workingDir);
+    if (!isWritable(found, owner)) directories.push({ path: workingDir, owner, mode: ((found?.mode ?? 0o755) & 0o7777) | 0o700 });
+  }
+  if (owner !== null && container.HostConfig.ReadonlyRootfs === true && workingDir !== '/tmp') {
+    if (!isWritable(await files.header('/tmp'), owner)) directories.push({ path: '/tmp', owner: { uid: 0, gid: 0 }, mode: 0o1777 });
+  }
+  return { directories, isRunnable: await canRun(container, files) };
+}
+
+/** Without capabilities, root needs the permission too. */
+function isWritable(header: Header | null, { uid, gid }: Owner): boolean {
+  if (header?.type !== 'directory') return false;
+  const mode = header.mode ?? 0;
+  const shift = header.uid === uid ? 6 : header.gid === gid ? 3 : 0;
+  return ((mode >> shift) & 0o3) === 0o3;
+}
+
+const enginePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Is the container's program there, and executable? Otherwise the container's init would only exit with 127. */
+async function canRun({ Path: program, Config }: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<boolean> {
+  const workingDir = Config.WorkingDir === '' ? '/' : Config.WorkingDir;
+  const path = Config.Env.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? enginePath;
+  const folders = program.includes('/') ? ['.'] : path.split(':');
+  for (const folder of folders) {
+    const mode = await files.permissions(posix.resolve(workingDir, folder, program));
+    if (mode !== null && (mode & 0o111) !== 0) return true;
+  }
+  return false;
+}
+
+/**
+ * Lends a container that never runs and has the volumes of another one. Nothing can be unpacked above the volumes of a container whose
+ * root is read-only, so the owner of the volumes' own directories can't be set there. `targetOf` returns where a volume is mounted.
+ */
+export async function withInitContainer(
+  engine: Engine,
+  container: Docker.ContainerInspectInfo,
+  id: string,
+  use: (initId: string, targetOf: (path: string) => string) => Promise<void>,
+): Promise<void> {
+  const { docker, deployment, call } = engine;
+  const targets = new Map((container.HostConfig.Mounts ?? []).map(({ Target }, index) => [Target, `/skep-${index}`]));
+  const targetOf = (path: string): string => targets.get(path) ?? path;
+  const Mounts = (container.HostConfig.Mounts ?? []).map(({ Type, Source, Target }) => ({
+    Type,
+    Source,
+    Target: targetOf(Target),
+    VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig: { Name: 'local', Options: {} } },
+  }));
+  const config: Docker.ContainerCreateOptions = {
+    name: `${containerName(deployment, id)}_init-${randomUUID()}`,
+    Image: container.Image,
+    Entrypoint: ['never-run'],
+    Labels: { [labels.deployment]: deployment, [labels.partOf]: id },
+    HostConfig: { NetworkMode: 'none', Mounts },
+  };
+  const created = await call((abortSignal) => docker.createContainer({ ...config, abortSignal }));
+  try {
+    await use(created.id, targetOf);
+  } finally {
+    await removeContainer(engine, created.id);
+  }
+}
+
+/** Removes the init containers that a crash left behind. */
+export async function removeInitContainers(engine: Engine, id: string): Promise<void> {
+  const { docker, deployment, call } = engine;
+  const label = [`${labels.deployment}=${deployment}`, `${labels.partOf}=${id}`];
+  const found = await call((abortSignal) => docker.listContainers({ all: true, filters: { label }, abortSignal }));
+  for (const { Id } of found) await removeContainer(engine, Id);
+}

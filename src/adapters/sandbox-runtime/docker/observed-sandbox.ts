@@ -1,0 +1,124 @@
+import type Docker from 'dockerode';
+import pLimit from 'p-limit';
+import { z } from 'zod';
+import { absentSandbox, type ExposedUrl, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import type { SandboxPort } from '../../../domain/sandbox-spec.ts';
+import type { Engine } from './engine.ts';
+import { containerName, labels } from './labels.ts';
+import { details } from './status-details.ts';
+
+type State = ObservedSandbox['state'];
+
+/** Returns whether something outside of the sandbox ended a container that stopped. */
+export type EndedFromOutside = (container: Docker.ContainerInspectInfo) => Promise<boolean>;
+
+const inspectionsAtOnce = 8;
+
+/** Reads the state of sandboxes from what the engine reports of their containers. */
+export class Observer {
+  readonly #engine: Engine;
+  /** The host in exposed URLs. */
+  readonly #urlHost: string;
+  readonly #endedFromOutside: EndedFromOutside;
+
+  constructor(engine: Engine, urlHost: string, endedFromOutside: EndedFromOutside) {
+    this.#engine = engine;
+    this.#urlHost = urlHost;
+    this.#endedFromOutside = endedFromOutside;
+  }
+
+  async observe(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox> {
+    if (found === null) return absentSandbox(id);
+    if (found === 'foreign') return absentSandbox(id, details.foreignContainer);
+    const state = stateOf(found.State.Status, found.State.Error);
+    const unended = { id, state, exposedUrls: [], detail: null, endedFromOutside: false };
+    switch (state) {
+      case 'created':
+        return unended;
+      case 'absent':
+      case 'stopped':
+        return await this.#stopped(id, found);
+      case 'running':
+      case 'frozen': {
+        const hostPorts = Object.entries(found.NetworkSettings.Ports ?? {}).flatMap(([port, bindings]) =>
+          (bindings ?? []).slice(0, 1).map(({ HostPort }): [number, number] => [Number.parseInt(port, 10), Number(HostPort)]),
+        );
+        return { ...unended, exposedUrls: this.#exposedUrls(found.Config.Labels, new Map(hostPorts)) };
+      }
+    }
+  }
+
+  /** Returns every sandbox of the deployment, in the order of their ids. */
+  async list(): Promise<ObservedSandbox[]> {
+    const limit = pLimit(inspectionsAtOnce);
+    const found = await Promise.all(
+      (await listContainers(this.#engine)).map(async (listed) => {
+        const id = listed.Labels[labels.sandbox] ?? '';
+        return this.#observeListed(id, listed) ?? limit(async () => this.observe(id, await this.#engine.find(id)));
+      }),
+    );
+    return found.filter(({ state }) => state !== 'absent').toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** Returns null if the entry of the list does not say enough, and the container has to be inspected. */
+  #observeListed(id: string, { State, Labels, Ports }: Docker.ContainerInfo): ObservedSandbox | null {
+    const state = stateOf(State, '');
+    if (state !== 'running' && state !== 'frozen') return null;
+    const hostPorts = Ports.flatMap(({ PrivatePort, PublicPort }): [number, number][] => (PublicPort ? [[PrivatePort, PublicPort]] : []));
+    return { id, state, exposedUrls: this.#exposedUrls(Labels, new Map(hostPorts)), detail: null, endedFromOutside: false };
+  }
+
+  async #stopped(id: string, found: Docker.ContainerInspectInfo): Promise<ObservedSandbox> {
+    const { Status, Error: error, ExitCode, OOMKilled } = found.State;
+    const stopped = (detail: string, endedFromOutside = false): ObservedSandbox =>
+      ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside });
+    if (Status === 'created') return stopped(details.notRunnable(error));
+    // Skep does not ask for that before the sandbox is deleted, so somebody else has.
+    if (Status === 'removing' || Status === 'dead') return stopped(details.beingRemoved, true);
+    if (OOMKilled) return stopped(details.outOfMemory(ExitCode, found.Path));
+    const isFromOutside = await this.#endedFromOutside(found);
+    return stopped(isFromOutside ? details.endedFromOutside(ExitCode, found.Path) : details.exited(ExitCode, found.Path), isFromOutside);
+  }
+
+  /** `hostPorts` are the ports of the host that lead to those of the container. */
+  #exposedUrls(found: Readonly<Record<string, string>>, hostPorts: ReadonlyMap<number, number>): ExposedUrl[] {
+    const host = this.#urlHost.includes(':') ? `[${this.#urlHost}]` : this.#urlHost;
+    return portsOf(found).flatMap(({ name, port }) => {
+      const hostPort = hostPorts.get(port);
+      return hostPort === undefined ? [] : [{ name, url: `http://${host}:${hostPort}`, port }];
+    });
+  }
+}
+
+/** The engine calls a container that it could not start `created`, with an error. */
+export function stateOf(status: string, error: string): State {
+  switch (status) {
+    case 'created':
+      return error === '' ? 'created' : 'stopped';
+    case 'running':
+    case 'restarting':
+      return 'running';
+    case 'paused':
+      return 'frozen';
+    default:
+      return 'stopped';
+  }
+}
+
+/** Returns the containers of the deployment's sandboxes. A container made from a copy of one has its labels, and another name. */
+export async function listContainers({ docker, deployment, call }: Engine): Promise<Docker.ContainerInfo[]> {
+  const filters = { label: [`${labels.deployment}=${deployment}`] };
+  const found = await call((abortSignal) => docker.listContainers({ all: true, filters, abortSignal }));
+  return found.filter(({ Names, Labels }) => Names.includes(`/${containerName(deployment, Labels[labels.sandbox] ?? '')}`));
+}
+
+const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
+
+/** The ports of the spec, which a label of the container holds. */
+function portsOf(found: Readonly<Record<string, string>>): readonly SandboxPort[] {
+  try {
+    return Ports.parse(JSON.parse(found[labels.ports] ?? '[]'));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,91 @@
+import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+
+/** The variable by which the processes of an execution are known. */
+export const markVariable = 'SKEP_EXECUTION';
+
+/** Who leads the session of an execution, as the container numbers its processes. */
+export interface Leader {
+  readonly pid: string;
+  /** Its start time, by which it differs from a later process with its number. */
+  readonly start: string;
+}
+
+/**
+ * What an execution begins as, and becomes the command: the engine does not report its process number in the container. It is a
+ * shell's and uses what shells have built in, so that an image needs `/bin/sh` and no more. The engine gives it a session of its own.
+ */
+const beginning = `
+_skep_nth() { shift 19; _skep_start=$1; }
+read -r _skep_stat < "/proc/$$/stat"
+_skep_nth \${_skep_stat##*) }
+printf 'skep %s %s\\n' "$$" "$_skep_start"
+cd "$1" 2>/dev/null || { printf 'the working directory %s is not there, or may not be entered\\n' "$1" >&2; exit 126; }
+shift
+exec "$@"
+`;
+
+/**
+ * Kills what an execution started, until two looks in a row find nothing: what is in its session, what carries its mark, and the
+ * descendants of these. Ends with 1 when it can't be done.
+ */
+const killing = `
+pid=$1 start=$2 mark=$3
+kill_all() {
+  members=' ' others=
+  for file in /proc/[0-9]*/stat; do
+    { read -r stat < "$file"; } 2>/dev/null || continue
+    process=\${file#/proc/} process=\${process%/stat}
+    set -- \${stat##*) }
+    case $1 in Z|X|x) continue;; esac
+    [ "$process" = "$$" ] && continue
+    shift 1
+    parent=$1 session=$3
+    shift 18
+    if [ "$process" = "$pid" ] && [ "$1" != "$start" ]; then session_is_own=; fi
+    if [ -n "$session_is_own" ] && [ "$session" = "$pid" ]; then members="$members$process "
+    elif is_known "$process:$1" || is_marked "$process"; then members="$members$process "
+    else others="$others $process:$parent:$1"; continue
+    fi
+    known="$known$process:$1 "
+  done
+  found=1
+  while [ -n "$found" ]; do
+    found=
+    for other in $others; do
+      process=\${other%%:*} parent=\${other#*:} parent=\${parent%%:*}
+      case $members in *" $process "*) continue;; *" $parent "*) ;; *) continue;; esac
+      members="$members$process " known="$known$process:\${other##*:} " found=1
+    done
+  done
+  [ -z "$session_is_own" ] || kill -KILL "-$pid" 2>/dev/null
+  for process in $members; do kill -KILL "$process" 2>/dev/null; done
+  [ "$members" != ' ' ]
+}
+is_known() { case $known in *" $1 "*) return 0;; esac; return 1; }
+is_marked() {
+  { while read -r line || [ -n "$line" ]; do case $line in *"$mark"*) return 0;; esac; done < "/proc/$1/environ"; } 2>/dev/null
+  return 1
+}
+known=' ' session_is_own=1 quiet=0 rounds=0
+while [ $quiet -lt 2 ]; do
+  if kill_all; then quiet=0; else quiet=$((quiet + 1)); fi
+  rounds=$((rounds + 1))
+  [ $rounds -lt 2000 ] || exit 1
+done
+`;
+
+/** The engine's command for a request. */
+export function beginCommand({ command }: ExecutionRequest, workingDir: string): string[] {
+  return ['/bin/sh', '-c', beginning.trim(), 'skep-execution', workingDir, ...command];
+}
+
+/** The engine's command that ends an execution. */
+export function killCommand({ pid, start }: Leader, mark: string): string[] {
+  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`];
+}
+
+/** Reads the line that an execution begins with. Null if it is another line. */
+export function parseBeginning(line: string): Leader | null {
+  const [, pid, start] = /^skep (\d+) (\d+)$/.exec(line) ?? [];
+  return pid === undefined || start === undefined ? null : { pid, start };
+}

@@ -1,0 +1,94 @@
+import type { Readable, Writable } from 'node:stream';
+import type { Execution, ExecutionRequest } from '../../ports/sandbox-runtime.ts';
+
+/** How much a stream holds ready for who reads it, in bytes; a chunk may go beyond it. */
+const readyBytes = 64 * 1024;
+
+/**
+ * What a command writes, as a web stream. It is read as far as it is wanted, so that what nobody reads holds the command
+ * back. Cancelled, it is drained. It ends when the source ends or goes away.
+ */
+export function outputStream(source: Readable): ReadableStream<Uint8Array> {
+  let cancelled = false;
+  // A command's exit says how it ended, and not its output.
+  source.on('error', () => {});
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        let over = false;
+        source.on('data', (chunk: Uint8Array) => {
+          if (cancelled || over) return;
+          controller.enqueue(chunk);
+          if ((controller.desiredSize ?? 0) <= 0) source.pause();
+        });
+        const end = (): void => {
+          if (!over && !cancelled) controller.close();
+          over = true;
+        };
+        source.once('end', end);
+        source.once('close', end);
+        if (source.readableEnded || source.destroyed) end();
+        source.pause();
+      },
+      pull: () => void source.resume(),
+      cancel() {
+        cancelled = true;
+        source.resume();
+      },
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: readyBytes }),
+  );
+}
+
+/**
+ * What a command reads, as a web stream whose writes wait until they are taken. They reject once nobody reads any more;
+ * closing it never does.
+ */
+export function inputStream(target: Writable): WritableStream<Uint8Array> {
+  // A write that fails says so itself.
+  target.on('error', () => {});
+  const end = (): Promise<void> =>
+    new Promise((resolve) => {
+      if (target.destroyed) {
+        resolve();
+        return;
+      }
+      target.once('close', resolve);
+      target.end(resolve);
+    });
+  return new WritableStream<Uint8Array>({
+    write: (chunk) =>
+      new Promise((resolve, reject) => {
+        target.write(chunk, (error) => {
+          if (error === null || error === undefined) resolve();
+          else reject(new Error('the command reads no more', { cause: error }));
+        });
+      }),
+    close: end,
+    abort: end,
+  });
+}
+
+/** An execution of a command that can't be run: it has ended already, and says why on its standard error. */
+export function refusedExecution(exitCode: 126 | 127, reason: string): Execution {
+  return {
+    stdin: new WritableStream({
+      write: () => {
+        throw new Error('the command reads no more');
+      },
+    }),
+    stdout: ReadableStream.from<Uint8Array>([]),
+    stderr: ReadableStream.from([new TextEncoder().encode(`${reason}\n`)]),
+    exited: Promise.resolve(exitCode),
+    kill: async () => {},
+  };
+}
+
+/** Returns why no system can run the command of a request. Null if one may. */
+export function whyUnrunnable({ command, env = {} }: ExecutionRequest): string | null {
+  if (command.length === 0 || command[0] === '') return 'the command has no program';
+  if ([...command, ...Object.entries(env).flat()].some((text) => text.includes('\0')))
+    return 'the command or its environment holds a NUL character';
+  const misnamed = Object.keys(env).find((name) => name === '' || name.includes('='));
+  return misnamed === undefined ? null : `${JSON.stringify(misnamed)} is no name of an environment variable`;
+}

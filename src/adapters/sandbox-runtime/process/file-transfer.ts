@@ -1,0 +1,178 @@
+import { lstat, mkdir } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import { pack } from 'tar-stream';
+import { Failure, isFailure } from '../../../domain/failure.ts';
+import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
+import { tarEntries, type TarName, tarOf } from '../tar.ts';
+import type { Layout } from './data-folder.ts';
+import type { Observer } from './observed-sandbox.ts';
+import { createWalk, type Folder, notDirectory, openFolder } from './open-folders.ts';
+import { addOpened, addTree } from './pack-files.ts';
+import { errorCode, unavailable, withFailures } from './system-errors.ts';
+import { enterMaking, unpackBelow } from './unpack-files.ts';
+
+/** Work on the files of a sandbox that is under way, which a removal ends. */
+interface Task {
+  readonly id: string;
+  readonly controller: AbortController;
+  readonly over: PromiseWithResolvers<void>;
+}
+
+/** Moves files into and out of the workspaces of sandboxes, which belong to the user of this process. */
+export class FileTransfer {
+  readonly #layout: Layout;
+  readonly #observer: Observer;
+  readonly #tasks = new Set<Task>();
+
+  constructor(layout: Layout, observer: Observer) {
+    this.#layout = layout;
+    this.#observer = observer;
+  }
+
+  async putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
+    const { ended, onOver } = this.#begin(id, signal);
+    try {
+      await withFailures(async () => {
+        ended.throwIfAborted();
+        const workspace = await this.#workspaceOf(id);
+        const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
+        await using stack = new AsyncDisposableStack();
+        const root = stack.use(await openWorkspace(workspace));
+        const folder = await enterDirectory(root, parts, directory, stack);
+        await unpackBelow(folder, tarEntries(archive, ended));
+      });
+    } finally {
+      if (!archive.locked) archive.cancel().catch(() => {});
+      onOver();
+    }
+  }
+
+  async getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    signal.throwIfAborted();
+    const { ended, onOver } = this.#begin(id, signal);
+    const stack = new AsyncDisposableStack();
+    stack.defer(onOver);
+    try {
+      const place = sandboxPath(path, 'path');
+      const { folder, name } = await withFailures(async () => {
+        const workspace = await this.#workspaceOf(id);
+        const root = stack.use(await openWorkspace(workspace));
+        return findPlace(root, workspaceParts(place, workspace, 'path'), path, stack);
+      });
+      const tar = pack();
+      const parts = [posix.basename(place)];
+      const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
+      ended.addEventListener('abort', stop);
+      stack.defer(() => ended.removeEventListener('abort', stop));
+      if (ended.aborted) stop();
+      const fill = async (): Promise<void> => {
+        try {
+          await withFailures(() => (name === null ? addOpened(tar, folder, parts) : addTree(tar, folder, name, parts)));
+        } finally {
+          await stack.disposeAsync();
+        }
+      };
+      return ReadableStream.from(tarOf(tar, fill));
+    } catch (error) {
+      await stack.disposeAsync();
+      throw error;
+    }
+  }
+
+  /** Ends the work on a sandbox that is removed. */
+  leave(id: string): Promise<void> {
+    return this.#end(new Failure('sandbox_not_found', { id }), (task) => task.id === id);
+  }
+
+  close(): Promise<void> {
+    return this.#end(unavailable('it is closed'), () => true);
+  }
+
+  #begin(id: string, signal: AbortSignal): { readonly ended: AbortSignal; readonly onOver: () => void } {
+    const task: Task = { id, controller: new AbortController(), over: Promise.withResolvers() };
+    this.#tasks.add(task);
+    const onOver = (): void => {
+      this.#tasks.delete(task);
+      task.over.resolve();
+    };
+    return { ended: AbortSignal.any([signal, task.controller.signal]), onOver };
+  }
+
+  async #end(reason: Error, isMeant: (task: Task) => boolean): Promise<void> {
+    const ended = [...this.#tasks].filter(isMeant);
+    for (const { controller } of ended) controller.abort(reason);
+    await Promise.all(ended.map(({ over }) => over.promise));
+  }
+
+  async #workspaceOf(id: string): Promise<Workspace> {
+    const { observed, record } = await this.#observer.observe(id);
+    if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });
+    const workingDir = record === null || record === 'absent' ? undefined : record.claim?.plan.workingDir;
+    return { folder: this.#layout.sandbox(id).workspace, workingDir };
+  }
+}
+
+async function openWorkspace({ folder }: Workspace): Promise<Folder> {
+  await mkdir(folder, { recursive: true });
+  return openFolder(folder);
+}
+
+/** The working directory of programs if the launch does not say. */
+const usualWorkingDir = '/workspace';
+
+/** The host's folder of a sandbox's own files, and the path by which its programs know it. */
+export interface Workspace {
+  readonly folder: string;
+  readonly workingDir: string | undefined;
+}
+
+/**
+ * Returns the part of a path below the workspace. The workspace's own path on the host is understood as well. Throws `invalid_request`
+ * for any other path: the rest of the host is not the sandbox's.
+ */
+function workspaceParts(path: string, workspace: Workspace, member: 'path' | 'directory'): readonly string[] {
+  const parts = partsIn(workspace, path);
+  if (parts !== null) return parts;
+  const hint = `choose a place below ${quoted(workspace.workingDir ?? usualWorkingDir)}`;
+  throw refusedFiles(member, `${quoted(path)} is not the sandbox's own, which shares this host; ${hint}`);
+}
+
+/** Returns where a program of the sandbox finds the path: without isolation, it sees all of the host. */
+export function hostPath(path: string, workspace: Workspace): string {
+  const parts = partsIn(workspace, path);
+  return parts === null ? path : join(workspace.folder, ...parts);
+}
+
+function partsIn({ folder, workingDir = usualWorkingDir }: Workspace, path: string): readonly string[] | null {
+  return partsBelow(folder, path) ?? partsBelow(workingDir, path);
+}
+
+/** Opens the directory that an archive is unpacked in, and makes it if it is not there. The stack closes what is opened. */
+async function enterDirectory(root: Folder, parts: TarName, directory: string, stack: AsyncDisposableStack): Promise<Folder> {
+  try {
+    return await enterMaking(stack.use(createWalk(root)), parts);
+  } catch (error) {
+    if (isFailure(error)) throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
+    throw error;
+  }
+}
+
+/** Finds a path: a name in a folder, or the root itself, whose name is null. The stack closes what is opened. */
+async function findPlace(
+  root: Folder, parts: TarName, path: string, stack: AsyncDisposableStack,
+): Promise<{ readonly folder: Folder; readonly name: string | null }> {
+  const name = parts.at(-1) ?? null;
+  if (name === null) return { folder: root, name };
+  try {
+    const walk = stack.use(createWalk(root));
+    const folder = await walk.enter(parts.slice(0, -1), async (error) => {
+      throw error;
+    });
+    await lstat(folder.within(name));
+    return { folder, name };
+  } catch (error) {
+    const code = errorCode(error) ?? '';
+    if (code === 'ENOENT' || code === 'ENAMETOOLONG' || notDirectory.includes(code)) throw new Failure('file_not_found', { path });
+    throw error;
+  }
+}

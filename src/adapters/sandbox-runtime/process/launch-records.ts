@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { link, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { errorCode } from './system-errors.ts';
+
+/**
+ * What is written down of a sandbox's launches, one set of files for each number:
+ *
+ * - `<n>.claim`: the launch was taken, and by whom. It is linked into place whole and never changes or goes, so that no
+ *   number is ever taken twice.
+ * - `<n>.exit`: the command's exit status, as a shell reports it.
+ * - `<n>.gone`: no process of the launch is left. None can come back, so nobody has to look again.
+ * - `<n>.freezing`: a freeze is under way, and some processes may not be held yet.
+ */
+export interface LaunchRecord {
+  readonly number: number;
+  /** Null when the claim can't be read, which only a power failure does; nothing of it runs then. */
+  readonly claim: Claim | null;
+  readonly isGone: boolean;
+  readonly isFreezing: boolean;
+}
+
+/** Who took a launch, and what was planned for it. */
+export interface Claim {
+  readonly leader: Leader | null;
+  readonly plan: LaunchPlan;
+}
+
+/** The process that leads the sandbox's group. */
+export interface Leader {
+  readonly pid: number;
+  readonly start: string;
+  readonly boot: string;
+}
+
+/** `absent`: there is no folder; null: it was never run. */
+export async function readLastLaunch(folder: string): Promise<LaunchRecord | null | 'absent'> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return null;
+    throw error;
+  });
+  if (names === null) return 'absent';
+  const number = Math.max(0, ...names.map((name) => Number(/^(\d+)\.claim$/.exec(name)?.[1] ?? 0)));
+  if (number === 0) return null;
+  return {
+    number,
+    claim: parseClaim(await readFile(claimFile(folder, number), 'utf8').catch(() => '')),
+    isGone: names.includes(`${number}.gone`),
+    isFreezing: names.includes(`${number}.freezing`),
+  };
+}
+
+export function claimFile(folder: string, number: number): string {
+  return join(folder, `${number}.claim`);
+}
+
+export function exitFile(folder: string, number: number): string {
+  return join(folder, `${number}.exit`);
+}
+
+/** Takes a launch that cannot begin, so that it counts as tried. Somebody who was first stays first. */
+export async function refuseLaunch(folder: string, number: number, plan: LaunchPlan): Promise<void> {
+  const own = join(folder, `${number}.${randomUUID()}`);
+  await writeFile(own, `-\n-\n-\n${JSON.stringify(plan)}\n`);
+  try {
+    await link(own, claimFile(folder, number));
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  } finally {
+    await unlink(own);
+  }
+}
+
+/** The exit status; null when it is not known. */
+export async function readExit(folder: string, number: number): Promise<number | null> {
+  const text = await readFile(exitFile(folder, number), 'latin1').catch(() => '');
+  return /^\d+\n$/.test(text) ? Number(text) : null;
+}
+
+/** Notes an exit status that the launcher could not note itself. */
+export async function noteExit(folder: string, number: number, status: number): Promise<void> {
+  await writeOnce(exitFile(folder, number), `${status}\n`);
+}
+
+export async function noteGone(folder: string, number: number): Promise<void> {
+  await writeOnce(join(folder, `${number}.gone`), '');
+}
+
+export async function noteFreezing(folder: string, number: number): Promise<void> {
+  await writeOnce(join(folder, `${number}.freezing`), '');
+}
+
+export async function noteFreezeOver(folder: string, number: number): Promise<void> {
+  await unlink(join(folder, `${number}.freezing`)).catch(ignore('ENOENT'));
+}
+
+async function writeOnce(file: string, text: string): Promise<void> {
+  // Without a folder the sandbox was removed meanwhile, and there is nothing to note.
+  await writeFile(file, text, { flag: 'wx' }).catch(ignore('EEXIST', 'ENOENT'));
+}
+
+function ignore(...codes: readonly string[]): (error: unknown) => void {
+  return (error) => {
+    if (!codes.includes(errorCode(error) ?? '')) throw error;
+  };
+}
+
+function parseClaim(text: string): Claim | null {
+  const [pid, start, boot, json] = text.split('\n');
+  const plan = json === undefined ? null : parsePlan(json);
+  if (plan === null || pid === undefined || start === undefined || boot === undefined) return null;
+  return { leader: /^[1-9]\d*$/.test(pid) && pid !== '1' ? { pid: Number(pid), start, boot } : null, plan };
+}
+
+const LaunchPlan = z.object({
+  /** Unguessable value of the variable by which the processes of the launch are known. */
+  mark: z.string(),
+  ports: z.array(z.object({ name: z.string(), port: z.number(), hostPort: z.number() })),
+  /** The working directory by which the spec's programs know the workspace. Older claims do not have it. */
+  workingDir: z.string().optional(),
+  /** Where the command looks for programs. */
+  path: z.string().optional(),
+  /** Why the command could not be run at all. */
+  refused: z.string().optional(),
+});
+
+/** What is decided for a launch before it begins. It holds no secret: the process list shows it. */
+export type LaunchPlan = Readonly<z.infer<typeof LaunchPlan>>;
+
+/** Returns null if the text is not a plan. */
+function parsePlan(json: string): LaunchPlan | null {
+  try {
+    return LaunchPlan.parse(JSON.parse(json));
+  } catch {
+    return null;
+  }
+}

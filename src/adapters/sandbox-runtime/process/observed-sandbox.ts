@@ -1,0 +1,120 @@
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
+import { type Claim, type LaunchRecord, noteGone, readExit, readLastLaunch } from './launch-records.ts';
+import { findLeader, findMembers } from './process-groups.ts';
+import type { ProcessEntry, ProcessTable } from './process-table.ts';
+import { details } from './status-details.ts';
+
+/** A sandbox as it was read. */
+export interface Sighting {
+  readonly observed: ObservedSandbox;
+  readonly record: LaunchRecord | null | 'absent';
+  /** The launch that runs or is frozen. Null if nothing does. */
+  readonly live: LiveLaunch | null;
+}
+
+export type LiveLaunch = LaunchRecord & { readonly claim: Claim };
+
+/** How many sandboxes are read at a time. */
+const batch = 32;
+
+/** Reads the state of sandboxes, each time from the disk and the process table alone. */
+export class Observer {
+  readonly #layout: Layout;
+  readonly #table: ProcessTable;
+
+  constructor(layout: Layout, table: ProcessTable) {
+    this.#layout = layout;
+    this.#table = table;
+  }
+
+  async observe(id: string): Promise<Sighting> {
+    const record = await readLastLaunch(this.#layout.sandbox(id).launches);
+    if (record === 'absent') await demandRoot(this.#layout);
+    return this.#sight(id, record, this.#table);
+  }
+
+  /** Reads all sandboxes. Costs one look at the process table at most, however many there are. */
+  async list(): Promise<readonly Sighting[]> {
+    await demandRoot(this.#layout);
+    const records = await inBatches(await sandboxIds(this.#layout), async (id) => {
+      return { id, record: await readLastLaunch(this.#layout.sandbox(id).launches) };
+    });
+    // Taken after the records were read, so that every leader that they name had begun.
+    const processes = snapshotOf(this.#table);
+    const sightings = await inBatches(records, ({ id, record }) => this.#sight(id, record, processes));
+    return sightings.filter(({ observed }) => observed.state !== 'absent');
+  }
+
+  /** Returns the state of sandboxes that were read, if nothing new was written about them. In their order. */
+  async recheck(sightings: readonly Sighting[]): Promise<readonly ObservedSandbox[]> {
+    const processes = snapshotOf(this.#table);
+    return inBatches(sightings, async ({ observed, record }) => (await this.#sight(observed.id, record, processes)).observed);
+  }
+
+  /** `processes` are looked at first; they must be no older than the record. */
+  async #sight(id: string, record: Sighting['record'], processes: ProcessTable): Promise<Sighting> {
+    const observed = await this.#stateOf(id, record, processes);
+    const isLive = observed.state === 'running' || observed.state === 'frozen';
+    if (!isLive || record === null || record === 'absent' || record.claim === null) return { observed, record, live: null };
+    return { observed, record, live: { ...record, claim: record.claim } };
+  }
+
+  async #stateOf(id: string, record: Sighting['record'], processes: ProcessTable): Promise<ObservedSandbox> {
+    if (record === 'absent') return absentSandbox(id);
+    if (record === null) return { id, state: 'created', exposedUrls: [], detail: null, endedFromOutside: false };
+    const { claim, isGone, isFreezing, number } = record;
+    if (claim === null || isGone) return this.#stopped(id, record);
+
+    const leader = await findLeader(processes, claim.leader);
+    if (leader !== null) return alive(id, claim, [leader], isFreezing, null);
+    const { launches } = this.#layout.sandbox(id);
+    const members = await findMembers(processes, claim);
+    if (members.length > 0) {
+      const status = await readExit(launches, number);
+      return alive(id, claim, members, isFreezing, status === null ? details.leaderKilled : details.leftBehind(status));
+    }
+    // A second look, since the first may miss a process that forks and ends meanwhile.
+    if ((await findMembers(this.#table, claim)).length > 0) return alive(id, claim, [], false, null);
+    await noteGone(launches, number);
+    return this.#stopped(id, record);
+  }
+
+  async #stopped(id: string, { number, claim }: LaunchRecord): Promise<ObservedSandbox> {
+    const stopped = (detail: string, endedFromOutside = false): ObservedSandbox =>
+      ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside });
+    if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
+    const status = await readExit(this.#layout.sandbox(id).launches, number);
+    if (status !== null) return stopped(details.exited(status));
+    const isRestarted = claim?.leader?.boot !== (await this.#table.bootId());
+    return isRestarted ? stopped(details.hostRestarted, true) : stopped(details.killed);
+  }
+}
+
+function alive(
+  id: string, { plan }: Claim, processes: readonly ProcessEntry[], isFreezing: boolean, detail: string | null,
+): ObservedSandbox {
+  // A member that waits in the kernel for one that is held is held as well.
+  const isHeld =
+    !isFreezing && processes.some(({ held }) => held) && processes.every(({ held, uninterruptible }) => held || uninterruptible);
+  const exposedUrls = plan.ports.map(({ name, port, hostPort }) => ({ name, url: `http://127.0.0.1:${hostPort}`, port }));
+  return { id, state: isHeld ? 'frozen' : 'running', exposedUrls, detail, endedFromOutside: false };
+}
+
+/** The table with one look at all processes, taken when it is first needed: for questions about many sandboxes at once. */
+function snapshotOf(table: ProcessTable): ProcessTable {
+  let taken: Promise<readonly ProcessEntry[]> | undefined;
+  const all = (): Promise<readonly ProcessEntry[]> => (taken ??= table.all());
+  return {
+    ...table,
+    all,
+    // To read one process from `/proc` costs less than all of them; `ps` costs a process each time.
+    find: async (pid) => (table.kind === 'proc' ? table.find(pid) : ((await all()).find((process) => process.pid === pid) ?? null)),
+  };
+}
+
+async function inBatches<T, R>(items: readonly T[], each: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let at = 0; at < items.length; at += batch) results.push(...(await Promise.all(items.slice(at, at + batch).map(each))));
+  return results;
+}

@@ -1,0 +1,71 @@
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
+import type { Pack } from 'tar-stream';
+import { quoted, refusedFiles } from '../sandbox-path.ts';
+import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
+import { type Folder, notDirectory, openFolder } from './open-folders.ts';
+import { errorCode } from './system-errors.ts';
+
+const chunkBytes = 256 * 1024;
+/** Nobody must wait for a pipe in the place of a file. */
+const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * Adds an entry of the folder, with all that is below it. Anything but files, directories and links is left out, and so is what goes
+ * away meanwhile.
+ */
+export async function addTree(tar: Pack, parent: Folder, name: string, parts: TarName): Promise<void> {
+  const path = parent.within(name);
+  const found = await unlessGone(lstat(path));
+  if (found?.isDirectory() === true) {
+    await using folder = await unlessGone(openFolder(path));
+    if (folder !== null) await addOpened(tar, folder, parts);
+  } else if (found?.isSymbolicLink() === true) {
+    const target = await unlessGone(readlink(path));
+    if (target !== null) await add(tar, found, { ...metaOf(found, parts), kind: 'symlink', target });
+  } else if (found?.isFile() === true) {
+    await using handle = await unlessGone(open(path, readOnly));
+    const file = await handle?.stat();
+    if (handle === null || file?.isFile() !== true) return;
+    await add(tar, file, { ...metaOf(file, parts), kind: 'file', size: file.size, content: contentOf(handle, file.size) });
+  }
+}
+
+/** Adds an opened folder, with all that is below it. */
+export async function addOpened(tar: Pack, folder: Folder, parts: TarName): Promise<void> {
+  const found = await folder.handle.stat();
+  await add(tar, found, { ...metaOf(found, parts), kind: 'directory' });
+  for (const name of (await readdir(folder.within('.'))).toSorted()) {
+    const below = [...parts, name];
+    if (name.includes('\uFFFD')) throw refusedFiles('path', `${quoted(below.join('/'))} has a name that is not UTF-8; rename it`);
+    await addTree(tar, folder, name, below);
+  }
+}
+
+async function add(tar: Pack, { uid, gid }: Stats, entry: TarEntry): Promise<void> {
+  await addEntry(tar, { ...tarHeader(entry, []), uid, gid }, entry.kind === 'file' ? entry.content : undefined);
+}
+
+/** Yields as many bytes as were promised, whatever becomes of the file: zeros for what is missing. */
+async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array, void, void> {
+  for (let at = 0; at < size; ) {
+    const chunk = Buffer.alloc(Math.min(chunkBytes, size - at));
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, at);
+    const given = bytesRead === 0 ? chunk : chunk.subarray(0, bytesRead);
+    at += given.length;
+    yield given;
+  }
+}
+
+function metaOf({ mode, mtime }: Stats, parts: TarName): { readonly parts: TarName; readonly mode: number; readonly modifiedAt: Date } {
+  return { parts, mode: mode & 0o777, modifiedAt: mtime };
+}
+
+async function unlessGone<T>(found: Promise<T>): Promise<T | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || notDirectory.includes(errorCode(error) ?? '')) return null;
+    throw error;
+  }
+}

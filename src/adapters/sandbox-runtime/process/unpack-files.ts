@@ -1,0 +1,131 @@
+import { constants, fchmodSync, futimesSync } from 'node:fs';
+import { link, lstat, lutimes, mkdir, open, symlink, unlink } from 'node:fs/promises';
+import { quoted, refusedFiles } from '../sandbox-path.ts';
+import { type TarEntry, type TarName, throughLink } from '../tar.ts';
+import { createWalk, type Folder, notDirectory, type Walk } from './open-folders.ts';
+import { errorCode } from './system-errors.ts';
+
+type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
+
+/** Unpacks the entries below the root, whose programs may run and do what they like with it meanwhile. */
+export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>): Promise<void> {
+  await using walk = createWalk(root);
+  await using targets = createWalk(root);
+  const directories: Entry<'directory'>[] = [];
+  try {
+    for await (const entry of entries) {
+      await told(entry, async () => {
+        const folder = await enterMaking(walk, entry.kind === 'directory' ? entry.parts : entry.parts.slice(0, -1));
+        const name = entry.parts.at(-1) ?? '';
+        if (entry.kind === 'file') await writeFile(folder, name, entry);
+        else if (entry.kind === 'symlink') await writeLink(folder, name, entry);
+        else if (entry.kind === 'hardlink') await addName(folder, name, entry, targets);
+        else {
+          directories.push(entry);
+          await folder.handle.chmod(entry.mode | 0o700);
+        }
+      });
+    }
+  } finally {
+    // The last, since what is written in a directory changes its time, and its mode may forbid that.
+    for (const { parts, mode, modifiedAt } of directories.toReversed()) {
+      const folder = await walk.enter(parts, rethrow).catch(() => null);
+      await folder?.handle.utimes(modifiedAt, modifiedAt);
+      await folder?.handle.chmod(mode);
+    }
+  }
+}
+
+async function rethrow(error: unknown): Promise<never> {
+  throw error;
+}
+
+export function enterMaking(walk: Walk, parts: TarName): Promise<Folder> {
+  return walk.enter(parts, async (error, parent, depth) => {
+    const name = parts[depth - 1] ?? '';
+    if (errorCode(error) === 'ENOENT') return makeFolder(parent.within(name));
+    return demandDirectory(error, parent, parts, depth);
+  });
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, 0o755).catch(unlessThere);
+}
+
+/** Something else than a directory is in the way. */
+async function demandDirectory(error: unknown, parent: Folder, parts: TarName, depth: number): Promise<never> {
+  if (!notDirectory.includes(errorCode(error) ?? '')) throw error;
+  const found = await lstat(parent.within(parts[depth - 1] ?? ''));
+  if (found.isSymbolicLink()) throw throughLink(parts, depth);
+  throw refusedFiles('archive', `${quoted(parts.slice(0, depth).join('/'))} is there, and is not a directory`);
+}
+
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+async function writeFile(folder: Folder, name: string, { content, mode, modifiedAt }: Entry<'file'>): Promise<void> {
+  const path = folder.within(name);
+  const handle = await replacing(path, () => open(path, newFile, 0o600));
+  try {
+    for await (const chunk of content) await handle.writeFile(chunk);
+    // Of an open file these are done at once, and a repository has ten thousand.
+    fchmodSync(handle.fd, mode);
+    futimesSync(handle.fd, modifiedAt, modifiedAt);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeLink(folder: Folder, name: string, { target, modifiedAt }: Entry<'symlink'>): Promise<void> {
+  const path = folder.within(name);
+  await replacing(path, () => symlink(target, path));
+  await lutimes(path, modifiedAt, modifiedAt).catch(unlessGone);
+}
+
+async function addName(folder: Folder, name: string, { parts, target }: Entry<'hardlink'>, targets: Walk): Promise<void> {
+  const from = await targets.enter(target.slice(0, -1), (error, parent, depth) => demandDirectory(error, parent, target, depth));
+  const source = from.within(target.at(-1) ?? '');
+  // A name for itself is there already.
+  if (parts.join('/') === target.join('/')) return;
+  await replacing(folder.within(name), () => link(source, folder.within(name)));
+}
+
+/** Makes something where nothing is; what is there, and is no directory, goes first. */
+async function replacing<T>(path: string, make: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await make();
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+      await unlink(path).catch(unlessGone);
+    }
+  }
+}
+
+function unlessThere(error: unknown): void {
+  if (errorCode(error) !== 'EEXIST') throw error;
+}
+
+function unlessGone(error: unknown): void {
+  if (errorCode(error) !== 'ENOENT') throw error;
+}
+
+const troubles: Readonly<Record<string, string>> = {
+  EISDIR: 'is there as a directory; remove that first',
+  EPERM: 'is there as a directory, or may not be replaced; remove that first',
+  EACCES: 'is in a directory that may not be written to',
+  ENAMETOOLONG: 'has a name that is too long',
+  ENOENT: 'links to a file that is not there, or was removed meanwhile',
+  EINVAL: 'has a name that the file system does not take',
+  EILSEQ: 'has a name that the file system does not take',
+  EMLINK: 'has too many names',
+};
+
+/** Gives what the system says of an entry the words of the port. */
+async function told(entry: TarEntry, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const trouble = troubles[errorCode(error) ?? ''];
+    throw trouble === undefined ? error : refusedFiles('archive', `${quoted(entry.parts.join('/'))} ${trouble}`);
+  }
+}

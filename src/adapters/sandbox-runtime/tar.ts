@@ -1,0 +1,221 @@
+import { addAbortSignal, Readable } from 'node:stream';
+import { extract, type Extract, type Header, type Pack } from 'tar-stream';
+import { isFailure } from '../../domain/failure.ts';
+import { quoted, refusedFiles } from './sandbox-path.ts';
+
+type Entry = Extract extends AsyncIterable<infer E> ? E : never;
+
+interface Common {
+  /** Its name, part by part, none of them `..`; none at all for the directory itself. */
+  readonly parts: TarName;
+  /** The permission bits, 0 to 0o777. */
+  readonly mode: number;
+  readonly modifiedAt: Date;
+}
+
+/** What a tar holds that is unpacked in a sandbox. Nothing that its names say leads out of the directory. */
+export type TarEntry =
+  | (Common & { readonly kind: 'directory' })
+  /** The content is to be read to its end before the next entry is asked for. */
+  | (Common & { readonly kind: 'file'; readonly size: number; readonly content: AsyncIterable<Uint8Array> })
+  | (Common & { readonly kind: 'symlink'; readonly target: string })
+  /** Another name for a file that came before. */
+  | (Common & { readonly kind: 'hardlink'; readonly target: TarName });
+
+/**
+ * The entries of a tar in their order, as it arrives and no faster than they are used. Throws `invalid_request` for an archive that is
+ * none, or whose names lead elsewhere; the signal's reason; and the archive's own failure. However it ends, the archive is
+ * read to its end or cancelled.
+ */
+export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<TarEntry, void, void> {
+  const { tar, failureOf } = openTar(archive, signal);
+  const check = createLinkCheck();
+  async function* contentOf(entry: Entry): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      for await (const chunk of entry) if (chunk instanceof Uint8Array) yield chunk;
+    } catch (error) {
+      throw failureOf(error);
+    }
+  }
+  try {
+    for await (const entry of tar) {
+      signal.throwIfAborted();
+      const checked = toEntry(entry, contentOf(entry));
+      check(checked);
+      if (checked.kind !== 'file') entry.resume();
+      yield checked;
+      signal.throwIfAborted();
+    }
+    signal.throwIfAborted();
+  } catch (error) {
+    throw failureOf(error);
+  } finally {
+    tar.destroy();
+  }
+}
+
+/** Reads the archive as a tar, until one of them ends. `failureOf` returns why it can't go on, given the error of the tar's reader. */
+function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
+  const tar = extract();
+  const source = addAbortSignal(signal, Readable.fromWeb(archive));
+  let damage: Error | null = null;
+  tar.on('error', (error: Error) => (damage ??= error));
+  // With an error, since whoever waits for an entry would wait for ever otherwise.
+  source.once('error', (cause) => tar.destroy(new Error('the archive broke off', { cause })));
+  tar.once('close', () => source.destroy());
+  source.pipe(tar);
+  const failureOf = (error: unknown): unknown => {
+    tar.destroy();
+    // What happened outside of the tar is why the tar breaks off.
+    if (signal.aborted) return signal.reason;
+    if (source.errored !== null) return source.errored;
+    return isFailure(error) ? error : refusedFiles('archive', `it is not a whole tar archive (${String(damage ?? error)})`);
+  };
+  return { tar, failureOf };
+}
+
+function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntry {
+  const { name, type, mode, mtime, size, linkname } = header;
+  const parts = checkedName(name, 'name');
+  const common = { parts, modifiedAt: Number.isFinite(mtime.getTime()) ? mtime : new Date(0) };
+  const bits = mode & 0o777;
+  switch (type) {
+    case 'directory':
+      return { ...common, kind: 'directory', mode: bits };
+    case 'file':
+    case 'contiguous-file':
+      demandName(parts, name);
+      return { ...common, kind: 'file', mode: bits, size, content };
+    case 'symlink':
+      demandName(parts, name);
+      if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quoted(name)} leads nowhere`);
+      return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
+    case 'link':
+      demandName(parts, name);
+      return { ...common, kind: 'hardlink', mode: bits, target: checkedName(linkname ?? '', 'target') };
+    case 'fifo':
+    case 'block-device':
+    case 'character-device':
+    default:
+      throw refusedFiles('archive', `${quoted(name)} is neither a file, a directory nor a link; leave it out`);
+  }
+}
+
+function demandName(parts: TarName, name: string): void {
+  if (parts.length === 0) throw refusedFiles('archive', `${quoted(name)} names the directory itself, and is none`);
+}
+
+/** What can be said of an entry in the package's form. */
+type TarHeader = Partial<Header> & Pick<Header, 'name'>;
+
+/** The last second that the package writes, in 2038. */
+const lastSecond = 2 ** 31 - 1;
+
+/** The header of an entry whose name begins with the given parts. */
+export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
+  const name = [...below, ...entry.parts].join('/');
+  const seconds = Math.floor(entry.modifiedAt.getTime() / 1000);
+  const mtime = new Date(1000 * Math.min(Math.max(0, seconds), lastSecond));
+  const common = { mode: entry.mode, mtime };
+  switch (entry.kind) {
+    case 'directory':
+      return { ...common, name: `${name}/`, type: 'directory' };
+    case 'file':
+      return { ...common, name, type: 'file', size: entry.size };
+    case 'symlink':
+      return { ...common, name, type: 'symlink', linkname: entry.target };
+    case 'hardlink':
+      return { ...common, name, type: 'link', linkname: [...below, ...entry.target].join('/') };
+  }
+}
+
+/** A name in a tar, part by part, from the directory where it is unpacked. */
+export type TarName = readonly string[];
+
+/** Throws `invalid_request` if the name leads out of the directory, or no file can have it. */
+function checkedName(name: string, what: 'name' | 'target'): TarName {
+  const refuse = (why: string): never => {
+    throw refusedFiles('archive', `the ${what} ${quoted(name)} ${why}`);
+  };
+  if (name.startsWith('/')) refuse('is absolute; it must be relative to the directory');
+  if (name.includes('\0')) refuse('holds a NUL character');
+  if (name.includes('\uFFFD')) refuse('is not UTF-8');
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..')) refuse('leads out of the directory');
+  return parts;
+}
+
+/** Returns a check, to be called for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
+function createLinkCheck(): (entry: TarEntry) => void {
+  const links = new Set<string>();
+  const demandNoLink = (parts: TarName): void => {
+    if (links.size === 0) return;
+    for (let depth = 1; depth < parts.length; depth += 1) {
+      if (links.has(parts.slice(0, depth).join('/'))) throw throughLink(parts, depth);
+    }
+  };
+  return (entry) => {
+    demandNoLink(entry.parts);
+    if (entry.kind === 'hardlink') demandNoLink(entry.target);
+    const name = entry.parts.join('/');
+    if (entry.kind === 'symlink') links.add(name);
+    // A second name for a link is a link.
+    else if (entry.kind === 'hardlink' && links.has(entry.target.join('/'))) links.add(name);
+    else links.delete(name);
+  };
+}
+
+/** The refusal of an entry below what is a link, which its first `depth` parts name. */
+export function throughLink(parts: TarName, depth: number): Error {
+  return refusedFiles('archive', `${quoted(parts.join('/'))} leads through the link ${quoted(parts.slice(0, depth).join('/'))}`);
+}
+
+/** The largest number that fits the field of an owner. */
+const largestOwner = 0o777777;
+
+/** Adds an entry to a tar as fast as that is read. Rejects when the tar is not wanted any more. */
+export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIterable<Uint8Array>): Promise<void> {
+  const done = Promise.withResolvers<void>();
+  const { uid = 0, gid = 0 } = header;
+  const owners = uid > largestOwner || gid > largestOwner ? { pax: { uid: String(uid), gid: String(gid) } } : {};
+  const sink = tar.entry({ ...header, ...owners }, (error) => {
+    if (error === null || error === undefined) done.resolve();
+    else done.reject(error);
+  });
+  done.promise.catch(() => {});
+  sink.on('error', () => {});
+  if (content !== undefined) {
+    let goOn: (() => void) | null = null;
+    sink.on('drain', () => goOn?.());
+    sink.once('close', () => goOn?.());
+    for await (const chunk of content) {
+      if (sink.destroying) break;
+      if (sink.write(chunk) || sink.destroying) continue;
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+    }
+    sink.end(null);
+  }
+  await done.promise;
+}
+
+/** Returns what `fill` adds to a tar, made as it is read. It fails as `fill` does. If nobody reads on, the next entry of `fill` fails. */
+export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8Array> {
+  // The reader gets the error.
+  tar.on('error', () => {});
+  const filling = fill().then(
+    () => tar.finalize(),
+    (error: unknown) => tar.destroy(error instanceof Error ? error : new Error('the archive failed', { cause: error })),
+  );
+  return {
+    async *[Symbol.asyncIterator]() {
+      try {
+        for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
+      } finally {
+        tar.destroy(null);
+        await filling;
+      }
+    },
+  };
+}

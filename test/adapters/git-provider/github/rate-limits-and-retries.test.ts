@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest';
+import {
+  answerWith,
+  cutBody,
+  cutConnection,
+  graphqlLimit,
+  primaryLimit,
+  secondaryLimit,
+  type Fault,
+} from '../../../doubles/github/faults.ts';
+import { refusal } from '../../../doubles/github/request.ts';
+import { createScene, everything, failureOf, list, manyFiles, simple, simpleListing } from './support.ts';
+import { isFailureOf } from '../../../../src/domain/failure.ts';
+
+async function waitOf(promise: Promise<unknown>): Promise<number> {
+  const error = await promise.catch((error: unknown) => error);
+  if (!isFailureOf(error, 'provider_rate_limited')) throw new Error('expected a rate limit', { cause: error });
+  return error.context.retryAfterSeconds;
+}
+
+describe('a rate limit', () => {
+  test.each<readonly [string, Fault, number, number]>([
+    ['primary, 403', primaryLimit(1800), 1799, 1801],
+    ['primary, 429', primaryLimit(1800, 429), 1799, 1801],
+    ['primary, of GraphQL', graphqlLimit(1800), 1799, 1801],
+    ['primary, over by now', primaryLimit(-5), 1, 1],
+    ['secondary, 403', secondaryLimit(7), 7, 7],
+    ['secondary, 429', secondaryLimit(7, 429), 7, 7],
+    ['secondary, without a time', secondaryLimit(null), 60, 60],
+    ['secondary, 429 without a time', secondaryLimit(null, 429), 60, 60],
+    ['for ever, by mistake', secondaryLimit(999_999_999), 86_400, 86_400],
+  ])('%s: is told with its time, and nothing is asked until then', async (_, act, atLeast, atMost) => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const provider = scene.provider();
+    scene.double.faults.plan({ act, times: 1 });
+    const seconds = await waitOf(list(provider));
+    expect(seconds).toBeGreaterThanOrEqual(atLeast);
+    expect(seconds).toBeLessThanOrEqual(atMost);
+    expect(scene.asked()).toHaveLength(1);
+    if (atMost > 1) {
+      expect(await waitOf(list(provider))).toBeLessThanOrEqual(atMost);
+      expect(await waitOf(provider.find('acme/other'))).toBeLessThanOrEqual(atMost);
+      expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('rate') });
+      expect(scene.asked()).toEqual([]);
+    }
+    expect(await list(scene.provider())).toEqual(simpleListing);
+    scene.clock.advance(atMost * 1000);
+    expect(await list(provider)).toEqual(simpleListing);
+  });
+
+  test('in the middle of a listing ends it, with no request after it', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(301));
+    const provider = scene.provider({ concurrency: 1 });
+    scene.double.faults.plan({ act: secondaryLimit(30), when: ({ body }) => body.includes('history(') });
+    expect(await waitOf(list(provider))).toBe(30);
+    expect(scene.asked()).toHaveLength(2);
+  });
+});
+
+function busy(seconds: number): Fault {
+  return answerWith({ ...refusal(503, 'busy'), headers: { 'retry-after': String(seconds) } });
+}
+
+describe('what may pass is tried again, twice at most', () => {
+  const passing: readonly (readonly [string, Fault])[] = [
+    ['502', answerWith(refusal(502, 'Server Error'))],
+    ['503', answerWith(refusal(503, 'Service Unavailable'))],
+    ['504', answerWith(refusal(504, 'Gateway Timeout'))],
+    ['a connection that is cut', cutConnection],
+    ['a body that is cut', cutBody],
+  ];
+
+  test.each(passing)('%s, by REST', async (_, act) => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const provider = scene.anonymous();
+    scene.double.faults.plan({ act, times: 2 });
+    expect(await list(provider)).toEqual(simpleListing);
+    expect(scene.clock.pauses).toEqual([200, 800]);
+    scene.asked();
+    scene.double.faults.plan({ act });
+    expect(await failureOf(list(provider))).toMatch(/^provider_failed: /u);
+    expect(scene.asked()).toHaveLength(3);
+  });
+
+  test.each(passing)('%s, by GraphQL', async (_, act) => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    for (const part of ['defaultBranchRef', 'history(']) {
+      const when = ({ body }: { readonly body: string }): boolean => body.includes(part);
+      scene.double.faults.plan({ act, times: 1, when });
+      expect(await list(scene.provider())).toEqual(simpleListing);
+      scene.asked();
+      scene.double.faults.plan({ act, when });
+      expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: /u);
+      expect(scene.asked().length).toBeLessThanOrEqual(5);
+      scene.double.faults.clear();
+    }
+  });
+
+  test('after the time that the host names, unless that is too long', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    scene.double.faults.plan({ act: busy(3), times: 1 });
+    expect(await list(scene.provider())).toEqual(simpleListing);
+    expect(scene.clock.pauses).toEqual([3000]);
+    scene.asked();
+    scene.double.faults.plan({ act: busy(3600), times: 1 });
+    expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: .*status 503/u);
+    expect(scene.asked()).toHaveLength(1);
+  });
+});
+
+describe('what will not pass is not tried again', () => {
+  test.each<readonly [string, number, string]>([
+    ['a credential that is refused', 401, 'provider_unauthorized'],
+    ['a permission that is missing', 403, 'provider_unauthorized'],
+    ['a legal block', 451, 'provider_failed'],
+    ['a server error', 500, 'provider_failed'],
+    ['a status that nobody knows', 418, 'provider_failed'],
+    ['a request that is refused', 400, 'provider_failed'],
+  ])('%s', async (_, status, code) => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    for (const provider of [scene.provider(), scene.anonymous()]) {
+      scene.double.faults.plan({ act: answerWith(refusal(status, 'the secret is 42')), times: 1 });
+      const failure = await failureOf(list(provider));
+      expect(failure).toMatch(new RegExp(`^${code}: `, 'u'));
+      expect(failure).not.toContain('42');
+      expect(scene.asked()).toHaveLength(1);
+    }
+  });
+
+  test('a token that GitHub does not know', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const provider = scene.provider({ token: 'ghp_unknown' });
+    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
+    expect(await failureOf(provider.find('acme/shop'))).toMatch(/^provider_unauthorized: /u);
+    expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('refused') });
+  });
+
+  test('GraphQL errors: forbidden, of another kind, and for a repository alone', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const errors: readonly (readonly [object, RegExp])[] = [
+      [{ type: 'FORBIDDEN', message: 'Resource protected by organization SAML enforcement' }, /^provider_unauthorized: /u],
+      [{ type: 'INSUFFICIENT_SCOPES', message: 'x' }, /^provider_unauthorized: /u],
+      [{ type: 'UNPROCESSABLE', message: 'x', path: ['repository', 'name'] }, /^provider_failed: .*refused a query/u],
+      [{ type: 'NOT_FOUND', message: 'x', path: ['repository'] }, /^repository_not_found: /u],
+    ];
+    for (const [error, expected] of errors) {
+      const act = answerWith({ status: 200, body: { data: { repository: null }, errors: [error] } });
+      scene.double.faults.plan({ act, times: 1 });
+      expect(await failureOf(list(scene.provider()))).toMatch(expected);
+    }
+  });
+
+  test('a private repository without a credential, and one that is gone', async () => {
+    const scene = await createScene();
+    await scene.publish(simple, 'acme/shop', { isPrivate: true });
+    expect(await failureOf(list(scene.anonymous()))).toMatch(/^repository_not_found: /u);
+    const provider = scene.provider();
+    expect(await list(provider)).toEqual(simpleListing);
+    scene.double.repositories.remove('acme/shop');
+    expect(await failureOf(list(provider))).toMatch(/^repository_not_found: /u);
+    expect(await failureOf(provider.listFiles('acme/shop', everything))).toMatch(/^repository_not_found: /u);
+  });
+});

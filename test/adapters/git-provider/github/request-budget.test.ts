@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { git, type RepositoryDescription } from '../../../contracts/git-repository.ts';
+import { answerWith } from '../../../doubles/github/faults.ts';
+import { agents, conditional, createScene, list, manyFiles, simple, simpleListing, start, recordingCache, everything } from './support.ts';
+
+const dated = (files: number): (readonly [string, number])[] =>
+  Array.from({ length: files }, (_, index) => [`${agents}/${index}.md`, start] as const).toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+describe('a first listing', () => {
+  test.each([
+    [0, 1],
+    [1, 2],
+    [100, 2],
+    [101, 3],
+    [300, 4],
+  ])('of %i files costs %i requests where no history is long', async (files, requests) => {
+    const scene = await createScene();
+    await scene.publish({ commits: [{ id: 'x', at: start, files: [['x', 'x']] }, ...manyFiles(files).commits] });
+    expect(await list(scene.provider())).toEqual(dated(files));
+    expect(scene.asked()).toHaveLength(requests);
+  });
+
+  test.each([
+    [1, 3],
+    [100, 3],
+    [201, 5],
+  ])('of %i files costs %i requests where every history is long', async (files, requests) => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(files, 102));
+    expect(await list(scene.provider())).toEqual(dated(files));
+    expect(scene.asked()).toHaveLength(requests);
+  });
+
+  test('of what is nobody’s business costs nothing', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(150));
+    const query = { directory: () => agents, accepts: (path: string) => path === '7.md' };
+    expect((await scene.provider().listFiles('acme/shop', query)).files).toHaveLength(1);
+    expect(scene.asked()).toEqual(['POST /graphql', 'POST /graphql 1 histories']);
+  });
+
+  test('costs as much for a hundred callers at once', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(3));
+    const provider = scene.provider();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => list(provider)));
+    for (const answer of answers) expect(answer).toEqual(dated(3));
+    expect(scene.asked()).toHaveLength(2);
+  });
+});
+
+describe('unchanged since the last time', () => {
+  test('costs one conditional request, from the first time on, whatever is wanted of it', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(120));
+    const provider = scene.provider();
+    await list(provider);
+    scene.asked();
+    for (let time = 0; time < 3; time += 1) {
+      expect(await list(provider)).toEqual(dated(120));
+      expect(scene.asked()).toEqual([conditional]);
+    }
+    const query = { ...everything, accepts: (path: string) => path === '7.md' };
+    expect((await provider.listFiles('acme/shop', query)).files).toHaveLength(1);
+    expect(scene.asked()).toEqual([conditional]);
+  });
+
+  test('costs one where the entity tag was another, as after the change of an App’s token', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const provider = scene.provider();
+    await list(provider);
+    const { gitDir = '' } = scene.double.repositories.find('acme/shop')?.repository ?? {};
+    const oid = (await git(gitDir, ['rev-parse', 'HEAD'])).trim();
+    scene.double.faults.plan({ act: answerWith({ status: 200, headers: { etag: 'W/"another"' }, body: oid }), times: 1 });
+    scene.asked();
+    expect(await list(provider)).toEqual(simpleListing);
+    expect(await list(provider)).toEqual(simpleListing);
+    expect(scene.double.requests.map(({ headers }) => headers['if-none-match'])).toEqual([`"${oid}"`, 'W/"another"']);
+  });
+
+  test('costs one after a restart, and everything where the store was lost', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(3));
+    const listingCache = recordingCache();
+    await list(scene.provider({ listingCache }));
+    scene.asked();
+    expect(await list(scene.provider({ listingCache }))).toEqual(dated(3));
+    expect(scene.asked()).toEqual([conditional]);
+    listingCache.entries.clear();
+    expect(await list(scene.provider({ listingCache }))).toEqual(dated(3));
+    expect(scene.asked()).toHaveLength(2);
+  });
+
+  test('costs one for an empty repository, and for a missing directory', async () => {
+    const scene = await createScene();
+    await scene.publish({ commits: [] }, 'acme/empty');
+    await scene.publish({ commits: [{ id: 'x', at: start, files: [['x', 'x']] }] }, 'acme/bare');
+    const provider = scene.provider();
+    for (const name of ['acme/empty', 'acme/bare']) {
+      expect(await list(provider, name)).toEqual([]);
+      scene.asked();
+      expect(await list(provider, name)).toEqual([]);
+      expect(scene.asked()).toHaveLength(1);
+    }
+  });
+
+  test('a store that fails, or holds rubbish, only makes it dearer', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const down = { get: () => Promise.reject(new Error('down')), put: () => Promise.reject(new Error('down')) };
+    const rubbish = { get: async () => '{"version":7}', put: async () => undefined };
+    for (const listingCache of [down, rubbish]) {
+      const provider = scene.provider({ listingCache });
+      for (let time = 0; time < 2; time += 1) {
+        expect(await list(provider)).toEqual(simpleListing);
+        expect(scene.asked()).toHaveLength(2);
+      }
+    }
+  });
+});
+
+describe('changed since the last time', () => {
+  const before: RepositoryDescription['commits'] = [
+    { id: 'a', at: start, files: [[`${agents}/a.md`, '1']] },
+    { id: 'b', at: start + 10, files: [[`${agents}/b.md`, '1']] },
+  ];
+  const head = 'GET /repos/acme/shop/commits/HEAD';
+
+  async function changed(after: RepositoryDescription['commits']) {
+    const scene = await createScene();
+    await scene.publish({ commits: before });
+    const provider = scene.provider();
+    await list(provider);
+    scene.asked();
+    await scene.publish({ commits: after });
+    const listing = await list(provider);
+    return { listing, asked: scene.asked() };
+  }
+
+  test('somewhere else, no history is asked for again', async () => {
+    const { listing, asked } = await changed([...before, { id: 'x', at: start + 20, files: [['x', '1']] }]);
+    expect(listing).toEqual([[`${agents}/a.md`, start], [`${agents}/b.md`, start + 10]]);
+    expect(asked).toEqual([head, 'POST /graphql']);
+  });
+
+  test('only the histories of files that are new, or have new content, are asked for', async () => {
+    const c = { id: 'c', at: start + 20, files: [[`${agents}/c.md`, '1'] as const, [`${agents}/b.md`, '2'] as const] };
+    const { listing, asked } = await changed([...before, c]);
+    expect(listing).toEqual([[`${agents}/a.md`, start], [`${agents}/b.md`, start + 10], [`${agents}/c.md`, start + 20]]);
+    expect(asked).toEqual([head, 'POST /graphql', 'POST /graphql 2 histories']);
+  });
+
+  test('by a rewritten history, everything is asked for again', async () => {
+    const rewritten = [{ id: 'a and b', at: start + 30, files: before.flatMap(({ files }) => files) }];
+    const { listing, asked } = await changed(rewritten);
+    expect(listing).toEqual([[`${agents}/a.md`, start + 30], [`${agents}/b.md`, start + 30]]);
+    expect(asked).toEqual([head, 'POST /graphql', 'POST /graphql 2 histories']);
+  });
+});

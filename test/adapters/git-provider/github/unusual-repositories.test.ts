@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import type { CommitDescription } from '../../../contracts/git-repository.ts';
+import { agents, createScene, everything, failureOf, list, manyFiles, simple, simpleListing, start } from './support.ts';
+
+const long: readonly CommitDescription[] = Array.from({ length: 250 }, (_, index) => ({
+  id: `c${index}`,
+  at: start + index,
+  files: [[`${agents}/long.md`, `${index}`], ...(index === 100 ? [[`${agents}/short.md`, '1'] as const] : [])],
+}));
+const longListing = [[`${agents}/long.md`, start], [`${agents}/short.md`, start + 100]];
+
+describe('a host that is not as one hopes is answered rightly all the same', () => {
+  test.each([
+    [{ cursors: 'honoured' as const }, 3],
+    [{ cursors: 'ignored' as const }, 5],
+    [{ cursors: 'refused' as const }, 5],
+    [{ cursorForm: 'opaque' as const }, 4],
+  ])('%o', async (behavior, requests) => {
+    const scene = await createScene();
+    await scene.publish({ commits: long });
+    Object.assign(scene.double.graphql, behavior);
+    expect(await list(scene.provider())).toEqual(longListing);
+    expect(scene.asked()).toHaveLength(requests);
+  });
+
+  test.each(['status', 'error', 'limit'] as const)('a query that it gives up on (%s) is asked in parts', async (givesUpWith) => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(100));
+    Object.assign(scene.double.graphql, { mostHistories: 25, givesUpWith });
+    expect(await list(scene.provider())).toHaveLength(100);
+    expect(scene.asked().filter((request) => request.endsWith(' 25 histories'))).toHaveLength(4);
+  });
+
+  test('the parts do not become ever smaller, and what was not answered is no empty list', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(100));
+    Object.assign(scene.double.graphql, { mostHistories: 3 });
+    expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: .*took it too long/u);
+    expect(scene.asked().length).toBeLessThanOrEqual(1 + 1 + 2 + 4);
+  });
+
+  test('trees that it can not tell by GraphQL are read by REST', async () => {
+    const scene = await createScene();
+    await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/x/a.md`, '1'], [`${agents}/b.md`, '1']] }] });
+    Object.assign(scene.double.graphql, { tellsTrees: false });
+    expect(await list(scene.provider())).toEqual([[`${agents}/b.md`, start], [`${agents}/x/a.md`, start]]);
+  });
+
+  test('a tree deeper than one query takes is read to the ground, at the price of one request', async () => {
+    const scene = await createScene();
+    const path = `${agents}/${Array.from({ length: 30 }, (_, index) => index).join('/')}/deep.md`;
+    await scene.publish({ commits: [{ id: 'a', at: start, files: [[path, '1']] }] });
+    expect(await list(scene.provider())).toEqual([[path, start]]);
+    expect(scene.asked()).toHaveLength(3);
+  });
+
+  test('trees that are cut off are completed', async () => {
+    const scene = await createScene();
+    const paths = Array.from({ length: 40 }, (_, index) => `${agents}/${index % 3}/${index % 5}/1/2/3/4/5/6/7/8/${index}.md`).toSorted();
+    await scene.publish({ commits: [{ id: 'a', at: start, files: paths.map((path) => [path, '1']) }] });
+    for (const provider of [scene.provider(), scene.anonymous()]) {
+      scene.double.treeLimit = 30;
+      expect((await list(provider)).map(([path]) => path)).toEqual(paths);
+    }
+  });
+
+  test('a directory that is too large is a failure', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(20));
+    for (const provider of [scene.provider({ maxFiles: 19 }), scene.anonymous({ maxFiles: 19 })]) {
+      expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*too large.*19 files/u);
+    }
+    expect(await failureOf(list(scene.provider({ maxAnswerBytes: 500 })))).toMatch(/^provider_failed: .*too large.*500 bytes/u);
+  });
+});
+
+describe('a renamed repository is followed', () => {
+  const query = { directory: (name: string) => (name === '.skep' ? 'microagents' : agents), accepts: () => true };
+  const both = { commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1'], ['microagents/b.md', '1']] }] } as const;
+
+  test.each(['with', 'without'])('to the directory of its actual name, %s a token', async (way) => {
+    const scene = await createScene();
+    await scene.publish(both);
+    const provider = way === 'with' ? scene.provider() : scene.anonymous();
+    expect((await provider.listFiles('acme/shop', query)).directory).toBe(agents);
+    scene.double.repositories.rename('acme/shop', 'acme/.skep');
+    for (let time = 0; time < 2; time += 1) {
+      expect(await provider.listFiles('acme/shop', query)).toEqual({
+        directory: 'microagents',
+        files: [{ path: 'microagents/b.md', createdAt: start * 1000 }],
+      });
+    }
+    expect(await provider.find('acme/shop')).toEqual({ path: 'acme/.skep', defaultBranch: 'main' });
+    scene.double.repositories.rename('acme/.skep', 'acme/other');
+    expect((await provider.listFiles('acme/.skep', query)).directory).toBe(agents);
+  });
+
+  test('and another that takes its name over is another', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const provider = scene.provider();
+    scene.double.repositories.rename('acme/shop', 'acme/store');
+    expect(await list(provider)).toEqual(simpleListing);
+    await scene.publish({ commits: [{ id: 'b', at: start + 5, files: [[`${agents}/b.md`, '1']] }] });
+    expect(await list(provider)).toEqual([[`${agents}/b.md`, start + 5]]);
+    scene.double.repositories.remove('acme/shop');
+    scene.double.repositories.remove('acme/store');
+    expect(await failureOf(list(provider))).toMatch(/^repository_not_found: /u);
+  });
+});
+
+describe('callers at the same time', () => {
+  test('who want different files, or directories, each get theirs', async () => {
+    const scene = await createScene();
+    await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1'], [`${agents}/b.md`, '1'], ['docs/c.md', '1']] }] });
+    const provider = scene.provider();
+    const only = (name: string) => provider.listFiles('acme/shop', { ...everything, accepts: (path) => path === name });
+    const docs = provider.listFiles('acme/shop', { directory: () => 'docs', accepts: () => true });
+    const answers = await Promise.all([only('a.md'), only('b.md'), docs]);
+    expect(answers.map(({ files }) => files.map(({ path }) => path))).toEqual([[`${agents}/a.md`], [`${agents}/b.md`], ['docs/c.md']]);
+  });
+
+  test('do not lose their answer when one of them leaves', async () => {
+    const scene = await createScene({ delayMs: 20 });
+    await scene.publish(simple);
+    const provider = scene.provider();
+    const controller = new AbortController();
+    const leaving = list(provider, 'acme/shop', controller.signal);
+    const staying = list(provider);
+    controller.abort(new Error('left'));
+    await expect(leaving).rejects.toThrow('left');
+    expect(await staying).toEqual(simpleListing);
+    expect(scene.asked()).toHaveLength(2);
+  });
+});

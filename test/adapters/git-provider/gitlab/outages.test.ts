@@ -1,0 +1,124 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test, vi } from 'vitest';
+import { createManualClock } from '../../../doubles/memory/index.ts';
+import { everything, failureOf, hostOf, list, providerOf, simple, simpleListing } from './support.ts';
+
+describe('a host that does not answer', () => {
+  test('is waited for until the time limit of the whole listing', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    host.faults.add({ fault: { kind: 'stall' }, route: 'commits' });
+    const clock = createManualClock();
+    const provider = providerOf(host, { clock, timeoutMs: 5000 });
+    const listing = failureOf(list(provider));
+    await vi.waitUntil(() => host.requests.length === 4, { timeout: 20_000 });
+    clock.advance(5000);
+    expect(await listing).toBe('provider_timeout: The git provider gitlab did not answer within 5000 ms.');
+  });
+
+  test('that is not there', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    const host = await hostOf();
+    const provider = providerOf(host, { url: `http://127.0.0.1:${port}` });
+    expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*can't be reached/u);
+    expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining("can't be reached") });
+  });
+
+  test('a caller that leaves does not end the listing of the others', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    host.delayMs = 20;
+    const provider = providerOf(host);
+    const controller = new AbortController();
+    const leaving = provider.listFiles('acme/shop', everything, controller.signal);
+    const staying = list(provider);
+    await vi.waitUntil(() => host.requests.length > 0);
+    controller.abort(new Error('left'));
+    await expect(leaving).rejects.toThrow('left');
+    expect(await staying).toEqual(simpleListing);
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
+  });
+
+  test('closing ends what is under way, and refuses what comes', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    host.faults.add({ fault: { kind: 'stall' } });
+    const provider = providerOf(host);
+    const running = failureOf(list(provider));
+    await vi.waitUntil(() => host.requests.length > 0);
+    await provider.close();
+    expect(await running).toMatch(/^provider_failed: .*closed/u);
+    expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*closed/u);
+    expect(await provider.check()).toMatchObject({ ok: false });
+  });
+});
+
+describe('while the host is down', () => {
+  const minute = 60_000;
+
+  test('what it confirmed lately is served, with its time, where the deployment asks for that', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const clock = createManualClock();
+    const provider = providerOf(host, { clock, serveStaleForMs: 10 * minute });
+    const listing = await provider.listFiles('acme/shop', everything);
+    expect(listing.confirmedAt).toBeUndefined();
+    const at = clock.now();
+    host.faults.add({ fault: { kind: 'status', status: 500 } });
+    clock.advance(10 * minute);
+    expect(await provider.listFiles('acme/shop', everything)).toEqual({ ...listing, confirmedAt: at });
+    clock.advance(1);
+    expect(await failureOf(list(provider))).toMatch(/^provider_failed: /u);
+  });
+
+  test('also after a restart, and after a confirmation that changed nothing', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const kept = new Map<string, string>();
+    const listingCache = {
+      get: async (scope: string, key: string) => kept.get(`${scope} ${key}`) ?? null,
+      put: async (scope: string, key: string, value: string) => void kept.set(`${scope} ${key}`, value),
+    };
+    const clock = createManualClock();
+    const options = { clock, listingCache, serveStaleForMs: 10 * minute };
+    const provider = providerOf(host, options);
+    await list(provider);
+    clock.advance(5 * minute);
+    await list(provider);
+    const at = clock.now();
+    await provider.close();
+    host.faults.add({ fault: { kind: 'status', status: 500 } });
+    clock.advance(9 * minute);
+    expect(await providerOf(host, options).listFiles('acme/shop', everything)).toMatchObject({ confirmedAt: at });
+  });
+
+  test('but not otherwise: unasked, of another repository, with other files, or where the host answers', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    await host.publish(simple, 'acme/tool');
+    const [careful, asking] = [providerOf(host), providerOf(host, { serveStaleForMs: 10 * minute })];
+    const some = { ...everything, accepts: (path: string) => path === 'a.md' };
+    await list(careful);
+    await asking.listFiles('acme/shop', some);
+    host.faults.add({ fault: { kind: 'status', status: 500 } });
+    expect(await failureOf(list(careful))).toMatch(/^provider_failed: /u);
+    expect(await failureOf(list(asking, 'acme/tool'))).toMatch(/^provider_failed: /u);
+    expect(await failureOf(list(asking))).toMatch(/^provider_failed: /u);
+    expect(await asking.listFiles('acme/shop', some)).toMatchObject({ confirmedAt: expect.any(Number) });
+    for (const [fault, message] of [
+      [{ kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized: /u],
+      [{ kind: 'status', status: 404, body: { message: '404 Project Not Found' } }, /^repository_not_found: /u],
+      [{ kind: 'body', text: '{}' }, /^provider_failed: /u],
+    ] as const) {
+      host.faults.clear();
+      host.faults.add({ fault });
+      expect(await failureOf(asking.listFiles('acme/shop', some))).toMatch(message);
+    }
+  });
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { isFailureOf } from '../../../src/domain/failure.ts';
+import { tarEntries, type TarEntry } from '../../../src/adapters/sandbox-runtime/tar.ts';
+import { bytesOf, tarOf } from '../../contracts/sandbox-runtime-streams.ts';
+
+const never = new AbortController().signal;
+
+/** The names of the entries, and the number of bytes in them. */
+async function read(
+  archive: ReadableStream<Uint8Array>,
+  signal = never,
+  use: (entry: TarEntry) => void = () => {},
+): Promise<{ names: string[]; bytes: number }> {
+  const names: string[] = [];
+  let bytes = 0;
+  for await (const entry of tarEntries(archive, signal)) {
+    use(entry);
+    names.push(entry.parts.join('/'));
+    if (entry.kind === 'file') for await (const chunk of entry.content) bytes += chunk.byteLength;
+  }
+  return { names, bytes };
+}
+
+function inChunks(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
+  return ReadableStream.from(
+    (async function* () {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+    })(),
+  );
+}
+
+const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
+
+describe('a tar that GNU tar made', () => {
+  test.each(['gnu', 'pax'])('is read whole, in the form %s and however it is cut', async (format) => {
+    const folder = mkdtempSync(join(tmpdir(), 'skep-tar-'));
+    try {
+      const long = join('d'.repeat(90), 'e'.repeat(90));
+      mkdirSync(join(folder, long), { recursive: true });
+      const name = join(long, `${'f'.repeat(60)}ü`);
+      writeFileSync(join(folder, name), Buffer.alloc(3_000, 1));
+      writeFileSync(join(folder, 'empty'), '');
+      symlinkSync('g'.repeat(90), join(folder, 'link'));
+      const tar = execFileSync('tar', ['-C', folder, `--format=${format}`, '-c', '.'], { maxBuffer: 1 << 24 });
+      for (const size of [1, 511, 512, 10_000, tar.length]) {
+        const { names, bytes } = await read(inChunks(tar, size));
+        assert.deepEqual(names.toSorted(), ['', 'd'.repeat(90), 'empty', 'link', long, name].toSorted());
+        assert.equal(bytes, 3_000);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('an archive that is none', () => {
+  test('is refused where it is cut off, in a file or between', async () => {
+    const whole = await bytesOf(tarOf([[{ name: 'a' }, Buffer.alloc(2_000)], [{ name: 'b' }, 'b']]));
+    for (const size of [100, 512, 513, 1_500, 2_600]) {
+      const cut = read(inChunks(whole.subarray(0, size), 300));
+      if (size === 512 || size % 512 !== 0) await assert.rejects(cut, isRefused, String(size));
+      else await cut;
+    }
+  });
+
+  test.each([['no tar at all', new Uint8Array(4_000).fill(7)], ['a wrong checksum', null]])('is refused: %s', async (_, given) => {
+    const bytes = given ?? (await bytesOf(tarOf([[{ name: 'a' }, 'a']])));
+    if (given === null) bytes[0] = 0x62;
+    await assert.rejects(read(inChunks(bytes, 512)), isRefused);
+  });
+
+  test('is refused with a name that no file can keep', async () => {
+    for (const name of ['not UTF-8 \uFFFD', '..', 'a/..', '/']) {
+      await assert.rejects(read(tarOf([[{ name, type: 'directory' }]])), isRefused, name);
+    }
+  });
+});
+
+describe('whatever ends the reading', () => {
+  test('is told, and the archive is let go of', async () => {
+    const reason = new Error('no longer wanted');
+    const controller = new AbortController();
+    let cancelled = 0;
+    const endless = (): ReadableStream<Uint8Array> => new ReadableStream({ cancel: () => void (cancelled += 1) });
+    const hanging = read(endless(), controller.signal);
+    controller.abort(reason);
+    await assert.rejects(hanging, (error) => error === reason);
+    await assert.rejects(read(endless(), controller.signal), (error) => error === reason);
+    const used = new Error('the disk is full');
+    await assert.rejects(
+      read(tarOf([[{ name: 'a' }, 'a']]), never, () => {
+        throw used;
+      }),
+      (error) => error === used,
+    );
+    const broken = new Error('the source broke');
+    const breaking = ReadableStream.from(
+      (async function* (): AsyncGenerator<Uint8Array> {
+        yield (await bytesOf(tarOf([[{ name: 'a' }, Buffer.alloc(5_000)]]))).subarray(0, 2_000);
+        throw broken;
+      })(),
+    );
+    await assert.rejects(read(breaking), (error) => error === broken);
+    assert.equal(cancelled, 2);
+  });
+
+  test('never leaves more in memory than is used', async () => {
+    let given = 0;
+    const header = (await bytesOf(tarOf([[{ name: 'big', size: 0 }, Buffer.alloc(0)]]))).subarray(0, 512);
+    // A file of 1 GiB that nobody reads on: octal in the header, and its sum.
+    header.write('10000000000\0', 124, 'latin1');
+    header.fill(' ', 148, 156);
+    header.write(`${header.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+    const archive = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(given === 0 ? header : new Uint8Array(65_536));
+        given += 65_536;
+      },
+    });
+    for await (const entry of tarEntries(archive, never)) {
+      assert.ok(entry.kind === 'file');
+      let used = 0;
+      for await (const chunk of entry.content) {
+        used += chunk.byteLength;
+        assert.ok(given - used < 4 * 2 ** 20, `${given} given, ${used} used`);
+        if (used > 64 * 2 ** 20) break;
+      }
+      break;
+    }
+  });
+});
