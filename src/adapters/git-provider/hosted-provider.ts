@@ -1,3 +1,4 @@
+import { sentenceOfFailure } from '../shared/sentences.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
@@ -37,7 +38,7 @@ export function createTimeLimit(clock: Clock, timeoutMs: number, { timedOut, fai
   return {
     run: <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
       withTimeout(startTimeout(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work),
-    close: () => closing.abort(failed('the provider is closed')),
+    close: () => closing.abort(failed({ code: 'closed' })),
   };
 }
 
@@ -97,7 +98,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
         return await limit.run(undefined, (signal) => host.check(signal));
       } catch (error) {
         if (!isFailure(error)) return { ok: false, detail: 'the check failed' };
-        return { ok: false, detail: `${error.message} ${host.adviceFor(error)}`.trim() };
+        return { ok: false, detail: `${sentenceOfFailure(error)} ${host.adviceFor(error)}`.trim() };
       }
     },
     async close() {

@@ -18,11 +18,11 @@ export function networkErrorOf(error: unknown, { down, failed }: ProviderFailure
   const code = codeOf(error);
   const cause = new Error(code === null ? 'the request failed' : `the request failed: ${code}`);
   if (code === null) return permanent(down('the request failed', cause));
-  if (lostConnection.has(code)) return { failure: down('the connection broke off', cause), retryable: true };
+  if (lostConnection.has(code)) return { failure: down({ code: 'connection_lost' }, cause), retryable: true };
   if (code.startsWith('HPE_')) return permanent(failed('it does not answer with HTTP', cause));
-  if (unknownHost.has(code)) return permanent(down("the name of its host can't be resolved", cause));
-  if (/CERT|SIGNATURE|ISSUER|TLS|SSL/u.test(code)) return permanent(failed('its certificate is not trusted', cause));
-  return permanent(down("it can't be reached", cause));
+  if (unknownHost.has(code)) return permanent(down({ code: 'host_unknown' }, cause));
+  if (/CERT|SIGNATURE|ISSUER|TLS|SSL/u.test(code)) return permanent(failed({ code: 'certificate_untrusted' }, cause));
+  return permanent(down({ code: 'unreachable' }, cause));
 }
 
 function permanent(failure: Failure): NetworkError {

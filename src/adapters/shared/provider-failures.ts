@@ -1,3 +1,4 @@
+import { explained, type Reason } from '../../domain/reason.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 
 const outages = new WeakSet<Error>();
@@ -7,10 +8,12 @@ export function isOutage(error: unknown): boolean {
   return isFailureOf(error, 'provider_timeout') || (error instanceof Error && outages.has(error));
 }
 
-/** Makes the failures of one git provider. A reason is in our words: nothing that a host said is in it. */
+/** Makes the failures of one git provider. A text explains what has no code. It is never the host's own, which may hold a secret. */
 export function providerFailures(provider: string) {
-  const failed = (reason: string, cause?: unknown): Failure<'provider_failed'> =>
-    new Failure('provider_failed', { provider, reason }, cause === undefined ? {} : { cause });
+  const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> => {
+    const reason = typeof why === 'string' ? explained(why) : why;
+    return new Failure('provider_failed', { provider, reason }, cause === undefined ? {} : { cause });
+  };
   return {
     failed,
     timedOut: (limitMs: number): Failure<'provider_timeout'> => new Failure('provider_timeout', { provider, limitMs }),
@@ -21,10 +24,10 @@ export function providerFailures(provider: string) {
       new Failure('provider_unauthorized', { provider }, cause === undefined ? {} : { cause }),
     rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
-    malformed: (what: string): Failure<'provider_failed'> => failed(`its answer about ${what} is not of the documented form`),
-    tooLarge: (limit: string): Failure<'provider_failed'> => failed(`the directory is too large to list (limit: ${limit})`),
+    malformed: (what: string): Failure<'provider_failed'> => failed({ code: 'malformed_answer', about: what }),
+    tooLarge: (limit: string): Failure<'provider_failed'> => failed({ code: 'too_large', limit }),
     /** A failure of a host that is down. */
-    down: (reason: string, cause?: unknown): Failure<'provider_failed'> => {
+    down: (reason: Reason | string, cause?: unknown): Failure<'provider_failed'> => {
       const failure = failed(reason, cause);
       outages.add(failure);
       return failure;

@@ -22,8 +22,8 @@ export const reasons = {
   queryRefused: 'it refused a query',
   queryTooHeavy: 'a query took it too long',
   undatedFile: 'it knows no history of a file that it lists',
-  unexpectedStatus: (status: number) => `it answered with status ${status}, which was not expected`,
-  serverError: (status: number) => `it answered with status ${status}`,
+  unexpectedStatus: (status: number) => ({ code: 'unexpected_status', status }) as const,
+  serverError: (status: number) => ({ code: 'server_error', status }) as const,
 };
 
 const heavy = new WeakSet<Error>();

@@ -19,6 +19,6 @@ export const reasons = {
   redirectBroken: 'it redirects to what is no URL',
   redirectElsewhere: 'it redirects to what was not asked for',
   redirectOutside: 'it redirects to an address outside its API; check the configured URL',
-  serverError: (status: number) => `it answered with status ${status}`,
-  unexpectedStatus: (status: number) => `it answered with status ${status}, which was not expected`,
+  serverError: (status: number) => ({ code: 'server_error', status }) as const,
+  unexpectedStatus: (status: number) => ({ code: 'unexpected_status', status }) as const,
 };

@@ -1,5 +1,6 @@
 import { opendir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { sentenceOfFailure } from '../../shared/sentences.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { gitEnvironment, gitVersion } from '../../shared/git-process.ts';
@@ -14,7 +15,7 @@ export async function checkLocalGit(options: ResolvedOptions, signal: AbortSigna
     await (await opendir(options.root)).close();
     return { ok: true, detail: `git ${version}; the root folder can be read` };
   } catch (error) {
-    if (isFailure(error)) return { ok: false, detail: error.message };
+    if (isFailure(error)) return { ok: false, detail: sentenceOfFailure(error) };
     return { ok: false, detail: 'the root folder does not exist or can not be read; create it, or configure another' };
   }
 }

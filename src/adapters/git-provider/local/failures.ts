@@ -7,5 +7,5 @@ export const providerName = 'local';
 export const { failed, timedOut, notFound } = providerFailures(providerName);
 
 export function tooLarge(limit: string): Failure<'provider_failed'> {
-  return failed(`the directory or its history is too large to list (limit: ${limit})`);
+  return failed({ code: 'too_large', limit });
 }

@@ -1,3 +1,4 @@
+import { sentenceOfFailure } from '../../shared/sentences.ts';
 import type { DirectoryListing, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
 import { checkLocalGit } from './check.ts';
 import { failed, providerName, timedOut } from './failures.ts';
@@ -50,11 +51,11 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
       try {
         return await limited(undefined, (signal) => checkLocalGit(resolved, signal));
       } catch (error) {
-        return { ok: false, detail: error instanceof Error ? error.message : 'the check failed' };
+        return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : 'the check failed' };
       }
     },
     async close() {
-      closing.abort(failed('the provider is closed'));
+      closing.abort(failed({ code: 'closed' }));
       await snapshots.settled();
       await standIns.remove();
     },

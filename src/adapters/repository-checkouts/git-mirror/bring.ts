@@ -32,7 +32,7 @@ export async function bring(bringing: Bringing, signal: AbortSignal): Promise<st
   } catch (error) {
     if (!(error instanceof Damage)) throw error;
     // The mirror is a cache: what is wrong with it is gone when it is made anew.
-    progress('fetching the repository anew');
+    progress({ code: 'fetching_repository_again' });
     await workshop.folders.discard(mirror.gitDir);
     return await attempt(bringing, signal).catch((again: unknown) => {
       throw again instanceof Damage ? new Damage(again.message, { cause: error }) : again;
@@ -46,7 +46,7 @@ async function attempt({ git, workshop, options, mirror, request, head, progress
   let oid = head.oid;
   if ((await commitAt(mirror, refOf(head.branch))) !== oid) {
     await removeLeftovers(mirror);
-    progress('fetching the repository');
+    progress({ code: 'fetching_repository', phase: null, percent: null });
     try {
       oid = await work.use(signal, () => fetchHead(git, mirror, request, head, options, progress, signal));
     } catch (error) {

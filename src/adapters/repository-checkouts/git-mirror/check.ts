@@ -1,3 +1,4 @@
+import { sentenceOfFailure } from '../../shared/sentences.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { gitEnvironment, gitVersion } from '../../shared/git-process.ts';
@@ -17,6 +18,6 @@ export async function checkGit(binary: string, folder: string, signal: AbortSign
     if (isOld) return { ok: false, detail: `git ${version} is too old; install ${oldest.join('.')} or newer` };
     return { ok: true, detail: `git ${version}` };
   } catch (error) {
-    return { ok: false, detail: isFailure(error) ? error.message : 'the check was ended' };
+    return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : 'the check was ended' };
   }
 }

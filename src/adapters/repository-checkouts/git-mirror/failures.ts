@@ -19,8 +19,8 @@ export function failureOfStatus(subject: Subject, status: number, retryAfter: st
   if (status === 403) return forbidden(subject.repository, cause);
   if (status === 404 || status === 410) return notFound(subject.repository);
   if (status >= 300 && status < 400) return failed('it sends git elsewhere, where the credential must not go; check its URL', cause);
-  if (status >= 500) return down(`it answered git with status ${status}`, cause);
-  return failed(`it answered git with status ${status}, which was not expected`, cause);
+  if (status >= 500) return down({ code: 'server_error', status }, cause);
+  return failed({ code: 'unexpected_status', status }, cause);
 }
 
 const defaultWaitMs = 60_000;

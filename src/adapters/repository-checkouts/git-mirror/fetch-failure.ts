@@ -28,11 +28,11 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
     [/remote error/u, () => failed('it refused what git asked for', cause)],
     [/redirect/iu, () => failureOfStatus(subject, 302, null)],
     [/too slow|timed out/iu, () => timedOut(answerMs)],
-    [/Could not resolve/u, () => down("the name of its host can't be resolved", cause)],
-    [/certificate|SSL|TLS/u, () => failed('its certificate is not trusted', cause)],
+    [/Could not resolve/u, () => down({ code: 'host_unknown' }, cause)],
+    [/certificate|SSL|TLS/u, () => failed({ code: 'certificate_untrusted' }, cause)],
     [/dubious ownership/u, () => failed('the git folder belongs to somebody else', cause)],
     [/fsck error|in strict mode/iu, () => failed('the repository has objects that git refuses as malformed or dangerous', cause)],
-    [/unable to access|connect|RPC failed|early EOF|hung up/iu, () => down('the connection failed or broke off', cause)],
+    [/unable to access|connect|RPC failed|early EOF|hung up/iu, () => down({ code: 'connection_lost' }, cause)],
   ];
   return readings.find(([pattern]) => pattern.test(words))?.[1]() ?? new Damage('git could not fetch', { cause });
 }

@@ -45,7 +45,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
     checkOut,
     check,
     async close() {
-      closing.abort(providerFailures(name).failed('it is closed'));
+      closing.abort(providerFailures(name).failed({ code: 'closed' }));
       const workshop = await opening?.catch(() => null);
       await workshop?.close();
     },

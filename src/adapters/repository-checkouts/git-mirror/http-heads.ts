@@ -75,7 +75,7 @@ function unreachable({ provider }: CheckoutRequest, { cause }: TypeError): Error
   const { failed, down } = providerFailures(provider);
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : 'unknown';
   const why = new Error(`the request failed: ${code}`);
-  if (/CERT|SIGNATURE|ISSUER|TLS|SSL/u.test(code)) return failed('its certificate is not trusted', why);
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return down("the name of its host can't be resolved", why);
-  return down("it can't be reached", why);
+  if (/CERT|SIGNATURE|ISSUER|TLS|SSL/u.test(code)) return failed({ code: 'certificate_untrusted' }, why);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return down({ code: 'host_unknown' }, why);
+  return down({ code: 'unreachable' }, why);
 }

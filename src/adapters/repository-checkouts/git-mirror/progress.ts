@@ -1,20 +1,21 @@
+import { isSameReason, type Reason } from '../../../domain/reason.ts';
 import type { CheckoutProgress } from '../../../ports/repository-checkouts.ts';
 
 const phases = [
-  ['Receiving objects', 'received'],
-  ['Resolving deltas', 'put together'],
+  ['Receiving objects', 'receiving'],
+  ['Resolving deltas', 'unpacking'],
 ] as const;
 
-/** Reads how far git says that it is, and tells it in steps of ten percent. */
-export function reportProgress(progress: CheckoutProgress): (words: string) => void {
-  let told = '';
-  return (words) => {
-    for (const [phase, done] of phases) {
-      const percent = [...words.matchAll(new RegExp(`${phase}: +(\\d{1,3})%`, 'gu'))].at(-1)?.[1];
+/** Returns a function that reads git's progress output and reports it in steps of ten percent. */
+export function reportProgress(progress: CheckoutProgress): (output: string) => void {
+  let last: Reason | null = null;
+  return (output) => {
+    for (const [words, phase] of phases) {
+      const percent = [...output.matchAll(new RegExp(`${words}: +(\\d{1,3})%`, 'gu'))].at(-1)?.[1];
       if (percent === undefined) continue;
-      const detail = `fetching the repository: ${Math.floor(Number(percent) / 10) * 10}% ${done}`;
-      if (detail !== told) progress(detail);
-      told = detail;
+      const reason: Reason = { code: 'fetching_repository', phase, percent: Math.floor(Number(percent) / 10) * 10 };
+      if (!isSameReason(reason, last)) progress(reason);
+      last = reason;
     }
   };
 }

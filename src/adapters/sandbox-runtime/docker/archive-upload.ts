@@ -100,7 +100,7 @@ function portFailure(error: unknown): unknown {
   if (/cannot overwrite/i.test(message)) {
     return refusedFiles('archive', 'one of its directories is there already as something else, or the other way round; remove that first');
   }
-  if (/no space left|quota exceeded/i.test(message)) return unavailable('the disk of its engine is full', error);
+  if (/no space left|quota exceeded/i.test(message)) return unavailable({ code: 'disk_full' }, error);
   if (/name too long|no such file|not a directory|invalid/i.test(message)) {
     return refusedFiles('archive', 'one of its names is too long, leads through a file, or links to a file that is not there');
   }

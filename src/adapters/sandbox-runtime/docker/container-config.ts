@@ -6,7 +6,7 @@ import { Refusal } from './engine.ts';
 import { containerName, labels, reservedPrefix } from './labels.ts';
 import { endpointConfig } from './networks.ts';
 import { dockerSpecOptions } from './spec-options.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 import { volumeMounts } from './volumes.ts';
 
 export interface ContainerPlan {
@@ -68,7 +68,7 @@ function environment({ id, spec, sessionApiKey }: SandboxLaunch): string[] {
 /** How a container is isolated from the machine. */
 function hardening({ isolation, runtimeOptions }: SandboxSpec): Docker.HostConfig {
   const options = dockerSpecOptions(runtimeOptions);
-  if (options === null) throw new Refusal(details.invalidDockerOptions);
+  if (options === null) throw new Refusal(reasons.invalidDockerOptions);
   const { capabilities, newPrivileges, seccomp, ociRuntime } = options;
   return {
     CapDrop: ['ALL'],

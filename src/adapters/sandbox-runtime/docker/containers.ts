@@ -7,7 +7,7 @@ import { type Engine, removeContainer, statusOf } from './engine.ts';
 import { type Preparation, removeInitContainers } from './init-container.ts';
 import { isFull, isGone, maxNetworks, type Networks } from './networks.ts';
 import { stateOf } from './observed-sandbox.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 import { removeVolumes } from './volumes.ts';
 import type { ExpectedChange } from './watch.ts';
 
@@ -48,7 +48,7 @@ export class Containers {
     signal.throwIfAborted();
     const isRunnable = await preparation.prepare(found, launch.id);
     signal.throwIfAborted();
-    progress(details.startingContainer);
+    progress(reasons.startingCommand);
     await this.#run(found, launch, change);
     if (!isRunnable) await this.#ended(found.Id);
     return null;

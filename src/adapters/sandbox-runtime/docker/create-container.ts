@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import type { Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { containerConfig } from './container-config.ts';
 import { type Engine, engineMessage, Refusal, statusOf } from './engine.ts';
 import { whyUnusable } from './images.ts';
 import { isGone, type Networks } from './networks.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 
 export interface CreateOptions {
   readonly engine: Engine;
@@ -23,9 +24,9 @@ export async function createContainer(options: CreateOptions, launch: SandboxLau
   const { networks } = options;
   const { image, isolation } = launch.spec;
   const unusable = whyUnusable(image);
-  if (image === null || unusable !== null) throw new Refusal(unusable ?? details.noImage);
+  if (image === null || unusable !== null) throw new Refusal(unusable ?? reasons.noImage);
   signal.throwIfAborted();
-  progress(details.makingContainer);
+  progress(reasons.creating);
   try {
     const network = await networks.choose(isolation.network);
     signal.throwIfAborted();
@@ -55,15 +56,15 @@ async function make({ engine, publishAddress, callTimeoutMs }: CreateOptions, la
     }
     const found = await find(launch.id);
     if (found !== null) return found;
-    if (!isTaken) throw new Refusal(details.removedWhileMade);
+    if (!isTaken) throw new Refusal(reasons.removedWhileMade);
     await pause(takenMs);
     engine.closed.throwIfAborted();
   }
 }
 
-function refusal(image: string, message: string): string {
-  if (/no such image/i.test(message)) return details.imageNotOnEngine(image);
-  if (/no command specified/i.test(message)) return details.noCommand(image);
+function refusal(image: string, message: string): Reason {
+  if (/no such image/i.test(message)) return reasons.imageNotOnEngine(image);
+  if (/no command specified/i.test(message)) return reasons.noCommand(image);
   const runtime = /unknown (?:or invalid )?runtime(?: name| specified)?:? (\S+)/i.exec(message)?.[1];
-  return runtime === undefined ? details.notRunnable(message) : details.noOciRuntime(runtime, []);
+  return runtime === undefined ? reasons.notRunnable(message) : reasons.noOciRuntime(runtime, []);
 }

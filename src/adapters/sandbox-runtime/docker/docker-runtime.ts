@@ -20,7 +20,7 @@ import { Preparation } from './init-container.ts';
 import { isDnsLabel } from './labels.ts';
 import { Networks } from './networks.ts';
 import { listContainers, Observer } from './observed-sandbox.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 import { type ExpectedChange, Watch } from './watch.ts';
 
 export interface DockerRuntimeOptions {
@@ -190,9 +190,9 @@ class DockerRuntime implements SandboxRuntime {
     this.#closeClient();
   }
 
-  /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its detail. */
+  /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its reason. */
   #change(id: string, step: (change: ExpectedChange) => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
-    if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, details.invalidId));
+    if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, reasons.invalidId));
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
@@ -220,7 +220,7 @@ class DockerRuntime implements SandboxRuntime {
   async #observeRefused(id: string, error: unknown): Promise<ObservedSandbox> {
     if (!(error instanceof Refusal)) throw error;
     const observed = await this.#observe(id);
-    return { ...observed, detail: observed.detail ?? error.message };
+    return { ...observed, reason: observed.reason ?? error.reason };
   }
 }
 

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { explained } from '../../../domain/reason.ts';
 import { Failure } from '../../../domain/failure.ts';
 
 /** What a TLS connection needs, as PEM. */
@@ -115,8 +116,9 @@ export function configFolder(env: Environment, configDir?: string): string {
 }
 
 /** The engine can't be reached until somebody changes the configuration. */
-export function misconfigured(reason: string, cause?: unknown): Failure<'runtime_unavailable'> {
-  return new Failure('runtime_unavailable', { runtime: 'docker', reason, retryAfterSeconds: 60 }, cause === undefined ? {} : { cause });
+export function misconfigured(message: string, cause?: unknown): Failure<'runtime_unavailable'> {
+  const context = { runtime: 'docker', reason: explained(message), retryAfterSeconds: 60 };
+  return new Failure('runtime_unavailable', context, cause === undefined ? {} : { cause });
 }
 
 /** Returns undefined if there is no such file, or it can't be read. */

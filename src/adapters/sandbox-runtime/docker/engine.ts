@@ -1,6 +1,8 @@
 import { IncomingMessage } from 'node:http';
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import { sentenceOfFailure } from '../../shared/sentences.ts';
+import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { raceSignal } from '../../shared/timeout.ts';
@@ -62,8 +64,9 @@ export function createEngine({ docker, deployment, callTimeoutMs, closed }: Engi
   return { docker, deployment, closed, call, find };
 }
 
-export function unavailable(reason: string, cause?: unknown, retryAfterSeconds = 5): Failure<'runtime_unavailable'> {
-  return new Failure('runtime_unavailable', { runtime: 'docker', reason, retryAfterSeconds }, cause === undefined ? {} : { cause });
+export function unavailable(reason: Reason | string, cause?: unknown, retryAfterSeconds = 5): Failure<'runtime_unavailable'> {
+  const context = { runtime: 'docker', reason: typeof reason === 'string' ? explained(reason) : reason, retryAfterSeconds };
+  return new Failure('runtime_unavailable', context, cause === undefined ? {} : { cause });
 }
 
 /** Turns an error response of the engine into the port's failure. */
@@ -76,9 +79,15 @@ export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Something that the sandbox or its engine can't do. It becomes the detail of the observed sandbox. */
+/** Something that the sandbox or its engine can't do. Its reason becomes that of the observed sandbox. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
+  readonly reason: Reason;
+
+  constructor(reason: Reason, options?: ErrorOptions) {
+    super(reason.code, options);
+    this.reason = reason;
+  }
 }
 
 /** Returns the status of the engine's response. Null for any other error. */
@@ -168,7 +177,7 @@ export async function checkEngine({ docker, call }: Engine): Promise<CheckResult
     const but = lacks.length === 0 ? '' : `, which can't ${lacks.join(', nor ')}`;
     return { ok: true, detail: `sandboxes are containers of Docker's engine ${Version}${but}` };
   } catch (error) {
-    if (isFailure(error)) return { ok: false, detail: error.message };
+    if (isFailure(error)) return { ok: false, detail: sentenceOfFailure(error) };
     const status = statusOf(error);
     if (status === null) return { ok: false, detail: "Docker's engine can't be spoken to" };
     return { ok: false, detail: `what listens at the engine's address answered ${status}; is it Docker?` };

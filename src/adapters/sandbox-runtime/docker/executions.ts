@@ -116,5 +116,5 @@ export class Executions {
 }
 
 function closed(): Failure<'runtime_unavailable'> {
-  return unavailable('it is closed', undefined, 1);
+  return unavailable({ code: 'closed' }, undefined, 1);
 }

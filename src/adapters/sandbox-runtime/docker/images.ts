@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import { isSameReason, type Reason } from '../../../domain/reason.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
@@ -9,7 +10,7 @@ import { linesOf } from './engine-events.ts';
 import { parsePullMessage, PulledLayers } from './pull-progress.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions } from './spec-options.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 
 export interface ImageOptions {
   /** The folder of Docker's own configuration. */
@@ -37,11 +38,11 @@ export class Images {
     const { docker, call } = this.#engine;
     signal.throwIfAborted();
     const unusable = whyUnusable(image);
-    if (image === null || unusable !== null) return refused(unusable ?? details.noImage);
+    if (image === null || unusable !== null) return refused(unusable ?? reasons.noImage);
     const options = dockerSpecOptions(runtimeOptions);
-    if (options === null) return refused(details.invalidDockerOptions);
+    if (options === null) return refused(reasons.invalidDockerOptions);
     const others = options.ociRuntime === null ? null : await this.#othersThan(options.ociRuntime, signal);
-    if (others !== null) return refused(details.noOciRuntime(JSON.stringify(options.ociRuntime), others));
+    if (others !== null) return refused(reasons.noOciRuntime(options.ociRuntime ?? '', others));
     const found = await unlessMissing(call(() => docker.getImage(image).inspect(), { signal }));
     return found === null ? await this.#pullTogether(image, progress, signal) : { kind: 'provided' };
   }
@@ -61,11 +62,11 @@ export class Images {
 
   async #pullTogether(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
     const listeners = this.#listeners.get(image) ?? new Set();
-    const own: Progress = (line) => progress(line);
+    const own: Progress = (reason) => progress(reason);
     this.#listeners.set(image, listeners.add(own));
     try {
       return await this.#pulls.join(image, signal, (shared) =>
-        this.#pull(image, (line) => listeners.forEach((tell) => tell(line)), shared),
+        this.#pull(image, (reason) => listeners.forEach((listener) => listener(reason)), shared),
       );
     } finally {
       listeners.delete(own);
@@ -86,19 +87,19 @@ export class Images {
       const options = login === null ? {} : { authconfig: login };
       const pulling = call((abortSignal) => docker.pull(image, { ...options, abortSignal }), { signal: ended, limitMs });
       const error = await follow(image, streamed(await pulling), progress, progressMs, ended);
-      return error === null ? { kind: 'provided' } : refused(describe(image, error, registry, login));
+      return error === null ? { kind: 'provided' } : refused(reasonOf(image, error, registry, login));
     } catch (error) {
       if (ended.aborted && ended.reason === tooLate.reason) {
-        return refused(details.pullTimedOut(image, Math.round(limitMs / 1000), registryName(registry)));
+        return refused(reasons.pullTimedOut(image, limitMs, registryName(registry)));
       }
       if (statusOf(error) === null) throw error;
-      return refused(describe(image, messageOf(error), registry, login));
+      return refused(reasonOf(image, messageOf(error), registry, login));
     }
   }
 }
 
-function refused(detail: string): Provision {
-  return { kind: 'refused', detail };
+function refused(reason: Reason): Provision {
+  return { kind: 'refused', reason };
 }
 
 /** Reads the engine's messages to their end. Returns the error that one of them reports. */
@@ -106,7 +107,7 @@ async function follow(
   image: string, answer: IncomingMessage, progress: Progress, progressMs: number, signal: AbortSignal,
 ): Promise<string | null> {
   const layers = new PulledLayers();
-  let last = '';
+  let last: Reason | null = null;
   let lastAt = Number.NEGATIVE_INFINITY;
   const leave = (): void => void answer.destroy(signal.reason instanceof Error ? signal.reason : undefined);
   signal.addEventListener('abort', leave, { once: true });
@@ -116,11 +117,11 @@ async function follow(
       const message = parsePullMessage(text);
       failed ??= message.error ?? null;
       layers.note(message);
-      const line = details.pulling(image, layers.progress());
-      if (line === last || performance.now() - lastAt < progressMs) continue;
-      last = line;
+      const reason = layers.progress(image);
+      if (isSameReason(reason, last) || performance.now() - lastAt < progressMs) continue;
+      last = reason;
       lastAt = performance.now();
-      progress(line);
+      progress(reason);
     }
     signal.throwIfAborted();
     return failed;
@@ -134,23 +135,23 @@ async function follow(
 }
 
 /** Returns why an image can't be had, and what to do. */
-function describe(image: string, message: string, registry: string, login: RegistryLogin): string {
+function reasonOf(image: string, message: string, registry: string, login: RegistryLogin): Reason {
   const name = registryName(registry);
   const denied =
     /unauthorized|authentication required|access (?:to the resource )?is? ?denied|denied:|no basic auth|may require 'docker login'/i;
   if (denied.test(message)) {
-    if (login !== null) return details.loginRefused(image, name);
-    return details.loginNeeded(image, name, registry.startsWith('https://') ? '' : registry);
+    if (login !== null) return reasons.loginRefused(image, name);
+    return reasons.loginNeeded(image, name);
   }
   const missing = /manifest unknown|not found|does not exist|no such image|invalid reference/i;
-  return missing.test(message) ? details.noSuchImage(image, name) : details.pullFailed(image, name, message);
+  return missing.test(message) ? reasons.noSuchImage(image, name) : reasons.pullFailed(image, name, message);
 }
 
 /** Returns why an image can't be asked for, or null. What is not of the form of a name could mean something else to the engine. */
-export function whyUnusable(image: string | null): string | null {
-  if (image === null) return details.noImage;
+export function whyUnusable(image: string | null): Reason | null {
+  if (image === null) return reasons.noImage;
   const isName = /^[a-z0-9][a-z0-9._:/@-]*$/i.test(image) && !image.includes('..') && !image.includes('//');
-  return isName ? null : details.invalidImage(image);
+  return isName ? null : reasons.invalidImage(image);
 }
 
 const dockerHub = 'https://index.docker.io/v1/';

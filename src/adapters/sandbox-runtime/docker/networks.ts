@@ -3,7 +3,7 @@ import type Docker from 'dockerode';
 import type { SandboxIsolation } from '../../../domain/sandbox-spec.ts';
 import { type Engine, messageOf, Refusal, statusOf } from './engine.ts';
 import { labels } from './labels.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 
 type Kind = SandboxIsolation['network'];
 
@@ -97,11 +97,11 @@ export class Networks {
     try {
       await call((abortSignal) => docker.createNetwork({ ...networkConfig(kind, name, deployment), abortSignal }));
     } catch (error) {
-      if (/address pool/.test(messageOf(error))) throw new Refusal(details.noNetworkAddresses, { cause: error });
+      if (/address pool/.test(messageOf(error))) throw new Refusal(reasons.noNetworkAddresses, { cause: error });
       // If two callers create one network at once, the engine refuses the second, by its name check or by its bridge check.
       if (statusOf(error) !== 409 && statusOf(error) !== 403) throw error;
       const found = await call((abortSignal) => docker.listNetworks({ filters: this.#filters(), abortSignal }));
-      if (!found.some(({ Name }) => Name === name)) throw new Refusal(details.foreignNetwork(name), { cause: error });
+      if (!found.some(({ Name }) => Name === name)) throw new Refusal(reasons.foreignNetwork(name), { cause: error });
     }
   }
 }

@@ -1,11 +1,12 @@
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { z } from 'zod';
+import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ExposedUrl, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxPort } from '../../../domain/sandbox-spec.ts';
 import type { Engine } from './engine.ts';
 import { containerName, labels } from './labels.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 
 type State = ObservedSandbox['state'];
 
@@ -29,9 +30,9 @@ export class Observer {
 
   async observe(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox> {
     if (found === null) return absentSandbox(id);
-    if (found === 'foreign') return absentSandbox(id, details.foreignContainer);
+    if (found === 'foreign') return absentSandbox(id, reasons.foreignContainer);
     const state = stateOf(found.State.Status, found.State.Error);
-    const unended = { id, state, exposedUrls: [], detail: null, endedFromOutside: false };
+    const unended = { id, state, exposedUrls: [], reason: null, endedFromOutside: false };
     switch (state) {
       case 'created':
         return unended;
@@ -65,19 +66,18 @@ export class Observer {
     const state = stateOf(State, '');
     if (state !== 'running' && state !== 'frozen') return null;
     const hostPorts = Ports.flatMap(({ PrivatePort, PublicPort }): [number, number][] => (PublicPort ? [[PrivatePort, PublicPort]] : []));
-    return { id, state, exposedUrls: this.#exposedUrls(Labels, new Map(hostPorts)), detail: null, endedFromOutside: false };
+    return { id, state, exposedUrls: this.#exposedUrls(Labels, new Map(hostPorts)), reason: null, endedFromOutside: false };
   }
 
   async #stopped(id: string, found: Docker.ContainerInspectInfo): Promise<ObservedSandbox> {
     const { Status, Error: error, ExitCode, OOMKilled } = found.State;
-    const stopped = (detail: string, endedFromOutside = false): ObservedSandbox =>
-      ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside });
-    if (Status === 'created') return stopped(details.notRunnable(error));
+    const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
+      ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
+    if (Status === 'created') return stopped(reasons.notRunnable(error));
     // Skep does not ask for that before the sandbox is deleted, so somebody else has.
-    if (Status === 'removing' || Status === 'dead') return stopped(details.beingRemoved, true);
-    if (OOMKilled) return stopped(details.outOfMemory(ExitCode, found.Path));
-    const isFromOutside = await this.#endedFromOutside(found);
-    return stopped(isFromOutside ? details.endedFromOutside(ExitCode, found.Path) : details.exited(ExitCode, found.Path), isFromOutside);
+    if (Status === 'removing' || Status === 'dead') return stopped(reasons.beingRemoved, true);
+    if (OOMKilled) return stopped(reasons.outOfMemory(ExitCode));
+    return stopped(reasons.exited(ExitCode, found.Path), await this.#endedFromOutside(found));
   }
 
   /** `hostPorts` are the ports of the host that lead to those of the container. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Reason } from '../../../domain/reason.ts';
 
 /** A message of the engine while it pulls. */
 const PullMessage = z.object({
@@ -35,17 +36,12 @@ export class PulledLayers {
     if (layerDone.has(status)) layer.isDone = true;
   }
 
-  /** Returns `: 2 of 5 layers, 31 of 96 MB`. Empty before the first layer. */
-  progress(): string {
+  /** Returns what is pulled by now. */
+  progress(image: string): Reason {
     const all = [...this.#layers.values()];
-    if (all.length === 0) return '';
     const sum = (key: 'current' | 'total'): number => all.reduce((bytes, layer) => bytes + layer[key], 0);
-    const bytes = sum('total') > 0 ? `, ${megabytes(sum('current'))} of ${megabytes(sum('total'))} MB` : '';
-    return `: ${all.filter(({ isDone }) => isDone).length} of ${all.length} layers${bytes}`;
+    const bytes = sum('total') > 0 ? sum('total') : null;
+    const doneLayers = all.filter(({ isDone }) => isDone).length;
+    return { code: 'pulling_image', image, layers: all.length, doneLayers, bytes, doneBytes: bytes === null ? null : sum('current') };
   }
-}
-
-function megabytes(bytes: number): string {
-  const value = bytes / 1e6;
-  return value < 10 ? value.toFixed(1) : String(Math.round(value));
 }

@@ -1,14 +1,15 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, resolve } from 'node:path';
+import type { Reason } from '../../../domain/reason.ts';
 import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
 import type { LaunchPlan } from './launch-records.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 
 export type CommandResolution =
   | { readonly kind: 'found'; readonly command: readonly [string, ...string[]] }
-  | { readonly kind: 'missing' | 'not executable'; readonly problem: string };
+  | { readonly kind: 'missing' | 'not executable'; readonly reason: Reason };
 
 /**
  * Finds the program of a command, as a shell would: a name on the path, anything with a slash from the workspace. The absolute path is
@@ -16,7 +17,7 @@ export type CommandResolution =
  */
 export async function resolveCommand(command: readonly string[] | null, workspace: string, path: string): Promise<CommandResolution> {
   const [program, ...rest] = command ?? [];
-  if (program === undefined || program === '') return { kind: 'not executable', problem: details.noCommand };
+  if (program === undefined || program === '') return { kind: 'not executable', reason: reasons.noCommand };
   const folders = program.includes('/') ? ['.'] : path.split(delimiter);
   let isThere = false;
   for (const folder of folders) {
@@ -26,8 +27,8 @@ export async function resolveCommand(command: readonly string[] | null, workspac
     if (isExecutable && isAbsolute(candidate)) return { kind: 'found', command: [candidate, ...rest] };
     isThere ||= isFile;
   }
-  if (isThere) return { kind: 'not executable', problem: details.commandNotExecutable(program) };
-  return { kind: 'missing', problem: details.commandNotFound(program) };
+  if (isThere) return { kind: 'not executable', reason: reasons.commandNotExecutable(program) };
+  return { kind: 'missing', reason: reasons.commandNotFound(program) };
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
+import { sentenceOf } from '../../shared/sentences.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
@@ -42,7 +43,7 @@ export class Executions {
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
     return this.#options.mutex.inTurn(id, async () => {
       signal.throwIfAborted();
-      if (this.#isClosed) throw unavailable('it is closed');
+      if (this.#isClosed) throw unavailable({ code: 'closed' });
       return this.#begin(id, request, signal);
     });
   }
@@ -91,7 +92,7 @@ export class Executions {
       // A step that was done with the sandbox before the command was there was not done with the command.
       if ((await this.#running(id)).live.number !== live.number) throw notRunning(id, 'started anew');
       signal.throwIfAborted();
-      if (this.#isClosed) throw unavailable('it is closed');
+      if (this.#isClosed) throw unavailable({ code: 'closed' });
     } catch (error) {
       await execution.kill();
       throw error;
@@ -136,7 +137,7 @@ async function spawnCommand(
   );
   if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
   const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');
-  if (resolved.kind !== 'found') return { code: resolved.kind === 'missing' ? 127 : 126, reason: resolved.problem };
+  if (resolved.kind !== 'found') return { code: resolved.kind === 'missing' ? 127 : 126, reason: sentenceOf(resolved.reason) };
   const [program, ...args] = resolved.command;
   try {
     const child = spawn(program, args, { cwd, env, argv0: command[0], detached: true, stdio: ['pipe', 'pipe', 'pipe'] });

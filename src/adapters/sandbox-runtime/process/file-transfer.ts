@@ -85,7 +85,7 @@ export class FileTransfer {
   }
 
   close(): Promise<void> {
-    return this.#end(unavailable('it is closed'), () => true);
+    return this.#end(unavailable({ code: 'closed' }), () => true);
   }
 
   #begin(id: string, signal: AbortSignal): { readonly ended: AbortSignal; readonly onOver: () => void } {

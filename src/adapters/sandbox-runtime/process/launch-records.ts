@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Reason } from '../../../domain/reason.ts';
 import { errorCode } from './system-errors.ts';
 
 /**
@@ -121,8 +122,12 @@ const LaunchPlan = z.object({
   workingDir: z.string().optional(),
   /** Where the command looks for programs. */
   path: z.string().optional(),
-  /** Why the command could not be run at all. */
-  refused: z.string().optional(),
+  /** Why the command could not be run at all. Older claims hold a text. */
+  refused: z
+    .union([z.string().transform((text) => ({ code: 'noted', text })), z.looseObject({ code: z.string() })])
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this runtime wrote it; who shows it copes with an unknown code
+    .transform((reason) => reason as unknown as Reason)
+    .optional(),
 });
 
 /** What is decided for a launch before it begins. It holds no secret: the process list shows it. */

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
+import type { Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { type Environment, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
 import { cutLog, type Layout, openLog } from './data-folder.ts';
@@ -8,7 +9,7 @@ import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch
 import { spawnLauncher } from './launcher.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 import { errorCode, unavailable } from './system-errors.ts';
 
 export interface LaunchOptions {
@@ -20,9 +21,9 @@ export interface LaunchOptions {
 }
 
 /** Errors of the system or of Node that are the command's fault. */
-const unspawnable: Readonly<Record<string, string>> = {
-  E2BIG: details.commandTooLong,
-  ERR_INVALID_ARG_VALUE: details.commandHasNul,
+const unspawnable: Readonly<Record<string, Reason>> = {
+  E2BIG: reasons.commandTooLong,
+  ERR_INVALID_ARG_VALUE: reasons.commandHasNul,
 };
 
 /**
@@ -37,7 +38,7 @@ export async function runLaunch(
   const { workingDir, command, initialEnv } = launch.spec;
   const number = (last?.number ?? 0) + 1;
   const previous = last?.claim?.plan.ports ?? [];
-  const refuse = async (refused: string): Promise<null> => {
+  const refuse = async (refused: Reason): Promise<null> => {
     await refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
     return null;
   };
@@ -45,9 +46,9 @@ export async function runLaunch(
   await mkdir(workspace, { recursive: true });
   const path = initialEnv['PATH'] ?? passedEnvironment(options.env).PATH;
   const resolved = await resolveCommand(command, workspace, path);
-  if (resolved.kind !== 'found') return refuse(resolved.problem);
+  if (resolved.kind !== 'found') return refuse(resolved.reason);
 
-  progress(details.startingCommand);
+  progress(reasons.startingCommand);
   const reserved: LaunchPlan['ports'][number][] = [];
   try {
     for (const { name, port } of launch.spec.ports) {

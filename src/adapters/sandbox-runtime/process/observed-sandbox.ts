@@ -1,9 +1,10 @@
+import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
 import { type Claim, type LaunchRecord, noteGone, readExit, readLastLaunch } from './launch-records.ts';
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 
 /** A sandbox as it was read. */
 export interface Sighting {
@@ -62,7 +63,7 @@ export class Observer {
 
   async #stateOf(id: string, record: Sighting['record'], processes: ProcessTable): Promise<ObservedSandbox> {
     if (record === 'absent') return absentSandbox(id);
-    if (record === null) return { id, state: 'created', exposedUrls: [], detail: null, endedFromOutside: false };
+    if (record === null) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
     const { claim, isGone, isFreezing, number } = record;
     if (claim === null || isGone) return this.#stopped(id, record);
 
@@ -71,8 +72,7 @@ export class Observer {
     const { launches } = this.#layout.sandbox(id);
     const members = await findMembers(processes, claim);
     if (members.length > 0) {
-      const status = await readExit(launches, number);
-      return alive(id, claim, members, isFreezing, status === null ? details.leaderKilled : details.leftBehind(status));
+      return alive(id, claim, members, isFreezing, reasons.leaderEnded(await readExit(launches, number)));
     }
     // A second look, since the first may miss a process that forks and ends meanwhile.
     if ((await findMembers(this.#table, claim)).length > 0) return alive(id, claim, [], false, null);
@@ -81,24 +81,24 @@ export class Observer {
   }
 
   async #stopped(id: string, { number, claim }: LaunchRecord): Promise<ObservedSandbox> {
-    const stopped = (detail: string, endedFromOutside = false): ObservedSandbox =>
-      ({ id, state: 'stopped', exposedUrls: [], detail, endedFromOutside });
+    const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
+      ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
     if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
     const status = await readExit(this.#layout.sandbox(id).launches, number);
-    if (status !== null) return stopped(details.exited(status));
+    if (status !== null) return stopped(reasons.exited(status));
     const isRestarted = claim?.leader?.boot !== (await this.#table.bootId());
-    return isRestarted ? stopped(details.hostRestarted, true) : stopped(details.killed);
+    return isRestarted ? stopped(reasons.hostRestarted, true) : stopped(reasons.killed);
   }
 }
 
 function alive(
-  id: string, { plan }: Claim, processes: readonly ProcessEntry[], isFreezing: boolean, detail: string | null,
+  id: string, { plan }: Claim, processes: readonly ProcessEntry[], isFreezing: boolean, reason: Reason | null,
 ): ObservedSandbox {
   // A member that waits in the kernel for one that is held is held as well.
   const isHeld =
     !isFreezing && processes.some(({ held }) => held) && processes.every(({ held, uninterruptible }) => held || uninterruptible);
   const exposedUrls = plan.ports.map(({ name, port, hostPort }) => ({ name, url: `http://127.0.0.1:${hostPort}`, port }));
-  return { id, state: isHeld ? 'frozen' : 'running', exposedUrls, detail, endedFromOutside: false };
+  return { id, state: isHeld ? 'frozen' : 'running', exposedUrls, reason, endedFromOutside: false };
 }
 
 /** The table with one look at all processes, taken when it is first needed: for questions about many sandboxes at once. */

@@ -1,4 +1,5 @@
 import { access, constants } from 'node:fs/promises';
+import { sentenceOfFailure } from '../../shared/sentences.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
@@ -16,7 +17,7 @@ import { Observer } from './observed-sandbox.ts';
 import { createPortReservations } from './port-reservations.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
 import { Sandboxes } from './sandboxes.ts';
-import { details } from './status-details.ts';
+import { reasons } from './status-reasons.ts';
 import { unavailable, withFailures } from './system-errors.ts';
 import { Watch } from './watch.ts';
 
@@ -168,7 +169,7 @@ class ProcessRuntime implements SandboxRuntime {
       if (!isReadable) return { ok: false, detail: `this host's processes can't be read with ${this.#table.kind}` };
       return { ok: true, detail: 'sandboxes are process groups of this host, without isolation' };
     } catch (error) {
-      return { ok: false, detail: isFailure(error) ? error.message : "this host's processes can't be read" };
+      return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : "this host's processes can't be read" };
     }
   }
 
@@ -189,7 +190,7 @@ class ProcessRuntime implements SandboxRuntime {
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */
   async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
-    if (!isSandboxId(id)) return absentSandbox(id, details.invalidId);
+    if (!isSandboxId(id)) return absentSandbox(id, reasons.invalidId);
     const done = withFailures(async () => {
       await this.#opening.done();
       return this.#mutex.inTurn(id, async () => {

@@ -1,3 +1,4 @@
+import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 
 /** The code of a system error: `ENOENT`. */
@@ -5,12 +6,13 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-export function unavailable(reason: string, cause?: unknown): Failure<'runtime_unavailable'> {
-  return new Failure('runtime_unavailable', { runtime: 'process', reason, retryAfterSeconds: 5 }, { cause });
+export function unavailable(reason: Reason | string, cause?: unknown): Failure<'runtime_unavailable'> {
+  const context = { runtime: 'process', reason: typeof reason === 'string' ? explained(reason) : reason, retryAfterSeconds: 5 };
+  return new Failure('runtime_unavailable', context, { cause });
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk of its data folder is full',
+const reasons: Readonly<Record<string, Reason | string>> = {
+  ENOSPC: { code: 'disk_full' },
   EDQUOT: 'the disk quota of its data folder is used up',
   EROFS: 'its data folder is read-only',
   EACCES: 'its data folder may not be written to',

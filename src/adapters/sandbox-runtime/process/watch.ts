@@ -96,7 +96,6 @@ export class Watch {
   }
 }
 
-// A sandbox that lives has no other detail.
-function isLeaderless({ state, detail }: ObservedSandbox): boolean {
-  return (state === 'running' || state === 'frozen') && detail !== null;
+function isLeaderless({ reason }: ObservedSandbox): boolean {
+  return reason?.code === 'main_process_ended';
 }
