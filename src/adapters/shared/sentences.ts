@@ -80,7 +80,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   image_not_found: ({ image, registry }) =>
     `${registry} has no image ${image}. Correct the image of the spec, or build or load the image where the sandboxes run.`,
   image_login_required: ({ image, registry }) =>
-    `The image ${image} does not exist, or ${registry} requires a login. Correct the image of the spec, or log in with docker login.`,
+    `The image ${image} does not exist, or ${registry} requires a login. Correct the image of the spec, or log in with docker login ${registry}.`,
   image_login_refused: ({ image, registry }) =>
     `The image ${image} does not exist, or ${registry} refuses the login. Correct the image of the spec, or log in again.`,
   image_pull_timeout: ({ image, registry, limitMs }) =>

@@ -53,9 +53,9 @@ test.each([
   ['workingDir', ['body', 'working_dir']],
   ['path', ['body', 'path']],
 ])('the argument %s of a use case or port is %j of the request', (argument, loc) => {
-  const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, code: 'some_code', message: 'must be different' }] }));
+  const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, reason: { code: 'sandbox_path', message: 'must be different' } }] }));
   if (problem === null) throw new Error('the failure is not known');
-  expect(JSON.parse(problemAnswer(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'some_code' }] });
+  expect(JSON.parse(problemAnswer(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'sandbox_path' }] });
 });
 
 describe('each row of the failure table', () => {

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../domain/failure.ts';
 import { sentenceOfFailure } from '../../shared/sentences.ts';
 import type { DirectoryListing, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
 import { checkLocalGit } from './check.ts';

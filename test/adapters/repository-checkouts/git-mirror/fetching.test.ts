@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import type { Reason } from '../../../../src/domain/reason.ts';
 import { commits, createScene, never, open, start, untold } from './support.ts';
 
 describe('what is fetched', () => {
@@ -90,12 +91,11 @@ describe('what is fetched', () => {
 
   test('is told while it goes on', async () => {
     const scene = await createScene();
-    const told: string[] = [];
-    const { archive } = await scene.mirror().checkOut(scene.request, (detail) => void told.push(detail), never);
+    const told: Reason[] = [];
+    const { archive } = await scene.mirror().checkOut(scene.request, (reason) => void told.push(reason), never);
     await archive.cancel();
-    expect(told[0]).toBe('fetching the repository');
-    expect(told).toContain('fetching the repository: 100% received');
-    for (const detail of told) expect(detail).toMatch(/^[\w :%]+$/u);
+    expect(told[0]).toEqual({ code: 'fetching_repository', phase: null, percent: null });
+    expect(told).toContainEqual({ code: 'fetching_repository', phase: 'receiving', percent: 100 });
   });
 
   test('is a commit where the host has no branch checked out', async () => {

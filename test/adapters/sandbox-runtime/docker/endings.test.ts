@@ -45,14 +45,14 @@ describeWithDocker('the end of a sandbox on docker', () => {
     for (const { id } of [byStop, byKill, byCrash, byItself]) await until(() => woken, (ids) => ids.includes(id));
     expect(await stopped(runtime, byStop.id)).toMatchObject({
       endedFromOutside: true,
-      detail: expect.stringMatching(/from outside.*code 0/),
+      reason: { code: 'process_exited', exitCode: 0 },
     });
-    expect(await stopped(runtime, byKill.id)).toMatchObject({ endedFromOutside: true, detail: expect.stringMatching(/137/) });
+    expect(await stopped(runtime, byKill.id)).toMatchObject({ endedFromOutside: true, reason: { code: 'process_exited', exitCode: 137 } });
     expect(await stopped(runtime, byCrash.id)).toMatchObject({
       endedFromOutside: false,
-      detail: expect.stringMatching(/^exited with code 137/),
+      reason: { code: 'process_exited', exitCode: 137 },
     });
-    expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false, detail: 'exited with code 7' });
+    expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'process_exited', exitCode: 7 } });
     expect(await runtime.list()).toEqual(expect.arrayContaining([await runtime.inspect(byStop.id), await runtime.inspect(byCrash.id)]));
   });
 
@@ -60,7 +60,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
     const runtime = engine.open();
     const [byStop, byItself] = await Promise.all([begun(runtime, sleeps), begun(runtime, shell('touch begun; exit 7'))]);
     await container(byStop.id).stop({ t: 20 });
-    expect(await stopped(runtime, byStop.id)).toMatchObject({ endedFromOutside: true, detail: expect.stringMatching(/143 \(SIGTERM\)/) });
+    expect(await stopped(runtime, byStop.id)).toMatchObject({ endedFromOutside: true, reason: { code: 'process_exited', exitCode: 143, signal: 'SIGTERM' } });
     expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false });
   });
 
@@ -70,7 +70,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
       resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null },
     });
     await runtime.start(launch, () => {}, never);
-    expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, detail: expect.stringMatching(/memory/) });
+    expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });
   });
 
   test('wakes who listens for what a person does, and not for what was asked for', async () => {
@@ -119,7 +119,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
         await runtime.resume(launch, never),
         await runtime.inspect(launch.id),
       ]) {
-        expect(observed).toMatchObject({ state: 'absent', detail: expect.stringMatching(/not of this deployment/) });
+        expect(observed).toMatchObject({ state: 'absent', reason: { message: expect.stringMatching(/not of this deployment/) } });
       }
       await runtime.remove(launch.id);
       await runtime.remove(elsewhere.id);

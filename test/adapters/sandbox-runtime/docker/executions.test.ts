@@ -20,8 +20,8 @@ describeWithDocker('commands in containers', () => {
   async function started(spec: Partial<SandboxSpec> = {}): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
     const runtime = engine.open();
     const launch = launchOf(sleeping, { ports: [], ...spec });
-    const { state, detail } = await runtime.start(launch, () => {}, never);
-    assert.equal(state, 'running', detail ?? '');
+    const { state, reason } = await runtime.start(launch, () => {}, never);
+    assert.equal(state, 'running', JSON.stringify(reason));
     return { runtime, launch };
   }
 

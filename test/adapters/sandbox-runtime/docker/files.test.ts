@@ -24,8 +24,8 @@ describeWithDocker('files of containers', () => {
     const runtime = engine.open();
     const command = shell('exec sleep 100000');
     const launch = launchOf(command, { ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
-    const { state, detail } = await runtime.start(launch, () => {}, never);
-    assert.equal(state, 'running', detail ?? '');
+    const { state, reason } = await runtime.start(launch, () => {}, never);
+    assert.equal(state, 'running', JSON.stringify(reason));
     return { runtime, launch };
   }
 

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
+import type { Reason } from '../../../../src/domain/reason.ts';
 import { defaultIsolation, type SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
@@ -21,7 +22,7 @@ describeWithDocker('a sandbox on docker', () => {
 
   async function started(launch: SandboxLaunch, runtime: SandboxRuntime = engine.open()): Promise<string> {
     const observed = await runtime.start(launch, () => {}, never);
-    expect(observed).toMatchObject({ state: 'running', detail: null });
+    expect(observed).toMatchObject({ state: 'running', reason: null });
     return launch.id;
   }
 
@@ -131,32 +132,32 @@ describeWithDocker('a sandbox on docker', () => {
 
   test('is refused with words where the engine lacks what its spec asks for', async () => {
     const runtime = engine.open();
-    const detailOf = async (launch: SandboxLaunch): Promise<string> => {
+    const reasonOf = async (launch: SandboxLaunch): Promise<Reason | null> => {
       const observed = await runtime.start(launch, () => {}, never);
       expect(['absent', 'stopped']).toContain(observed.state);
       expect(observed.endedFromOutside).toBe(false);
       if (observed.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(observed);
-      return observed.detail ?? '';
+      return observed.reason;
     };
     const exotic = launchOf(idle, { runtimeOptions: { docker: { oci_runtime: 'no-such-runtime' } } });
     expect(await runtime.provide(exotic.spec, () => {}, never)).toMatchObject({
       kind: 'refused',
-      detail: expect.stringMatching(/no-such-runtime.*runc/),
+      reason: { code: 'isolation_unavailable', name: 'no-such-runtime', available: expect.arrayContaining(['runc']) },
     });
-    expect(await detailOf(exotic)).toContain('no-such-runtime');
+    expect(await reasonOf(exotic)).toMatchObject({ code: 'isolation_unavailable', name: 'no-such-runtime' });
     const wrong = launchOf(idle, { runtimeOptions: { docker: { seccomp: 'off' } } });
     expect(await runtime.provide(wrong.spec, () => {}, never)).toMatchObject({
       kind: 'refused',
-      detail: expect.stringMatching(/docker part of its spec/),
+      reason: { code: 'explained', message: expect.stringMatching(/docker part of its spec/) },
     });
-    expect(await detailOf(wrong)).toMatch(/docker part of its spec/);
-    expect(await detailOf(launchOf(idle, isolated({ user: 'nobody-here' })))).toMatch(/no user nobody-here/);
-    expect(await detailOf(launchOf(idle, { image: 'no-such-image' }))).toMatch(/no-such-image is not on the engine/);
-    expect(await detailOf(launchOf(idle, { image: null }))).toMatch(/names no image/);
+    expect(await reasonOf(wrong)).toMatchObject({ message: expect.stringMatching(/docker part of its spec/) });
+    expect(await reasonOf(launchOf(idle, isolated({ user: 'nobody-here' })))).toEqual({ code: 'user_not_found', kind: 'user', name: 'nobody-here' });
+    expect(await reasonOf(launchOf(idle, { image: 'no-such-image' }))).toMatchObject({ message: expect.stringMatching(/no-such-image is not on the engine/) });
+    expect(await reasonOf(launchOf(idle, { image: null }))).toEqual({ code: 'image_not_named' });
     expect(
-      await detailOf(launchOf(idle, { resources: { cpus: null, memoryBytes: 4_096, pids: null, openFiles: null, logBytes: null } })),
-    ).toMatch(/memory/i);
-    expect(await detailOf(launchOf(idle, { workingDir: '/etc/passwd' }))).toMatch(/\S/);
-    expect(await detailOf(launchOf(['/etc/passwd']))).toMatch(/126|not executable/);
+      await reasonOf(launchOf(idle, { resources: { cpus: null, memoryBytes: 4_096, pids: null, openFiles: null, logBytes: null } })),
+    ).toMatchObject({ code: 'launch_refused', message: expect.stringMatching(/memory/i) });
+    expect(await reasonOf(launchOf(idle, { workingDir: '/etc/passwd' }))).not.toBeNull();
+    expect(JSON.stringify(await reasonOf(launchOf(['/etc/passwd'])))).toMatch(/126|command_not_executable/);
   });
 });

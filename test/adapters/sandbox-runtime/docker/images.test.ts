@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import type { Reason } from '../../../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import { startRegistry, type Registry, type RegistryOptions } from '../../../doubles/registry/server.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
@@ -42,12 +43,12 @@ describeWithDocker('the images of sandboxes on docker', () => {
     const source = await registry();
     const spec = specOf(source);
     const runtime = engine.open();
-    const lines: string[][] = [[], []];
-    const both = await Promise.all(lines.map((told) => runtime.provide(spec, (line) => told.push(line), never)));
+    const progress: Reason[][] = [[], []];
+    const both = await Promise.all(progress.map((reasons) => runtime.provide(spec, (reason) => reasons.push(reason), never)));
     expect(both).toEqual([{ kind: 'provided' }, { kind: 'provided' }]);
-    for (const told of lines) {
-      expect(told[0]).toBe(`pulling ${source.image}`);
-      expect(told).toContainEqual(expect.stringContaining(`pulling ${source.image}: 1 of 1 layers`));
+    for (const reasons of progress) {
+      expect(reasons[0]).toMatchObject({ code: 'pulling_image', image: source.image, layers: 0 });
+      expect(reasons).toContainEqual(expect.objectContaining({ code: 'pulling_image', layers: 1, doneLayers: 1 }));
     }
     expect(source.requests.filter((request) => request.startsWith('GET') && request.includes('blobs')).length).toBe(2);
     const asked = source.requests.length;
@@ -78,19 +79,19 @@ describeWithDocker('the images of sandboxes on docker', () => {
     const none = await configDir({});
     const wrong = await configDir({ auths: { [source.host]: auth('ann', 'guessed') } });
     const right = await configDir({ auths: { [source.host]: auth('ann', 'secret') } });
-    const detailOf = async (dir: string, image = source.image): Promise<string> => {
+    const reasonOf = async (dir: string, image = source.image): Promise<Reason> => {
       const answer = await engine.open({ configDir: dir }).provide(specOf(source, image), () => {}, never);
       if (answer.kind === 'provided') throw new Error(`${image} was provided`);
-      expect(answer.detail).toContain(image);
-      return answer.detail;
+      expect(answer.reason).toMatchObject({ image });
+      return answer.reason;
     };
-    expect(await detailOf(none)).toContain(`docker login ${source.host}`);
-    expect(await detailOf(wrong)).toMatch(/refuses the login/);
-    expect(await detailOf(right, `${source.host}/team/app:2`)).toMatch(/has no image .*correct the spec/);
+    expect(await reasonOf(none)).toMatchObject({ code: 'image_login_required', registry: source.host });
+    expect(await reasonOf(wrong)).toMatchObject({ code: 'image_login_refused' });
+    expect(await reasonOf(right, `${source.host}/team/app:2`)).toMatchObject({ code: 'image_not_found' });
     const gone = await startRegistry();
     await gone.close();
-    expect(await detailOf(none, gone.image)).toMatch(/could not be pulled from 127/);
-    expect(await detailOf(none, '../No Such: name')).toMatch(/is no name of an image/);
+    expect(await reasonOf(none, gone.image)).toMatchObject({ code: 'image_pull_failed', registry: expect.stringMatching(/^127/) });
+    expect(await reasonOf(none, '../No Such: name')).toMatchObject({ code: 'image_name_invalid' });
   });
 
   test('are given up when nobody waits for them any more, and when they take too long', async () => {
@@ -98,14 +99,13 @@ describeWithDocker('the images of sandboxes on docker', () => {
     source.stall();
     const reason = new Error('no longer wanted');
     const controller = new AbortController();
-    const lines: string[] = [];
-    const given = engine.open().provide(specOf(source), (line) => lines.push(line), controller.signal);
+    const given = engine.open().provide(specOf(source), () => {}, controller.signal);
     given.catch(() => {});
     await until(() => source.requests, (requests) => requests.filter((request) => request.includes('blobs')).length >= 2);
     controller.abort(reason);
     await expect(given).rejects.toBe(reason);
 
     const slow = await engine.open({ pullTimeoutMs: 300 }).provide(specOf(source), () => {}, never);
-    expect(slow).toMatchObject({ kind: 'refused', detail: expect.stringMatching(/was not pulled within/) });
+    expect(slow).toMatchObject({ kind: 'refused', reason: { code: 'image_pull_timeout' } });
   });
 });

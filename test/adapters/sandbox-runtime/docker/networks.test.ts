@@ -21,7 +21,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     const name = `skep_${engine.deployment}_isolated`;
     const launches = Array.from({ length: 4 }, () => launchOf(idle));
     const found = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, never)));
-    for (const observed of found) expect(observed).toMatchObject({ state: 'running', detail: null });
+    for (const observed of found) expect(observed).toMatchObject({ state: 'running', reason: null });
     expect(await networks()).toEqual([name]);
 
     const runtime = engine.open();
@@ -41,7 +41,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     expect(await unaware.start(first, () => {}, never)).toMatchObject({ state: 'running' });
     await unaware.remove(first.id);
     await engine.docker.getNetwork(name).remove();
-    expect(await unaware.start(launchOf(idle), () => {}, never)).toMatchObject({ state: 'running', detail: null });
+    expect(await unaware.start(launchOf(idle), () => {}, never)).toMatchObject({ state: 'running', reason: null });
     expect(await networks()).toEqual([name]);
   });
 
@@ -57,7 +57,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     for (const launch of [one, other, third])
       expect(await runtime.start(launch, () => {}, never)).toMatchObject({
         state: 'running',
-        detail: null,
+        reason: null,
         exposedUrls: [{ name: 'WEB' }],
       });
     expect(await networkOf(one.id)).toEqual([full]);
@@ -69,7 +69,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     const fourth = launchOf(idle, shared);
     await engine.open().start(fourth, () => {}, never);
     expect(await networkOf(fourth.id)).toEqual([full]);
-    expect(await runtime.resume(one, never)).toMatchObject({ state: 'running', detail: null });
+    expect(await runtime.resume(one, never)).toMatchObject({ state: 'running', reason: null });
     expect(await networkOf(one.id)).toEqual([`${full}_2`]);
   });
 
@@ -93,7 +93,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     try {
       expect(await taken.open().start(launchOf(idle), () => {}, never)).toMatchObject({
         state: 'absent',
-        detail: expect.stringMatching(/not Skep's; remove it/),
+        reason: { message: expect.stringMatching(/not Skep's; remove it/) },
       });
     } finally {
       await taken.clear();

@@ -1,5 +1,7 @@
 import { delimiter } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { AnyFailure } from '../../../../src/domain/failure.ts';
+import { sentenceOfFailure } from '../../../../src/adapters/shared/sentences.ts';
 import { bytesOf, finish, readTar, tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -101,7 +103,9 @@ describeWithDocker('an engine of docker', () => {
         const { ok, detail } = await runtime.check();
         expect({ ok, detail }).toEqual({ ok: false, detail: expect.stringMatching(why) });
         expect(detail).not.toMatch(/\/tmp|root|127\.0\.0\.1|\d{5}|undefined/);
-        await expect(runtime.inspect('sb-some')).rejects.toMatchObject({ code: 'runtime_unavailable', message: detail });
+        const failure: unknown = await runtime.inspect('sb-some').catch((error: unknown) => error);
+        expect(failure).toMatchObject({ code: 'runtime_unavailable' });
+        expect(sentenceOfFailure(failure as AnyFailure)).toBe(detail);
       };
       await sshd.know(null);
       await refused(/not in ssh's known_hosts; compare it, and add it/);

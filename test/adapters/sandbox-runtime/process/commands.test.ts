@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import { explained } from '../../../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
@@ -35,18 +36,18 @@ describe('a command', () => {
   test.each([
     [null, /no command/],
     [[], /no command/],
-    [['no-such-program'], /^command not found: no-such-program$/],
-    [['./missing.sh'], /^command not found: \.\/missing\.sh$/],
-    [['exit', '3'], /^command not found: exit$/],
-    [['/etc/passwd'], /^command not executable: \/etc\/passwd$/],
-    [['/etc'], /^command not found: \/etc$/],
-    [['echo', 'x'.repeat(4 << 20)], /too long/],
-    [['echo', 'a\0b'], /NUL/],
-  ])('that can not be run is told in words: %j', async (command, detail) => {
+    [['no-such-program'], { code: 'command_not_found', command: 'no-such-program' }],
+    [['./missing.sh'], { code: 'command_not_found', command: './missing.sh' }],
+    [['exit', '3'], { code: 'command_not_found', command: 'exit' }],
+    [['/etc/passwd'], { code: 'command_not_executable', command: '/etc/passwd' }],
+    [['/etc'], { code: 'command_not_found', command: '/etc' }],
+    [['echo', 'x'.repeat(4 << 20)], explained('its command and its environment are too long')],
+    [['echo', 'a\0b'], explained('its command or its environment holds a NUL character')],
+  ])('that can not be run says why: %j', async (command, reason) => {
     const launch = await start(command);
     const fact = await runtime.inspect(launch.id);
     assert.equal(fact.state, 'stopped');
-    assert.match(fact.detail ?? '', detail);
+    assert.deepEqual(fact.reason, reason);
     assert.deepEqual(await host.open().inspect(launch.id), fact);
     assert.deepEqual(await readdir(join(host.root, '.ports')), []);
   });
@@ -55,7 +56,7 @@ describe('a command', () => {
     const launch = await start(['./run.sh']);
     const script = join(host.root, launch.id, 'workspace', 'run.sh');
     await writeFile(script, '#!/bin/sh\necho here > ran\nexec sleep 1000\n');
-    assert.match((await runtime.resume(launch, never)).detail ?? '', /not executable/);
+    assert.equal((await runtime.resume(launch, never)).reason?.code, 'command_not_executable');
     await chmod(script, 0o755);
     assert.equal((await runtime.resume(launch, never)).state, 'running');
     assert.equal(await text(launch.id, 'ran'), 'here\n');
@@ -67,16 +68,16 @@ describe('a command', () => {
       'const fs=require("fs");fs.writeFileSync("new",JSON.stringify([process.argv.slice(1),fs.readFileSync(0,"utf8")]));fs.renameSync("new","args");setInterval(()=>{},1000)';
     const launch = await start([process.execPath, '-e', code, '--', ...args]);
     assert.deepEqual(JSON.parse(await text(launch.id, 'args')), [args, '']);
-    assert.equal((await runtime.stop(launch.id)).detail, 'killed by SIGTERM');
+    assert.deepEqual((await runtime.stop(launch.id)).reason, { code: 'process_exited', exitCode: null, signal: 'SIGTERM', program: null });
   });
 
   test.each([
-    ['exit 0', 'exited with code 0'],
-    ['exit 3', 'exited with code 3'],
-    ['exit 255', 'exited with code 255'],
-    ['kill -KILL $$', 'killed by SIGKILL'],
-    ['kill -SEGV $$', 'killed by SIGSEGV'],
-  ])('whose end no Skep saw is told of all the same: %s', async (script, detail) => {
+    ['exit 0', { code: 'process_exited', exitCode: 0, signal: null, program: null }],
+    ['exit 3', { code: 'process_exited', exitCode: 3, signal: null, program: null }],
+    ['exit 255', { code: 'process_exited', exitCode: 255, signal: null, program: null }],
+    ['kill -KILL $$', { code: 'process_exited', exitCode: null, signal: 'SIGKILL', program: null }],
+    ['kill -SEGV $$', { code: 'process_exited', exitCode: null, signal: 'SIGSEGV', program: null }],
+  ])('whose end no Skep saw is told of all the same: %s', async (script, reason) => {
     const launch = launchOf(shell(`while [ ! -e go ]; do sleep 0.01; done; ${script}`));
     await startAndLeave(host, launch);
     const leader = await host.leader(launch.id);
@@ -84,7 +85,7 @@ describe('a command', () => {
     await runtime.close();
     await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
     await eventually('it ends', async () => !(await isAlive(leader)));
-    assert.equal((await host.open().inspect(launch.id)).detail, detail);
+    assert.deepEqual((await host.open().inspect(launch.id)).reason, reason);
   });
 });
 

@@ -113,7 +113,7 @@ describe('what a command left behind', () => {
   test('in its group ends with it', async () => {
     const launch = await start('sleep 1000 & echo $! > left; exit 5');
     await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
-    assert.equal((await runtime.inspect(launch.id)).detail, 'exited with code 5');
+    assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 5, signal: null, program: null });
     assert.equal(await isAlive(await pidIn(launch.id, 'left')), false);
   });
 
@@ -123,7 +123,7 @@ describe('what a command left behind', () => {
     const left = await pidIn(launch.id, 'left');
     await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.equal(await isAlive(left), false);
-    assert.equal((await runtime.inspect(launch.id)).detail, 'exited with code 5');
+    assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 5, signal: null, program: null });
   });
 
   test('elsewhere is told of when that parent is gone, and ends when the sandbox is run again', async () => {
@@ -131,7 +131,7 @@ describe('what a command left behind', () => {
     const left = await pidIn(launch.id, 'left');
     const fact = await runtime.inspect(launch.id);
     assert.equal(fact.state, 'running');
-    assert.match(fact.detail ?? '', /exited with code 5, and processes that it left behind run on/);
+    assert.deepEqual(fact.reason, { code: 'main_process_ended', cause: { code: 'process_exited', exitCode: 5, signal: null, program: null } });
     await runtime.resume(launch, never);
     assert.equal(await isAlive(left), false);
     await eventually('it runs again', async () => (await host.readFile(launch.id, 'runs')) === 'run\nrun\n');

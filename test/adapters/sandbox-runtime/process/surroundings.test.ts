@@ -79,7 +79,7 @@ describe('the environment of a command', () => {
     const expected = { PATH: `/nowhere:${join(process.execPath, '..')}`, HOME: '/elsewhere', status: 's', claim: 'c', plan: 'p' };
     assert.deepEqual({ ...env, ...expected }, env);
     assert.equal('PORT' in env, false);
-    assert.equal((await runtime.inspect(launch.id)).detail, 'exited with code 0');
+    assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 0, signal: null, program: null });
   });
 
   test('is the only place of the session key', async () => {

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
+import { registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
+import { PulledLayers } from '../../../../src/adapters/sandbox-runtime/docker/pull-progress.ts';
+import { reasons } from '../../../../src/adapters/sandbox-runtime/docker/status-reasons.ts';
+
+test('the registry of an image is that which Docker would ask', () => {
+  const hub = 'https://index.docker.io/v1/';
+  expect(['node', 'node:26', 'acme/app', 'docker.io/library/node'].map(registryOf)).toEqual([hub, hub, hub, hub]);
+  expect(registryOf('ghcr.io/acme/app:1@sha256:00')).toBe('ghcr.io');
+  expect(registryOf('localhost/app')).toBe('localhost');
+  expect(registryOf('registry:5000/app')).toBe('registry:5000');
+});
+
+test('what is no name of an image is not asked for', () => {
+  for (const name of ['node:26', 'registry:5000/a/b@sha256:0123', 'Ghcr.io/a_b']) expect(whyUnusable(name)).toBeNull();
+  for (const name of ['', ' node', 'a/../b', 'a//b', 'a?b', 'a b', '-a', 'ä']) expect(whyUnusable(name)).toEqual({ code: 'image_name_invalid', image: name });
+  expect(whyUnusable(null)).toEqual({ code: 'image_not_named' });
+});
+
+test('the progress of a pull is that of its layers', () => {
+  const layers = new PulledLayers();
+  const none = { code: 'pulling_image', image: 'node:26', layers: 0, doneLayers: 0, bytes: null, doneBytes: null };
+  expect(layers.progress('node:26')).toEqual(none);
+  layers.note({ status: 'Pulling from library/node', id: '26' });
+  for (const id of ['a', 'b', 'c']) layers.note({ id, status: 'Pulling fs layer' });
+  layers.note({ id: 'a', status: 'Already exists' });
+  layers.note({ id: 'b', status: 'Downloading', progressDetail: { current: 30e6, total: 60e6 } });
+  layers.note({ id: 'c', status: 'Downloading', progressDetail: { current: 1e6, total: 2e6 } });
+  layers.note({ id: 'c', status: 'Download complete' });
+  expect(layers.progress('node:26')).toEqual({ ...none, layers: 3, doneLayers: 1, bytes: 62e6, doneBytes: 32e6 });
+});
+
+test('an end says how and of what', () => {
+  expect(reasons.exited(3, 'sh')).toEqual({ code: 'process_exited', exitCode: 3, signal: null, program: 'sh' });
+  expect(reasons.exited(137, 'sh')).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
+  expect(reasons.notRunnable('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toEqual({
+    code: 'command_not_found', command: 'nope',
+  });
+  expect(reasons.notRunnable('unable to find user ann: no matching entries in passwd file')).toEqual({
+    code: 'user_not_found', kind: 'user', name: 'ann',
+  });
+  const refused = reasons.notRunnable('error mounting "/var/lib/docker/volumes/x" to rootfs');
+  expect(refused.code).toBe('launch_refused');
+  expect(JSON.stringify(refused)).not.toContain('/var/lib');
+});
+
+test('the owner of what a user writes is found as the engine finds it', async () => {
+  const files = new Map([
+    ['/etc/passwd', 'root:x:0:0:root:/root:/bin/sh\nann:x:1001:1002::/home/ann:/bin/sh\n'],
+    ['/etc/group', 'root:x:0:\nstaff:x:50:ann\n'],
+  ]);
+  const read = async (path: string): Promise<string> => files.get(path) ?? '';
+  const owners = await Promise.all(
+    ['', 'root', 'ann', '1001', '7', 'ann:staff', 'ann:9', '7:8', 'bob', 'ann:nobody'].map((user) => resolveOwner(user, read)),
+  );
+  expect(owners).toEqual([
+    { uid: 0, gid: 0 },
+    { uid: 0, gid: 0 },
+    { uid: 1001, gid: 1002 },
+    { uid: 1001, gid: 1002 },
+    { uid: 7, gid: 0 },
+    { uid: 1001, gid: 50 },
+    { uid: 1001, gid: 9 },
+    { uid: 7, gid: 8 },
+    null,
+    null,
+  ]);
+});
