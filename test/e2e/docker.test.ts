@@ -106,7 +106,7 @@ describeWithDocker('a server with Docker', () => {
       ({ status }) => status === 'RUNNING',
       patience,
     );
-    expect(started['status_detail']).toContain('pool');
+    expect(started['status_reason']).toMatchObject({ code: 'claimed_from_pool' });
     await Promise.all(Array.from({ length: 6 }, () => call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' })));
     const full = await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' });
     expect([full.status, object(full)['detail'], full.headers.has('retry-after')]).toEqual([429, expect.stringContaining('existing'), true]);

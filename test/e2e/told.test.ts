@@ -42,26 +42,31 @@ async function toldOf(spec: string, holds: (sandbox: Readonly<Record<string, unk
   const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: spec }));
   const found = await until(async () => object(await call('GET', `/api/v1/sandboxes/${String(id)}`)), holds);
   await call('DELETE', `/api/v1/sandboxes/${String(id)}`);
-  return found['status_detail'];
+  expect(found['status_detail']).toEqual(expect.any(String));
+  return found['status_reason'];
 }
 
-describe('status_detail tells what was seen', () => {
+const missed = (miss: object) => ({ code: 'probe_missed', probe: 'http', port: 80, path: '/health', miss });
+const answered503 = missed({ kind: 'answered', status: 503 });
+
+describe('status_reason says what was seen', () => {
   test('of a sandbox whose program is not well', async () => {
-    await toldOf('unwell', ({ status, status_detail: detail }) => status === 'STARTING' && detail === 'the last probe of http port 80 /health: answered 503');
+    await toldOf('unwell', ({ status, status_reason: reason }) => status === 'STARTING' && JSON.stringify(reason) === JSON.stringify(answered503));
   });
 
   test('of a sandbox that is not ready in time', async () => {
-    const detail = await toldOf('closed', ({ status }) => status === 'ERROR');
-    expect(detail).toBe('it was not ready within 5 s; the last probe of http port 80 /health: connection refused');
+    const reason = await toldOf('closed', ({ status }) => status === 'ERROR');
+    expect(reason).toEqual({ code: 'not_ready_in_time', within_ms: 5000, last: missed({ kind: 'refused' }) });
   });
 
   test.each([
-    ['acme/shop', 'PREPARING_REPOSITORY: The repository "acme/shop" has no branch "next". Select one that it has, or none for its default branch.'],
-    ['acme/empty', 'PREPARING_REPOSITORY: The repository "acme/empty" is empty: it has no commit, and so no branch "next". Push one, or select no branch.'],
-  ])('of a conversation on a branch that %s lacks', async (repository, detail) => {
+    ['acme/shop', 'branch_not_found'],
+    ['acme/empty', 'repository_empty'],
+  ])('of a conversation on a branch that %s lacks', async (repository, failure) => {
     const { id } = object(await call('POST', conversations, { selected_repository: repository, selected_branch: 'next', sandbox_spec_id: 'plain' }));
     const found = await until(async () => object(await call('GET', `${conversations}/${String(id)}`)), ({ start_status: status }) => status === 'ERROR');
-    expect(found['status_detail']).toBe(detail);
+    const cause = { code: 'failure', failure, context: { repository, branch: 'next' } };
+    expect(found['status_reason']).toEqual({ code: 'step_failed', step: 'PREPARING_REPOSITORY', cause });
     await call('DELETE', `${conversations}/${String(id)}`);
   });
 });

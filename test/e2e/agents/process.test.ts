@@ -67,10 +67,10 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
   test('fails a turn with the words of its model, and lives on', async () => {
     const failed = await talk.turn(await talk.say(modelScript({ status: 400, message: 'your account has no credit' })));
     expect(failed.stopReason).toBe('failed');
-    expect(await talk.now()).toMatchObject({ execution_status: 'error', status_detail: expect.stringContaining('your account has no credit') });
+    expect(await talk.now()).toMatchObject({ execution_status: 'error', status_reason: { code: 'agent_error', message: expect.stringContaining('your account has no credit') } });
     const next = await talk.turn(await talk.say(modelScript({ text: 'fine again' })));
     expect([next.stopReason, saidIn(next)]).toEqual(['end_turn', ['fine again']]);
-    expect(await talk.now()).toMatchObject({ execution_status: 'idle', status_detail: null });
+    expect(await talk.now()).toMatchObject({ execution_status: 'idle', status_detail: null, status_reason: null });
   });
 
   test('leaves off a turn that stalls, when it is cancelled', async () => {
@@ -95,7 +95,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     const message = await stall(talk);
     await scene.crash();
     expect((await talk.turn(message)).stopReason).toBe('interrupted');
-    expect(await talk.now()).toMatchObject({ execution_status: 'error', status_detail: expect.stringContaining('not handed over again') });
+    expect(await talk.now()).toMatchObject({ execution_status: 'error', status_reason: { code: 'interrupted_by_restart' } });
     const turn = await talk.turn(await talk.say(modelScript({ text: 'here I am again' })));
     expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['here I am again']]);
     const started = (await talk.events()).filter(({ kind }) => kind === 'agent_started');

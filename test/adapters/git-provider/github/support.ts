@@ -153,7 +153,7 @@ export async function failureOf(promise: Promise<unknown>): Promise<string> {
   );
   if (!(error instanceof Error) || !('code' in error)) throw new Error('expected a failure', { cause: error });
   expect(inspect(error, { depth: 20, showHidden: true })).not.toMatch(/ghp_|ghs_|authorization|PRIVATE KEY/iu);
-  return `${String(error.code)}: ${error.message}`;
+  return error.message.replace(' ', ': ');
 }
 
 export const conditional = 'GET /repos/acme/shop/commits/HEAD 304';

@@ -68,9 +68,9 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     const scene = await createScene();
     await scene.publish(manyFiles(20));
     for (const provider of [scene.provider({ maxFiles: 19 }), scene.anonymous({ maxFiles: 19 })]) {
-      expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*too large.*19 files/u);
+      expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*too_large.*19 files/u);
     }
-    expect(await failureOf(list(scene.provider({ maxAnswerBytes: 500 })))).toMatch(/^provider_failed: .*too large.*500 bytes/u);
+    expect(await failureOf(list(scene.provider({ maxAnswerBytes: 500 })))).toMatch(/^provider_failed: .*too_large.*500 bytes/u);
   });
 });
 

@@ -15,7 +15,7 @@ describe('a host that does not answer', () => {
     const listing = failureOf(list(provider));
     await vi.waitUntil(() => host.requests.length === 4, { timeout: 20_000 });
     clock.advance(5000);
-    expect(await listing).toBe('provider_timeout: The git provider gitlab did not answer within 5000 ms.');
+    expect(await listing).toBe('provider_timeout: {"provider":"gitlab","limitMs":5000}');
   });
 
   test('that is not there', async () => {
@@ -26,7 +26,7 @@ describe('a host that does not answer', () => {
     await once(server, 'close');
     const host = await hostOf();
     const provider = providerOf(host, { url: `http://127.0.0.1:${port}` });
-    expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*can't be reached/u);
+    expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*unreachable/u);
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining("can't be reached") });
   });
 

@@ -87,7 +87,7 @@ export async function failureOf(promise: Promise<unknown>): Promise<string> {
   if (!isFailure(error)) throw new Error('expected a failure', { cause: error });
   expect(inspect(error, { depth: null, showHidden: true })).not.toContain(token);
   expect(error.message).not.toContain(tmpdir());
-  return `${error.code}: ${error.message}`;
+  return error.message.replace(' ', ': ');
 }
 
 /** So many files, each brought by a commit of its own. */

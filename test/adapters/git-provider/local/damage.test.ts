@@ -114,11 +114,11 @@ describe('what is too large is a clear failure', () => {
       ],
     });
     for (const name of ['now', 'past']) {
-      expect(await failureOf(list(providerOf({ root, maxPaths: 19 }), name))).toMatch(/^provider_failed: .*too large.*19 paths/u);
+      expect(await failureOf(list(providerOf({ root, maxPaths: 19 }), name))).toMatch(/^provider_failed: .*too_large.*19 paths/u);
       expect(await list(providerOf({ root, maxPaths: 20 }), name)).toHaveLength(name === 'now' ? 20 : 1);
     }
     const small = providerOf({ root, maxOutputBytes: 100 });
-    expect(await failureOf(list(small, 'now'))).toMatch(/^provider_failed: .*too large.*100 bytes/u);
+    expect(await failureOf(list(small, 'now'))).toMatch(/^provider_failed: .*too_large.*100 bytes/u);
   });
 });
 

@@ -29,7 +29,7 @@ describe('a listing has a time limit, and does not block others', () => {
     const { binary, pids } = await hangingGit();
     const provider = providerOf({ root, gitBinary: binary, timeoutMs: 500 });
     expect(await failureOf(list(provider, 'slow'))).toBe(
-      'provider_timeout: The git provider local did not answer within 500 ms.',
+      'provider_timeout: {"provider":"local","limitMs":500}',
     );
     await provider.close();
     expect(await pids()).toHaveLength(2);

@@ -103,5 +103,5 @@ export async function failureOf(promise: Promise<unknown>): Promise<string> {
   );
   if (!(error instanceof Error) || !('code' in error)) throw new Error('expected a failure', { cause: error });
   if (error.message.includes(tmpdir())) throw new Error(`the message holds a path: ${error.message}`);
-  return `${String(error.code)}: ${error.message}`;
+  return error.message.replace(' ', ': ');
 }

@@ -97,5 +97,5 @@ export async function failureOf(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(() => null, (error: unknown) => error);
   if (!isFailure(error)) throw new Error('expected a failure', { cause: error });
   if (error.message.includes(tmpdir())) throw new Error(`the message holds a path: ${error.message}`);
-  return `${error.code}: ${error.message}`;
+  return error.message.replace(' ', ': ');
 }
