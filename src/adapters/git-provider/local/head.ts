@@ -1,8 +1,7 @@
 import { readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failed } from './failures.ts';
-import { findPackedRef } from './packed-refs.ts';
-import type { LocalRepository } from './repository.ts';
+import type { LocalRepository } from './repository-location.ts';
 
 /** What the repository has checked out: what a clone of it would check out. */
 export interface Head {
@@ -60,4 +59,28 @@ function isSafeRef(ref: string): boolean {
 async function refuseReftable({ commonDir }: LocalRepository): Promise<void> {
   const stats = await stat(join(commonDir, 'reftable')).catch(() => null);
   if (stats?.isDirectory() === true) throw failed('the repository keeps its branches in the reftable format, which is not supported');
+}
+
+const lineFeed = 0x0a;
+
+/** The object id of a ref in the content of a `packed-refs` file; null where it is not in it. */
+function findPackedRef(content: Buffer, ref: string): string | null {
+  const ending = Buffer.from(` ${ref}`);
+  for (let at = content.indexOf(ending); at !== -1; at = content.indexOf(ending, at + 1)) {
+    const end = at + ending.length;
+    if (end < content.length && content[end] !== lineFeed) continue;
+    const start = at === 0 ? 0 : content.lastIndexOf(lineFeed, at - 1) + 1;
+    const oid = content.toString('latin1', start, at);
+    if (/^[0-9a-f]+$/u.test(oid)) return oid;
+  }
+  return null;
+}
+
+const limitBytes = 4 * 1024 * 1024;
+
+/** The commits at which a shallow clone's history is cut off, as git keeps them; empty for a complete history. */
+export async function readShallow({ root, commonDir }: LocalRepository): Promise<string> {
+  const content = (await root.read(join(commonDir, 'shallow'), limitBytes))?.toString('latin1') ?? '';
+  if (!/^(?:[0-9a-f]{40,64}(?:\n|$))*$/u.test(content)) throw failed("the repository's list of shallow commits is broken");
+  return content;
 }

@@ -1,2 +1,2 @@
-export { createLocalGitProvider } from './provider.ts';
-export type { LocalGitOptions } from './options.ts';
+export { createLocalGitProvider } from './local-git-provider.ts';
+export type { LocalGitOptions } from './local-git-provider.ts';

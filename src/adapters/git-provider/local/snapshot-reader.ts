@@ -1,14 +1,41 @@
+import type { DatedFile } from '../../../ports/git-provider.ts';
 import { type GitCommand, gitEnvironment, type GitExit, type OutputLimit, runGit } from '../../shared/git-process.ts';
-import { toByteString } from './byte-string.ts';
-import { failed, tooLarge } from './failures.ts';
-import { exitFailure } from './git-exit.ts';
-import { type Addition, additionArguments, readAdditions } from './history.ts';
-import { objectStoresOf, refuseStrayObjects } from './object-store.ts';
-import type { ResolvedOptions } from './options.ts';
-import type { LocalRepository } from './repository.ts';
-import { createShadow } from './shadow.ts';
-import { dateFiles, type PathDates, type Snapshot, undated } from './snapshot.ts';
-import { readTree, treeArguments } from './tree.ts';
+import { exitFailure, failed, tooLarge } from './failures.ts';
+import {
+  type Addition, additionArguments, fromByteString, readAdditions, readTree, toByteString, treeArguments,
+} from './git-commands.ts';
+import type { ResolvedOptions } from './local-git-provider.ts';
+import { objectStoresOf, refuseStrayObjects } from './object-folders.ts';
+import { createShadow } from './private-git-folder.ts';
+import type { LocalRepository } from './repository-location.ts';
+
+/** What is known of a directory at one commit. */
+export interface Snapshot {
+  readonly oid: string;
+  /** Where the history is cut off, as `readShallow` tells it. */
+  readonly shallow: string;
+  readonly files: readonly DatedFile[];
+  /** When each path that the history ever had came into it; null where nobody needed to know. */
+  readonly dates: PathDates | null;
+}
+
+/** From a path, as a byte string, to the earliest committer date, in seconds, of a commit that adds it. */
+type PathDates = ReadonlyMap<string, number>;
+
+/** The dates of the paths; null where one has none. */
+function dateFiles(paths: readonly string[], dates: PathDates): DatedFile[] | null {
+  const files: DatedFile[] = [];
+  for (const path of paths) {
+    const seconds = dates.get(path);
+    if (seconds === undefined) return null;
+    files.push({ path: fromByteString(path), createdAt: seconds * 1000 });
+  }
+  return files;
+}
+
+function undated(): Error {
+  return failed("the repository's history does not say where its files come from");
+}
 
 export interface SnapshotRequest {
   readonly repository: LocalRepository;

@@ -1,2 +1,2 @@
 export { createGitMirror } from './git-mirror.ts';
-export type { GitMirrorOptions } from './options.ts';
+export type { GitMirrorOptions } from './git-mirror.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Git } from './git-runner.ts';
 
 /** What is kept of one repository. */
 export interface Mirror {
@@ -78,4 +79,14 @@ export async function removeLeftovers({ gitDir }: Mirror): Promise<void> {
     const leftovers = names.filter((name) => name.endsWith('.lock') || name.startsWith('tmp_') || name.startsWith('.tmp-'));
     await Promise.all(leftovers.map((name) => rm(join(gitDir, folder, name), { recursive: true, force: true })));
   }
+}
+
+// Each fetch adds one, and each object is looked for in all.
+const maxPacks = 40;
+
+/** Puts what many fetches brought into one pack, and leaves out what no branch has any more. Only while nobody reads the mirror. */
+export async function tidy(git: Git, { gitDir }: Mirror, signal: AbortSignal): Promise<void> {
+  const names = await readdir(join(gitDir, 'objects/pack')).catch(() => []);
+  if (names.filter((name) => name.endsWith('.pack')).length <= maxPacks) return;
+  await git.run({ args: ['repack', '-a', '-d', '-q'], folder: gitDir, environment: { GIT_DIR: gitDir } }, signal);
 }

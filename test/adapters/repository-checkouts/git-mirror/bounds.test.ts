@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/size.ts';
+import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
 import { until } from '../../../support/until.ts';
 import { createScene, failureOf, never, open, start, untold, type Scene } from './support.ts';
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { untilTarEnd } from '../../../../src/adapters/repository-checkouts/git-mirror/tar-end.ts';
-import { tarHeader, tarPadding } from '../../../../src/adapters/repository-checkouts/git-mirror/tar.ts';
+import { untilTarEnd } from '../../../../src/adapters/repository-checkouts/git-mirror/archive-stream.ts';
+import { tarHeader, tarPadding } from '../../../../src/adapters/repository-checkouts/git-mirror/work-tree-archive.ts';
 import { temporaryFolder } from './support.ts';
 
 async function* inChunks(tar: Buffer, bytes: number): AsyncGenerator<Buffer> {

@@ -1,9 +1,11 @@
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { renameSync } from 'node:fs';
+import { copyFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GitExit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { Damage, troubleOfMachine } from './damage.ts';
-import type { Git } from './git.ts';
+import { Damage, troubleOfMachine } from './git-failures.ts';
+import type { Git } from './git-runner.ts';
+import type { Folders } from './mirror-store.ts';
 import { bareConfig, type Mirror } from './mirror.ts';
 
 /**
@@ -49,4 +51,58 @@ function demandSuccess(provider: string, exit: GitExit): void {
   if (exit.code === 0) return;
   const trouble = troubleOfMachine(exit, exit.stderr, providerFailures(provider).failed);
   throw trouble ?? new Damage(`git ended with exit code ${exit.code}: ${exit.stderr}`);
+}
+
+/** A folder that stays while somebody holds it. */
+export interface Hold {
+  readonly folder: string;
+  /** It turned out to be damaged: it goes at once. */
+  readonly spoil: () => Promise<void>;
+  readonly release: () => void;
+}
+
+/** Who reads what was made ready of a commit. The last of each mirror is kept for the next checkout of the same commit. */
+export interface Holds {
+  take(folder: string): Hold;
+  /** Removes what nobody holds, but for what was made last. */
+  trim(mirror: Mirror): Promise<void>;
+}
+
+export function createHolds(folders: Folders): Holds {
+  const holders = new Map<string, number>();
+
+  function release(folder: string): void {
+    const left = (holders.get(folder) ?? 1) - 1;
+    if (left === 0) holders.delete(folder);
+    else holders.set(folder, left);
+  }
+
+  return {
+    take(folder) {
+      holders.set(folder, (holders.get(folder) ?? 0) + 1);
+      let held = true;
+      return {
+        folder,
+        spoil: () => folders.discard(folder),
+        release() {
+          if (held) release(folder);
+          held = false;
+        },
+      };
+    },
+    async trim({ exports }) {
+      const names = await readdir(exports).catch(() => []);
+      const dated = await Promise.all(names.map(async (name) => [join(exports, name), await madeAt(join(exports, name))] as const));
+      const [, ...older] = dated.toSorted(([, a], [, b]) => b - a);
+      const trash = folders.temporary();
+      await mkdir(trash, { mode: 0o700 });
+      // Nobody can come to hold one between the question and the move.
+      for (const [index, [folder]] of older.entries()) if (!holders.has(folder)) renameSync(folder, join(trash, String(index)));
+      await rm(trash, { recursive: true, force: true });
+    },
+  };
+}
+
+async function madeAt(path: string): Promise<number> {
+  return (await stat(path).catch(() => null))?.mtimeMs ?? 0;
 }

@@ -2,11 +2,10 @@ import { lstat, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from '
 import { join } from 'node:path';
 import { isProcessAlive } from '../../shared/git-process.ts';
 import { failed } from './failures.ts';
-import { readHead, type Head } from './head.ts';
-import { objectStoresOf, refuseStrayObjects } from './object-store.ts';
-import type { LocalRepository } from './repository.ts';
-import { configFor } from './shadow.ts';
-import { readShallow } from './shallow.ts';
+import { type Head, readHead, readShallow } from './head.ts';
+import { objectStoresOf, refuseStrayObjects } from './object-folders.ts';
+import { configFor } from './private-git-folder.ts';
+import type { LocalRepository } from './repository-location.ts';
 
 /** Git folders of our own from which git fetches, one for each repository that somebody asked for. */
 export interface StandIns {

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { failed } from './failures.ts';
-import type { LocalRepository } from './repository.ts';
+import type { LocalRepository } from './repository-location.ts';
 
 const alternatesLimitBytes = 64 * 1024;
 const maxStores = 32;

@@ -1,14 +1,11 @@
 import type { CheckoutProgress, CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { Damage } from './damage.ts';
-import { failureOfFetch } from './fetch-failure.ts';
-import type { Git } from './git.ts';
-import type { Head } from './heads.ts';
-import { commitAt, refOf, type Mirror } from './mirror.ts';
-import { networkEnvironment } from './network-environment.ts';
-import type { ResolvedOptions } from './options.ts';
-import { reportProgress } from './progress.ts';
-import { sizeOf, watchSize } from './size.ts';
+import { Damage, failureOfFetch } from './git-failures.ts';
+import type { ResolvedOptions } from './git-mirror.ts';
+import { type Git, networkEnvironment } from './git-runner.ts';
+import { sizeOf, watchSize } from './mirror-store.ts';
+import { commitAt, type Mirror, refOf } from './mirror.ts';
+import type { Head } from './remote-head.ts';
 
 /** Gets what the mirror lacks of the branch, and answers with the commit that the branch is at. */
 export async function fetchHead(
@@ -76,4 +73,23 @@ const settings = [
 
 function tooLarge(provider: string, limitBytes: number): Error {
   return providerFailures(provider).failed(`the repository is larger than ${limitBytes} bytes, half of what may be kept`);
+}
+
+const phases = [
+  ['Receiving objects', 'received'],
+  ['Resolving deltas', 'put together'],
+] as const;
+
+/** Reads how far git says that it is, and tells it in steps of ten percent. */
+function reportProgress(progress: CheckoutProgress): (words: string) => void {
+  let told = '';
+  return (words) => {
+    for (const [phase, done] of phases) {
+      const percent = [...words.matchAll(new RegExp(`${phase}: +(\\d{1,3})%`, 'gu'))].at(-1)?.[1];
+      if (percent === undefined) continue;
+      const detail = `fetching the repository: ${Math.floor(Number(percent) / 10) * 10}% ${done}`;
+      if (detail !== told) progress(detail);
+      told = detail;
+    }
+  };
 }

@@ -1,5 +1,21 @@
-import { splitAtNul } from './byte-string.ts';
-import { pathspec } from './tree.ts';
+/** The arguments of git that list what a commit has below a directory. */
+export function treeArguments(oid: string, directory: string): string[] {
+  return ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
+}
+
+/** Limits a command to a directory; the empty one is the whole tree. */
+function pathspec(directory: string): string[] {
+  return directory === '' ? [] : ['--', directory];
+}
+
+const regularFile = /^100\d{3} blob [0-9a-f]+\t/u;
+
+/** Reads that list as it comes, and tells the path of each regular file, as a byte string. */
+export function readTree(onFile: (path: string) => void): (chunk: Buffer) => void {
+  return splitAtNul((entry) => {
+    if (regularFile.test(entry)) onFile(entry.slice(entry.indexOf('\t') + 1));
+  });
+}
 
 /** A commit of the history adds a path: it has it, and none of its parents has. */
 export interface Addition {
@@ -72,4 +88,27 @@ export function readAdditions(onAddition: (addition: Addition) => void): (chunk:
 function secondsOf(text: string): number {
   const seconds = Number.parseInt(text, 10);
   return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), lastSecond);
+}
+
+/**
+ * Paths in git are bytes. While they are compared, they are kept as byte strings (one character a byte), so that two
+ * paths which are not UTF-8 stay two.
+ */
+export function toByteString(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** The text of a byte string; bytes that are not UTF-8 become U+FFFD. */
+export function fromByteString(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+/** Splits a stream of NUL-terminated entries into byte strings. */
+function splitAtNul(onEntry: (entry: string) => void): (chunk: Buffer) => void {
+  let rest = '';
+  return (chunk) => {
+    const entries = (rest + chunk.toString('latin1')).split('\0');
+    rest = entries.pop() ?? '';
+    for (const entry of entries) onEntry(entry);
+  };
 }
