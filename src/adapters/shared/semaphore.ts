@@ -1,49 +1,28 @@
-/** Lets a bounded number of pieces of work run at the same time; the others wait in turn. */
+import pLimit from 'p-limit';
+
+/** Runs a bounded number of tasks at the same time; the others wait in order. */
 export interface Semaphore {
-  /** Rejects with the signal's reason when it fires before the turn comes. */
-  use<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs the task when a place is free. Rejects with the signal's reason if it fires while the task waits. A task that has started keeps
+   * its place, and is waited for, until it settles.
+   */
+  use<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T>;
 }
 
-export function createSemaphore(limit: number): Semaphore {
-  let busy = 0;
-  const queue: (() => void)[] = [];
-
-  function turn(signal: AbortSignal): Promise<void> {
-    if (busy < limit) {
-      busy += 1;
-      return Promise.resolve();
-    }
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        queue.splice(queue.indexOf(admit), 1);
-        reject(signal.reason);
-      };
-      const admit = (): void => {
-        signal.removeEventListener('abort', leave);
-        resolve();
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      queue.push(admit);
-    });
-  }
-
-  /** Hands the slot on to who waits longest. */
-  function release(): void {
-    const next = queue.shift();
-    if (next === undefined) busy -= 1;
-    else next();
-  }
-
+export function createSemaphore(concurrency: number): Semaphore {
+  const limit = pLimit(concurrency);
   return {
-    async use(signal, work) {
-      signal.throwIfAborted();
-      await turn(signal);
-      try {
+    use: (signal, task) =>
+      new Promise((resolve, reject) => {
         signal.throwIfAborted();
-        return await work();
-      } finally {
-        release();
-      }
-    },
+        const leave = (): void => reject(signal.reason);
+        signal.addEventListener('abort', leave, { once: true });
+        const run = async (): ReturnType<typeof task> => {
+          signal.removeEventListener('abort', leave);
+          signal.throwIfAborted();
+          return await task();
+        };
+        limit(run).then(resolve, reject);
+      }),
   };
 }
