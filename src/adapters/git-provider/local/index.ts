@@ -1,2 +1,1 @@
-export { createLocalGitProvider } from './local-git-provider.ts';
-export type { LocalGitOptions } from './local-git-provider.ts';
+export { createLocalGitProvider, type LocalGitOptions } from './local-git-provider.ts';

@@ -2,21 +2,21 @@ import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
-import { failed } from './failures.ts';
+import { failed, hasCode } from './failures.ts';
 
-/** A folder, by its real path, that nothing which is read may lead out of. */
-export interface Confined {
-  /** The real path behind `path`; null where there is none, or where it is outside. */
+/** A folder, by its real path, that no name and no link may lead out of. */
+export interface RootFolder {
+  /** The real path behind `path`; null if there is none, or if it is outside. */
   resolve(path: string): Promise<string | null>;
 
   /**
-   * The content of a regular file; null where there is none. `provider_failed` where it leads outside, is larger than
-   * `limitBytes`, or is no regular file. Never waits for a writer, as reading a named pipe would.
+   * The content of a regular file; null if it does not exist. Throws `provider_failed` if it leads outside, is larger than
+   * `limitBytes`, or is no regular file. Never blocks, as reading a named pipe would.
    */
   read(path: string, limitBytes: number): Promise<Buffer | null>;
 }
 
-export function confine(root: string): Confined {
+export function createRootFolder(root: string): RootFolder {
   const prefix = root.endsWith(sep) ? root : root + sep;
   const isInside = (path: string): boolean => path === root || path.startsWith(prefix);
   return {
@@ -36,7 +36,7 @@ export function confine(root: string): Confined {
 const gone = new Set(['ENOENT', 'ENOTDIR']);
 const unreachable = new Set([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
 
-/** The real path behind a path; null where it leads to nothing that can be reached. */
+/** The real path behind a path; null if nothing can be reached there. */
 export async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
@@ -65,8 +65,4 @@ async function readRegular(path: string, limitBytes: number): Promise<Buffer | n
   } finally {
     await file?.close();
   }
-}
-
-function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.has(error.code);
 }
