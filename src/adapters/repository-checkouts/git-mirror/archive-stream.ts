@@ -1,8 +1,6 @@
-import { tarEnd } from './work-tree-archive.ts';
-
 /**
- * The parts as a stream that is made as it is read. Firing the signal ends it with the reason, read or not; so does cancelling.
- * `onEnd` is called once, with the failure of the parts where that is what ended it.
+ * Returns the parts as a stream that is made as it is read. If the signal fires, the stream ends with its reason, read or not; cancelling
+ * ends it too. `onEnd` is called once, with the failure if the parts failed, else with null.
  */
 export function streamOf(
   parts: (signal: AbortSignal) => AsyncGenerator<Uint8Array>,
@@ -20,7 +18,7 @@ export function streamOf(
   };
   const leave = async (reason: unknown): Promise<void> => {
     ending.abort(reason);
-    // What it does at this moment fails by the signal, which is no news.
+    // What it does at this moment fails because of the signal, which is not a failure of its own.
     await generator.return(undefined).catch(() => undefined);
     await end(null);
   };
@@ -36,9 +34,9 @@ export function streamOf(
       },
       async pull(pulled) {
         try {
-          const chunk = await nextPart(generator);
+          const { done, value } = await nextPart(generator);
           if (over || ending.signal.aborted) return;
-          if (chunk !== null) return pulled.enqueue(chunk);
+          if (done !== true) return pulled.enqueue(value);
           await end(null);
           pulled.close();
         } catch (error) {
@@ -56,30 +54,30 @@ export function streamOf(
   return stream;
 }
 
-/** Null at the end. */
-async function nextPart(generator: AsyncGenerator<Uint8Array>): Promise<Uint8Array | null> {
+/** Skips empty parts: a pull that enqueues nothing is not repeated. */
+async function nextPart(generator: AsyncGenerator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
   for (;;) {
-    const { done, value } = await generator.next();
-    if (done === true) return null;
-    if (value.length > 0) return value;
+    const next = await generator.next();
+    if (next.done === true || next.value.length > 0) return next;
   }
 }
 
 const blockBytes = 512;
+const tarEnd = Buffer.alloc(2 * blockBytes);
 const nothing: Buffer = Buffer.alloc(0);
 
 /**
- * The tar up to its end, without what git fills the last record with: who unpacks a tar stops reading at its end, and
- * would leave the writer with what nobody takes.
+ * Returns the tar up to its end, without the zeros that git fills the last record with. A program that unpacks a tar stops reading at
+ * its end, and nobody would read the rest.
  */
 export async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // Of the entry: what is left of its content, and of which kind it is.
+  // Of the current entry: how many bytes of its content are left, and whether it is an extended header.
   let [left, extended] = [0, false];
-  // The part of a header that came with the chunk before, and the extended header that counts for the next entry.
+  // The part of a header that came with earlier chunks, and the extended header of the next entry.
   let [header, extension] = [nothing, ''];
   let over = false;
   for await (const chunk of tar) {
-    // What comes after the end is read all the same, so that git ends well.
+    // What comes after the end is read all the same, so that git can exit.
     for (let at = 0; at < chunk.length && !over; ) {
       if (left > 0) {
         const content = chunk.subarray(at, at + left);
@@ -90,7 +88,7 @@ export async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<B
       }
       const part = chunk.subarray(at, at + blockBytes - header.length);
       const whole: Buffer = Buffer.concat([header, part]);
-      if (whole.length === blockBytes && isZero(whole)) {
+      if (whole.length === blockBytes && whole.every((byte) => byte === 0)) {
         over = true;
         yield chunk.subarray(0, at);
         yield tarEnd.subarray(header.length);
@@ -99,7 +97,7 @@ export async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<B
       at += part.length;
       header = whole.length < blockBytes ? whole : nothing;
       if (whole.length < blockBytes) continue;
-      left = padded(sizeOf(whole, extension));
+      left = Math.ceil(contentBytes(whole, extension) / blockBytes) * blockBytes;
       extended = whole[156] === 'x'.charCodeAt(0);
       extension = '';
     }
@@ -107,16 +105,8 @@ export async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<B
   }
 }
 
-function isZero(block: Buffer): boolean {
-  return block.every((byte) => byte === 0);
-}
-
-/** An extended header has the size where eleven octal digits don't. */
-function sizeOf(header: Buffer, extension: string): number {
+/** An extended header has the size if it needs more than eleven octal digits. */
+function contentBytes(header: Buffer, extension: string): number {
   const extendedSize = /(?:^|\n)\d+ size=(\d+)\n/u.exec(extension)?.[1];
   return extendedSize === undefined ? Number.parseInt(header.toString('latin1', 124, 136), 8) || 0 : Number(extendedSize);
-}
-
-function padded(bytes: number): number {
-  return Math.ceil(bytes / blockBytes) * blockBytes;
 }

@@ -1,108 +1,89 @@
 import { renameSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { GitExit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { Damage, troubleOfMachine } from './git-failures.ts';
-import type { Git } from './git-runner.ts';
-import type { Folders } from './mirror-store.ts';
+import { Corruption, failureOfMachine } from './git-failures.ts';
+import type { GitRunner } from './git-runner.ts';
+import type { MirrorFolders } from './mirror-store.ts';
 import { bareConfig, type Mirror } from './mirror.ts';
 
+/** The folder of a commit's export. */
+export function exportOf({ exports }: Mirror, oid: string): string {
+  return join(exports, oid);
+}
+
 /**
- * Makes a git folder that has one commit and its history and nothing else, with an index: what goes into a work tree's
- * `.git`. What other branches have, and what the history once had, is not in it.
+ * Makes a git folder with an index, one commit and its history: what the `.git` of a work tree holds. What other branches have, and
+ * what the history once had, is not in it.
  */
-export async function makeExport(git: Git, mirror: Mirror, oid: string, folder: string, signal: AbortSignal): Promise<void> {
+export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, folder: string, signal: AbortSignal): Promise<void> {
   await Promise.all(['objects/pack', 'refs', 'info'].map((name) => mkdir(join(folder, name), { recursive: true })));
   await Promise.all([
     writeFile(join(folder, 'HEAD'), `${oid}\n`),
     writeFile(join(folder, 'config'), bareConfig(oid)),
-    // An archive is otherwise without the files, and with the contents, that these attributes ask for.
+    // Otherwise `git archive` leaves out files, and changes contents, as the repository's attributes say.
     writeFile(join(folder, 'info/attributes'), '* -export-ignore -export-subst\n'),
-    copyShallow(mirror, folder),
+    copyIfExists(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')),
   ]);
-  const base = { folder, environment: { GIT_DIR: mirror.gitDir } };
-  const packing = git.run(
-    {
-      ...base,
-      args: ['pack-objects', '--quiet', '--revs', '--delta-base-offset', join(folder, 'objects/pack/pack')],
-      input: `${oid}\n`,
-    },
-    signal,
-  );
-  const indexing = git.run(
-    { folder, environment: { ...base.environment, GIT_INDEX_FILE: join(folder, 'index') }, args: ['read-tree', oid] },
-    signal,
-  );
-  const exits = await Promise.allSettled([packing, indexing]);
-  for (const exit of exits) {
-    if (exit.status === 'rejected') throw exit.reason;
-    demandSuccess(git.provider, exit.value);
+  const environment = { GIT_DIR: mirror.gitDir };
+  const packArgs = ['pack-objects', '--quiet', '--revs', '--delta-base-offset', join(folder, 'objects/pack/pack')];
+  const results = await Promise.allSettled([
+    git.run({ folder, environment, args: packArgs, input: `${oid}\n` }, signal),
+    git.run({ folder, environment: { ...environment, GIT_INDEX_FILE: join(folder, 'index') }, args: ['read-tree', oid] }, signal),
+  ]);
+  for (const result of results) {
+    if (result.status === 'rejected') throw result.reason;
+    const { code, stderr } = result.value;
+    if (code === 0) continue;
+    const ofMachine = failureOfMachine(result.value, stderr, providerFailures(git.provider).failed);
+    throw ofMachine ?? new Corruption(`git ended with exit code ${code}: ${stderr}`);
   }
 }
 
-async function copyShallow({ gitDir }: Mirror, folder: string): Promise<void> {
-  await copyFile(join(gitDir, 'shallow'), join(folder, 'shallow')).catch((error: unknown) => {
+async function copyIfExists(from: string, to: string): Promise<void> {
+  await copyFile(from, to).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   });
 }
 
-function demandSuccess(provider: string, exit: GitExit): void {
-  if (exit.code === 0) return;
-  const trouble = troubleOfMachine(exit, exit.stderr, providerFailures(provider).failed);
-  throw trouble ?? new Damage(`git ended with exit code ${exit.code}: ${exit.stderr}`);
-}
-
-/** A folder that stays while somebody holds it. */
-export interface Hold {
+/** Keeps an export while somebody reads it. */
+export interface ExportPin {
   readonly folder: string;
-  /** It turned out to be damaged: it goes at once. */
-  readonly spoil: () => Promise<void>;
+  /** Removes the export at once, because it is corrupt. */
+  readonly discard: () => Promise<void>;
   readonly release: () => void;
 }
 
-/** Who reads what was made ready of a commit. The last of each mirror is kept for the next checkout of the same commit. */
-export interface Holds {
-  take(folder: string): Hold;
-  /** Removes what nobody holds, but for what was made last. */
+export interface ExportPins {
+  pin(folder: string): ExportPin;
+  /** Removes the exports that nobody has pinned, except the latest, which the next checkout of the same commit uses. */
   trim(mirror: Mirror): Promise<void>;
 }
 
-export function createHolds(folders: Folders): Holds {
-  const holders = new Map<string, number>();
-
-  function release(folder: string): void {
-    const left = (holders.get(folder) ?? 1) - 1;
-    if (left === 0) holders.delete(folder);
-    else holders.set(folder, left);
-  }
-
+export function createExportPins(folders: MirrorFolders): ExportPins {
+  const pinned: string[] = [];
   return {
-    take(folder) {
-      holders.set(folder, (holders.get(folder) ?? 0) + 1);
+    pin(folder) {
+      pinned.push(folder);
       let held = true;
       return {
         folder,
-        spoil: () => folders.discard(folder),
+        discard: () => folders.discard(folder),
         release() {
-          if (held) release(folder);
+          if (held) pinned.splice(pinned.indexOf(folder), 1);
           held = false;
         },
       };
     },
     async trim({ exports }) {
-      const names = await readdir(exports).catch(() => []);
-      const dated = await Promise.all(names.map(async (name) => [join(exports, name), await madeAt(join(exports, name))] as const));
+      const paths = (await readdir(exports).catch(() => [])).map((name) => join(exports, name));
+      const dated = await Promise.all(paths.map(async (path) => [path, (await stat(path).catch(() => null))?.mtimeMs ?? 0] as const));
       const [, ...older] = dated.toSorted(([, a], [, b]) => b - a);
       const trash = folders.temporary();
       await mkdir(trash, { mode: 0o700 });
-      // Nobody can come to hold one between the question and the move.
-      for (const [index, [folder]] of older.entries()) if (!holders.has(folder)) renameSync(folder, join(trash, String(index)));
+      // Synchronous, so that nobody can pin one between the check and the move.
+      for (const [index, [path]] of older.entries()) if (!pinned.includes(path)) renameSync(path, join(trash, String(index)));
       await rm(trash, { recursive: true, force: true });
     },
   };
-}
-
-async function madeAt(path: string): Promise<number> {
-  return (await stat(path).catch(() => null))?.mtimeMs ?? 0;
 }

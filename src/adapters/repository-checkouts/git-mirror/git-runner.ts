@@ -2,50 +2,43 @@ import type { GitRemote } from '../../../ports/git-provider.ts';
 import { type GitCommand, gitEnvironment, type GitExit, type GitProcess, runGit, startGit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
-interface GitRun {
-  readonly args: readonly string[];
-  /** Where it runs. */
-  readonly folder: string;
-  /** Besides the clean one. */
+export interface GitRun extends Pick<GitCommand, 'args' | 'folder' | 'input' | 'onStderr'> {
+  /** Added to the clean environment. */
   readonly environment: Readonly<NodeJS.ProcessEnv>;
-  readonly input?: string;
-  readonly onWords?: (text: string) => void;
 }
 
 /** Runs git for a provider's repository. */
-export interface Git {
+export interface GitRunner {
   readonly provider: string;
-  run(run: GitRun, signal: AbortSignal): Promise<GitExit & { readonly output: string }>;
+  run(run: GitRun, signal: AbortSignal): Promise<GitExit & { readonly stdout: string }>;
   start(run: GitRun, signal: AbortSignal): GitProcess;
 }
 
 const maxOutputBytes = 64 * 1024 * 1024;
 
-export function createGit(binary: string, provider: string): Git {
+// Git finds nothing of the server's user: no .netrc, no keys. A list of ten million objects must fit.
+const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
+
+export function createGitRunner(binary: string, provider: string): GitRunner {
   const { failed } = providerFailures(provider);
   const limit = { bytes: maxOutputBytes, failure: () => failed('git tells more of the repository than is read') };
-  // Git starts others for most of this, which have to end with it.
+  // Most of these commands start other programs, which must end with git.
   const commandOf = ({ environment, ...run }: GitRun): GitCommand => {
-    return { ...run, binary, failed, family: true, environment: gitEnvironment({ ...bounds, ...environment }) };
+    return { ...run, binary, failed, ownSession: true, environment: gitEnvironment({ ...bounds, ...environment }) };
   };
   return {
     provider,
     async run(run, signal) {
-      let output = '';
-      const exit = await runGit(commandOf(run), limit, signal, (chunk) => {
-        output += chunk.toString('latin1');
-      });
-      return { ...exit, output };
+      const chunks: Buffer[] = [];
+      const exit = await runGit(commandOf(run), limit, signal, (chunk) => void chunks.push(chunk));
+      return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
     },
     start: (run, signal) => startGit(commandOf(run), signal),
   };
 }
 
-// Nothing of whom the server runs as is found: no .netrc, no keys. Lists of ten million objects have to have room.
-const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
-
-// Which way out the machine's network has, and whom it trusts.
-const surroundings = [
+// The machine's proxies, and the certificates that it trusts.
+const networkVariables = [
   'http_proxy',
   'https_proxy',
   'all_proxy',
@@ -60,8 +53,8 @@ const surroundings = [
 ];
 
 /**
- * What a git that fetches has in its environment. The credential is there and nowhere else: other users can read the
- * arguments of a process, and files stay. It goes to the one URL, and with no redirect to another.
+ * The environment of a git that fetches. The credential is here and nowhere else: other users can read the arguments of a process, and
+ * files stay. Git sends it to this URL only, and follows no redirect.
  */
 export function networkEnvironment({ url, authorization }: GitRemote, answerMs: number): NodeJS.ProcessEnv {
   if (!isUrl(url)) return { GIT_ALLOW_PROTOCOL: 'file' };
@@ -70,21 +63,18 @@ export function networkEnvironment({ url, authorization }: GitRemote, answerMs: 
     ['http.lowSpeedLimit', '1'],
     ['http.lowSpeedTime', String(Math.max(1, Math.ceil(answerMs / 1000)))],
     ...(authorization === null ? [] : [[`http.${url}.extraHeader`, `Authorization: ${authorization}`]]),
-  ] as const;
+  ];
+  const variables = networkVariables.map((name) => [name, process.env[name]]).filter(([, value]) => value !== undefined);
   return {
-    ...Object.fromEntries(surroundings.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))),
+    ...Object.fromEntries(variables),
     GIT_ALLOW_PROTOCOL: new URL(url).protocol.slice(0, -1),
     GIT_CONFIG_COUNT: String(settings.length),
-    ...Object.fromEntries(
-      settings.flatMap(([key, value], index) => [
-        [`GIT_CONFIG_KEY_${index}`, key],
-        [`GIT_CONFIG_VALUE_${index}`, value],
-      ]),
-    ),
+    ...Object.fromEntries(settings.map(([key], index) => [`GIT_CONFIG_KEY_${index}`, key])),
+    ...Object.fromEntries(settings.map(([, value], index) => [`GIT_CONFIG_VALUE_${index}`, value])),
   };
 }
 
-/** Is it on a host, and not a folder of this machine? */
+/** Whether it is on a host, and not a folder of this machine. */
 export function isUrl(remote: string): boolean {
   return /^https?:\/\//iu.test(remote);
 }

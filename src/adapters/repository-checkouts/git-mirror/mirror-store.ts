@@ -4,38 +4,38 @@ import { join } from 'node:path';
 import { isProcessAlive } from '../../shared/git-process.ts';
 import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight, type SingleFlight } from '../../shared/single-flight.ts';
-import { createHolds, type Holds } from './commit-export.ts';
+import { createExportPins, type ExportPins } from './commit-export.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { createGit } from './git-runner.ts';
-import { type Mirror, mirrorId, mirrorIn, tidy } from './mirror.ts';
+import { createGitRunner } from './git-runner.ts';
+import { mirrorId, mirrorIn, repack, type Mirror } from './mirror.ts';
 
-/** The opened folder, and who does what in it. */
-export interface Workshop {
-  readonly folders: Folders;
-  readonly leases: Leases;
-  readonly holds: Holds;
-  /** What makes commits ready, by mirror, branch and commit. */
+/** The opened folder of all mirrors, and what bounds the work in it. */
+export interface MirrorStore {
+  readonly folders: MirrorFolders;
+  readonly leases: MirrorLeases;
+  readonly pins: ExportPins;
+  /** The fetches under way, by mirror, branch and commit. Each returns the commit that it exported. */
   readonly fetches: SingleFlight<string>;
   /** Bounds how many git programs work at the same time. */
   readonly work: Semaphore;
   close(): Promise<void>;
 }
 
-export async function openWorkshop(options: ResolvedOptions, closing: AbortSignal): Promise<Workshop> {
+export async function openMirrorStore(options: ResolvedOptions, closing: AbortSignal): Promise<MirrorStore> {
   closing.throwIfAborted();
   const folders = await openFolders(options.root);
   await access(options.root, constants.R_OK | constants.W_OK | constants.X_OK);
-  const holds = createHolds(folders);
-  const git = createGit(options.gitBinary, 'git');
+  const pins = createExportPins(folders);
+  const git = createGitRunner(options.gitBinary, 'git');
   const leases = await createLeases(folders, options.limitBytes, async (mirror, inUse) => {
-    await holds.trim(mirror);
-    if (!inUse) await tidy(git, mirror, closing);
+    await pins.trim(mirror);
+    if (!inUse) await repack(git, mirror, closing);
   });
   const fetches = createSingleFlight<string>();
   return {
     folders,
     leases,
-    holds,
+    pins,
     fetches,
     work: createSemaphore(options.concurrency),
     async close() {
@@ -46,117 +46,12 @@ export async function openWorkshop(options: ResolvedOptions, closing: AbortSigna
   };
 }
 
-/** The right to use a mirror, which stays while there is one. */
-export interface Lease {
-  readonly mirror: Mirror;
-  /** One at a time for each mirror: for whoever works on it. */
-  readonly turns: Semaphore;
-  readonly release: () => void;
-}
-
-interface Leases {
-  take(provider: string, repository: string): Lease;
-  /** How many there are, and their bytes. */
-  stock(): { readonly mirrors: number; readonly bytes: number };
-  /** When all are released, and what follows that is done. */
-  settled(): Promise<void>;
-}
-
-interface Known {
-  readonly mirror: Mirror;
-  readonly turns: Semaphore;
-  users: number;
-  bytes: number;
-  usedAt: number;
-}
-
-/** `tidy` is called after each release, while nobody has a turn; it is told whether somebody still uses the mirror. */
-async function createLeases(folders: Folders, limitBytes: number, tidy: (mirror: Mirror, inUse: boolean) => Promise<void>): Promise<Leases> {
-  const known = new Map<string, Known>();
-  const outstanding = new Set<Promise<void>>();
-  const never = new AbortController().signal;
-  for (const id of await readdir(folders.mirrors)) {
-    const entry = newEntry(id);
-    entry.bytes = await sizeOf(entry.mirror.folder);
-    entry.usedAt = (await stat(entry.mirror.used).catch(() => null))?.mtimeMs ?? 0;
-    known.set(id, entry);
-  }
-  follow(makeRoom());
-
-  function newEntry(id: string): Known {
-    return { mirror: mirrorIn(folders.mirrors, id), turns: createSemaphore(1), users: 0, bytes: 0, usedAt: 0 };
-  }
-
-  function follow(work: Promise<void>): void {
-    // What can't be tidied is tidied another time; it is in nobody's way.
-    const done = work.catch(() => undefined).finally(() => outstanding.delete(done));
-    outstanding.add(done);
-  }
-
-  async function afterRelease(entry: Known): Promise<void> {
-    await entry.turns.use(never, async () => {
-      await tidy(entry.mirror, entry.users > 0);
-      entry.bytes = await sizeOf(entry.mirror.folder);
-    });
-    const { id } = entry.mirror;
-    if (entry.users === 0 && entry.bytes === 0 && known.get(id) === entry) known.delete(id);
-    await makeRoom();
-  }
-
-  async function makeRoom(): Promise<void> {
-    for (;;) {
-      const idle = [...known].filter(([, { users }]) => users === 0).toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
-      const [oldest] = idle;
-      if (oldest === undefined || total() <= limitBytes) return;
-      const [id, entry] = oldest;
-      await entry.turns.use(never, async () => {
-        if (entry.users > 0) return;
-        // Who comes while it goes away waits for the turn, and makes it anew.
-        await folders.discard(entry.mirror.folder);
-        entry.bytes = 0;
-      });
-      if (entry.users === 0) known.delete(id);
-    }
-  }
-
-  const total = (): number => [...known.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-
-  return {
-    take(provider, repository) {
-      const id = mirrorId(provider, repository);
-      const entry = known.get(id) ?? newEntry(id);
-      known.set(id, entry);
-      entry.users += 1;
-      entry.usedAt = Date.now();
-      const released = Promise.withResolvers<void>();
-      follow(released.promise);
-      let held = true;
-      return {
-        mirror: entry.mirror,
-        turns: entry.turns,
-        release() {
-          if (!held) return;
-          held = false;
-          entry.users -= 1;
-          follow(afterRelease(entry));
-          released.resolve();
-        },
-      };
-    },
-    stock: () => ({ mirrors: known.size, bytes: total() }),
-    async settled() {
-      while (outstanding.size > 0) await Promise.all(outstanding);
-    },
-  };
-}
-
-/** The folder that everything is kept in. */
-export interface Folders {
-  /** One folder a repository. */
+export interface MirrorFolders {
+  /** One folder for each repository. */
   readonly mirrors: string;
-  /** The path of something new, which goes away with this process if it is not moved. */
+  /** A new path. What is there is removed when this process ends, unless it is moved. */
   temporary(): string;
-  /** Takes a folder away, in one step. What is read in it at this moment can be read to its end. */
+  /** Removes a folder in one step. A file that is being read at this moment can be read to its end. */
   discard(path: string): Promise<void>;
   /** Removes what is temporary. */
   close(): Promise<void>;
@@ -164,8 +59,8 @@ export interface Folders {
 
 const ours = new Set<string>();
 
-/** Makes the folder, for nobody else, and removes what processes that have ended left half-done in it. */
-async function openFolders(root: string): Promise<Folders> {
+/** Makes the folder, for this user only, and removes the temporary files of processes that have ended. */
+async function openFolders(root: string): Promise<MirrorFolders> {
   const [mirrors, temporary] = [join(root, 'mirrors'), join(root, 'tmp')];
   await mkdir(root, { recursive: true, mode: 0o700 });
   await chmod(root, 0o700);
@@ -177,14 +72,15 @@ async function openFolders(root: string): Promise<Folders> {
   const own = join(temporary, name);
   ours.add(name);
   await mkdir(own, { mode: 0o700 });
-  const next = (): string => join(own, randomUUID());
   return {
     mirrors,
-    temporary: next,
+    temporary: () => join(own, randomUUID()),
     async discard(path) {
-      const trash = next();
-      const found = await rename(path, trash).then(() => true, missing);
-      if (found) await rm(trash, { recursive: true, force: true });
+      const trash = join(own, randomUUID());
+      await rename(path, trash).catch((error: unknown) => {
+        if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+      });
+      await rm(trash, { recursive: true, force: true });
     },
     async close() {
       await rm(own, { recursive: true, force: true });
@@ -199,12 +95,120 @@ function isInUse(name: string): boolean {
   return pid === process.pid ? ours.has(name) : isProcessAlive(pid);
 }
 
-function missing(error: unknown): boolean {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
-  throw error;
+/** The right to use a mirror, which is not removed meanwhile. */
+export interface MirrorLease {
+  readonly mirror: Mirror;
+  /** Lets one at a time work on the mirror. */
+  readonly exclusive: Semaphore;
+  readonly release: () => void;
 }
 
-/** How many bytes the files below a folder have; 0 where there is none. What goes away meanwhile counts nothing. */
+export interface MirrorLeases {
+  take(provider: string, repository: string): MirrorLease;
+  /** How many mirrors there are, and their bytes. */
+  usage(): { readonly mirrors: number; readonly bytes: number };
+  /** Resolves when all leases are released and the work after them is done. */
+  settled(): Promise<void>;
+}
+
+interface MirrorEntry {
+  readonly mirror: Mirror;
+  readonly exclusive: Semaphore;
+  users: number;
+  bytes: number;
+  usedAt: number;
+}
+
+function newEntry(mirror: Mirror): MirrorEntry {
+  return { mirror, exclusive: createSemaphore(1), users: 0, bytes: 0, usedAt: 0 };
+}
+
+const never = new AbortController().signal;
+
+/** `maintain` is called after each release, while nobody works on the mirror; `inUse` says whether somebody still holds a lease. */
+async function createLeases(
+  folders: MirrorFolders,
+  limitBytes: number,
+  maintain: (mirror: Mirror, inUse: boolean) => Promise<void>,
+): Promise<MirrorLeases> {
+  const entries = await readEntries(folders);
+  const underWay = new Set<Promise<void>>();
+
+  function track(work: Promise<void>): void {
+    // What fails here is tried again after the next release, and is in nobody's way.
+    const done = work.catch(() => undefined).finally(() => underWay.delete(done));
+    underWay.add(done);
+  }
+
+  async function afterRelease(entry: MirrorEntry): Promise<void> {
+    await entry.exclusive.use(never, async () => {
+      await maintain(entry.mirror, entry.users > 0);
+      entry.bytes = await sizeOf(entry.mirror.folder);
+    });
+    const { id } = entry.mirror;
+    if (entry.users === 0 && entry.bytes === 0 && entries.get(id) === entry) entries.delete(id);
+    await evict(entries, limitBytes, folders);
+  }
+
+  track(evict(entries, limitBytes, folders));
+  return {
+    take(provider, repository) {
+      const id = mirrorId(provider, repository);
+      const entry = entries.get(id) ?? newEntry(mirrorIn(folders.mirrors, id));
+      entries.set(id, entry);
+      entry.users += 1;
+      entry.usedAt = Date.now();
+      const released = Promise.withResolvers<void>();
+      track(released.promise);
+      let held = true;
+      const release = (): void => {
+        if (!held) return;
+        held = false;
+        entry.users -= 1;
+        track(afterRelease(entry));
+        released.resolve();
+      };
+      return { mirror: entry.mirror, exclusive: entry.exclusive, release };
+    },
+    usage: () => ({ mirrors: entries.size, bytes: totalBytes(entries) }),
+    async settled() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}
+
+async function readEntries({ mirrors }: MirrorFolders): Promise<Map<string, MirrorEntry>> {
+  const entries = new Map<string, MirrorEntry>();
+  for (const id of await readdir(mirrors)) {
+    const entry = newEntry(mirrorIn(mirrors, id));
+    entry.bytes = await sizeOf(entry.mirror.folder);
+    entry.usedAt = (await stat(entry.mirror.used).catch(() => null))?.mtimeMs ?? 0;
+    entries.set(id, entry);
+  }
+  return entries;
+}
+
+/** Removes the least recently used mirrors that nobody uses, until the rest fits. */
+async function evict(entries: Map<string, MirrorEntry>, limitBytes: number, folders: MirrorFolders): Promise<void> {
+  while (totalBytes(entries) > limitBytes) {
+    const idle = [...entries.values()].filter(({ users }) => users === 0);
+    const [oldest] = idle.toSorted((a, b) => a.usedAt - b.usedAt);
+    if (oldest === undefined) return;
+    await oldest.exclusive.use(never, async () => {
+      if (oldest.users > 0) return;
+      // A checkout that comes meanwhile waits for its turn, and makes the mirror again.
+      await folders.discard(oldest.mirror.folder);
+      oldest.bytes = 0;
+    });
+    if (oldest.users === 0) entries.delete(oldest.mirror.id);
+  }
+}
+
+function totalBytes(entries: ReadonlyMap<string, MirrorEntry>): number {
+  return [...entries.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** How many bytes the files below a folder have; 0 if there is none. Files that are removed meanwhile do not count. */
 export async function sizeOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
   let bytes = 0;
@@ -214,19 +218,19 @@ export async function sizeOf(folder: string): Promise<number> {
   return bytes;
 }
 
-const everyMs = 500;
+const watchIntervalMs = 500;
 
-/** A signal that fires when the other does, and, with a failure, when the repository's objects take more than the limit. */
+/** A signal that fires with `signal`, and with a failure when the repository's objects take more than the limit. */
 export function watchSize(
   gitDir: string,
-  limitBytes: number,
+  maxBytes: number,
   failure: () => Error,
   signal: AbortSignal,
 ): { readonly signal: AbortSignal; readonly end: () => void } {
   const tooLarge = new AbortController();
   const look = async (): Promise<void> => {
-    if ((await sizeOf(join(gitDir, 'objects'))) > limitBytes) tooLarge.abort(failure());
+    if ((await sizeOf(join(gitDir, 'objects'))) > maxBytes) tooLarge.abort(failure());
   };
-  const timer = setInterval(() => void look(), everyMs);
+  const timer = setInterval(() => void look(), watchIntervalMs);
   return { signal: AbortSignal.any([signal, tooLarge.signal]), end: () => clearInterval(timer) };
 }

@@ -1,35 +1,71 @@
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { pack, type Pack } from 'tar-stream';
 import { untilTarEnd } from './archive-stream.ts';
-import { type Git, isUrl } from './git-runner.ts';
+import { isUrl, type GitRunner } from './git-runner.ts';
+import { isSha256 } from './mirror.ts';
+
+/** What the `.git` of a work tree says. */
+export interface DotGit {
+  /** Null for a commit without a branch, and for an empty repository. */
+  readonly branch: string | null;
+  /** Null for an empty repository. */
+  readonly oid: string | null;
+  /** Whether the branch is the one that the host has checked out. */
+  readonly isDefault: boolean;
+  /** Where git fetches from, without a credential. */
+  readonly url: string;
+}
+
+/** The parts of the archive: first the `.git`, so that its end is the one that git writes after the files. */
+export async function* archiveParts(
+  git: GitRunner,
+  dotGit: DotGit,
+  exported: string | null,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const isEmpty = exported === null || dotGit.oid === null;
+  const tar = pack();
+  const writing = writeDotGit(tar, dotGit, isEmpty ? null : exported, signal).then(
+    () => (isEmpty ? tar.finalize() : tar.push(null)),
+    (error: Error) => tar.destroy(error),
+  );
+  try {
+    for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
+  } finally {
+    tar.destroy();
+    await writing;
+  }
+  if (!isEmpty) yield* gitArchive(git, exported, dotGit.oid, signal);
+}
 
 const folders = ['', 'objects/', 'objects/info/', 'objects/pack/', 'refs/', 'refs/heads/', 'refs/tags/'];
 const remoteFolders = ['refs/remotes/', 'refs/remotes/origin/'];
 
-/** The parts of the archive: first the `.git`, so that the end is the one that git writes after the files. */
-export async function* archiveParts(
-  git: Git,
-  dotGit: DotGit,
-  exported: string | null,
-  mtime: number,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
+async function writeDotGit(tar: Pack, dotGit: DotGit, exported: string | null, signal: AbortSignal): Promise<void> {
+  const mtime = new Date();
   const files = dotGitFiles(dotGit);
   for (const name of [...folders, ...(files.has('refs/remotes/origin/HEAD') ? remoteFolders : [])]) {
-    yield tarHeader({ name: `.git/${name}`, kind: 'folder', mode: 0o755, size: 0, mtime });
+    await addEntry(tar, { name: `.git/${name}`, type: 'directory', mode: 0o755, mtime }, '');
   }
-  for (const [name, text] of files) {
-    const content = Buffer.from(text, 'utf8');
-    yield tarHeader({ name: `.git/${name}`, kind: 'file', mode: 0o644, size: content.length, mtime });
-    yield Buffer.concat([content, tarPadding(content.length)]);
+  for (const [name, text] of files) await addEntry(tar, { name: `.git/${name}`, mode: 0o644, mtime }, text);
+  if (exported === null) return;
+  for (const name of await exportedNames(exported)) {
+    const path = join(exported, name);
+    const { size } = await stat(path);
+    const entry = tar.entry({ name: `.git/${name}`, mode: name.startsWith('objects/') ? 0o444 : 0o644, size, mtime });
+    await pipeline(createReadStream(path, { highWaterMark: 256 * 1024, signal }), entry);
   }
-  if (exported === null || dotGit.oid === null) {
-    yield tarEnd;
-    return;
-  }
-  for (const name of await exportedNames(exported)) yield* fileParts(exported, name, mtime, signal);
-  yield* workTree(git, exported, dotGit.oid, signal);
+}
+
+/** Rejects if the tar is destroyed meanwhile. */
+async function addEntry(tar: Pack, header: Parameters<Pack['entry']>[0], content: string): Promise<void> {
+  const written = Promise.withResolvers<void>();
+  const callback = (error?: Error | null): void => (error ? written.reject(error) : written.resolve());
+  tar.entry(header, content, callback).on('error', written.reject);
+  await written.promise;
 }
 
 async function exportedNames(exported: string): Promise<string[]> {
@@ -38,53 +74,35 @@ async function exportedNames(exported: string): Promise<string[]> {
   return [...packs, ...(hasShallow ? ['shallow'] : []), 'index'];
 }
 
-async function* fileParts(folder: string, name: string, mtime: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const path = join(folder, name);
-  const { size } = await stat(path);
-  yield tarHeader({ name: `.git/${name}`, kind: 'file', mode: name.startsWith('objects/') ? 0o444 : 0o644, size, mtime });
-  // As much as the header says, and no more.
-  if (size > 0) yield* createReadStream(path, { end: size - 1, highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>;
-  yield tarPadding(size);
-}
-
-/** The files as git checks them out, straight from its objects. A tree has no date, so that they are as of now. */
-async function* workTree(git: Git, exported: string, oid: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+/**
+ * The files as git checks them out, straight from its objects, which have no dates. Git's own tar is passed on, since names are bytes:
+ * tar-stream reads and writes only names that are UTF-8.
+ */
+async function* gitArchive(git: GitRunner, exported: string, oid: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const args = ['-c', 'tar.umask=0022', 'archive', '--format=tar', `${oid}^{tree}`];
   const { stdout, exited, end } = git.start({ args, folder: exported, environment: { GIT_DIR: exported } }, signal);
-  // Looked at below; where reading fails, that failure counts.
+  // Handled below; if reading fails, that failure counts.
   exited.catch(() => null);
   try {
     yield* untilTarEnd(stdout as AsyncIterable<Buffer>);
     const exit = await exited;
     if (exit.code !== 0) throw new Error(`git ended with ${exit.signal ?? `exit code ${exit.code}`}: ${exit.stderr}`);
   } finally {
-    end(new Error('nobody reads on'));
+    end(new Error('the archive is not read any more'));
     await exited.catch(() => null);
   }
 }
 
-/** What the `.git` of a work tree says. */
-interface DotGit {
-  /** Null for a commit without a branch; of an empty repository too. */
-  readonly branch: string | null;
-  /** Null for an empty repository. */
-  readonly oid: string | null;
-  /** Is the branch the one that the host has checked out? */
-  readonly isDefault: boolean;
-  /** Where git fetches from, without a credential. */
-  readonly url: string;
-}
-
-const sha256Digits = 64;
-// What git calls the first branch where nobody says otherwise.
+// What git calls the first branch unless it is configured.
 const firstBranch = 'main';
+const packedRefsHeader = '# pack-refs with: peeled fully-peeled sorted \n';
 
-/** The small files of a `.git`, by their paths in it. The remote is the host's public URL; a folder of this machine is none. */
+/** The small files of a `.git`, by their paths in it. The remote is the host's public URL; a folder of this machine is not named. */
 function dotGitFiles({ branch, oid, isDefault, url }: DotGit): ReadonlyMap<string, string> {
   const origin = isUrl(url) ? url : null;
   const files = new Map([
     ['HEAD', oid !== null && branch === null ? `${oid}\n` : `ref: refs/heads/${branch ?? firstBranch}\n`],
-    ['config', config(oid, branch, origin)],
+    ['config', configFile(oid, branch, origin)],
   ]);
   if (oid === null || branch === null) return files;
   const refs = [`refs/heads/${branch}`, ...(origin === null ? [] : [`refs/remotes/origin/${branch}`])];
@@ -93,84 +111,22 @@ function dotGitFiles({ branch, oid, isDefault, url }: DotGit): ReadonlyMap<strin
   return files;
 }
 
-const packedRefsHeader = '# pack-refs with: peeled fully-peeled sorted \n';
-
-function config(oid: string | null, branch: string | null, origin: string | null): string {
-  const sha256 = oid?.length === sha256Digits;
-  return [
-    ...section('core', {
-      repositoryformatversion: sha256 ? '1' : '0',
-      filemode: 'true',
-      bare: 'false',
-      logallrefupdates: 'true',
-    }),
-    ...(sha256 ? section('extensions', { objectformat: 'sha256' }) : []),
-    ...(origin === null ? [] : section('remote "origin"', { url: quoted(origin), fetch: '+refs/heads/*:refs/remotes/origin/*' })),
-    ...(origin === null || branch === null
-      ? []
-      : section(`branch ${quoted(branch)}`, { remote: 'origin', merge: quoted(`refs/heads/${branch}`) })),
-    '',
-  ].join('\n');
+function configFile(oid: string | null, branch: string | null, origin: string | null): string {
+  const sha256 = oid !== null && isSha256(oid);
+  const core = { repositoryformatversion: sha256 ? '1' : '0', filemode: 'true', bare: 'false', logallrefupdates: 'true' };
+  const sections = [section('core', core)];
+  if (sha256) sections.push(section('extensions', { objectformat: 'sha256' }));
+  if (origin !== null) sections.push(section('remote "origin"', { url: quoted(origin), fetch: '+refs/heads/*:refs/remotes/origin/*' }));
+  if (origin !== null && branch !== null) {
+    sections.push(section(`branch ${quoted(branch)}`, { remote: 'origin', merge: quoted(`refs/heads/${branch}`) }));
+  }
+  return sections.join('');
 }
 
-function section(name: string, values: Readonly<Record<string, string>>): string[] {
-  return [`[${name}]`, ...Object.entries(values).map(([key, value]) => `\t${key} = ${value}`)];
+function section(name: string, values: Readonly<Record<string, string>>): string {
+  return `[${name}]\n${Object.entries(values).map(([key, value]) => `\t${key} = ${value}\n`).join('')}`;
 }
 
 function quoted(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
-
-/** One header of a tar, for names that are ours: short and ASCII. */
-interface TarEntry {
-  readonly name: string;
-  readonly kind: 'file' | 'folder';
-  readonly mode: number;
-  /** In bytes. */
-  readonly size: number;
-  /** In seconds since the epoch. */
-  readonly mtime: number;
-}
-
-const blockBytes = 512;
-const largestOctal = 8 ** 11;
-
-/** The header of the entry, in the POSIX form. */
-export function tarHeader({ name, kind, mode, size, mtime }: TarEntry): Buffer {
-  const header = Buffer.alloc(blockBytes);
-  if (name.length > 100) throw new RangeError(`the name is too long for a tar: ${name}`);
-  header.write(name, 0, 'ascii');
-  header.write(octal(mode, 8), 100, 'ascii');
-  header.write(octal(0, 8), 108, 'ascii');
-  header.write(octal(0, 8), 116, 'ascii');
-  writeSize(header, size);
-  header.write(octal(mtime, 12), 136, 'ascii');
-  header.write(' '.repeat(8), 148, 'ascii');
-  header.write(kind === 'folder' ? '5' : '0', 156, 'ascii');
-  header.write('ustar\u000000', 257, 'latin1');
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${octal(sum, 7)}\0 `, 148, 'latin1');
-  return header;
-}
-
-/** Eight gibibytes and more are written in base 256, as GNU and all that read tars since do. */
-function writeSize(header: Buffer, size: number): void {
-  if (size < largestOctal) {
-    header.write(octal(size, 12), 124, 'ascii');
-    return;
-  }
-  header.writeUInt8(0x80, 124);
-  header.writeBigUInt64BE(BigInt(size), 128);
-}
-
-function octal(value: number, width: number): string {
-  return value.toString(8).padStart(width - 1, '0');
-}
-
-/** What fills the last block of a file of this size. */
-export function tarPadding(size: number): Buffer {
-  return Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
-}
-
-/** The end of a tar. */
-export const tarEnd = Buffer.alloc(2 * blockBytes);

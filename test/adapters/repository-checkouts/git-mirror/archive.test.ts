@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { untilTarEnd } from '../../../../src/adapters/repository-checkouts/git-mirror/archive-stream.ts';
-import { tarHeader, tarPadding } from '../../../../src/adapters/repository-checkouts/git-mirror/work-tree-archive.ts';
-import { temporaryFolder } from './support.ts';
+import { createScene, never, start, temporaryFolder, untold } from './support.ts';
 
 async function* inChunks(tar: Buffer, bytes: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < tar.length; at += bytes) yield tar.subarray(at, at + bytes);
@@ -35,14 +35,12 @@ describe('the end of a tar', () => {
     // The header of the zeros, they themselves, and the end.
     expect(first.subarray(-1024 - 2048 - 512).toString('latin1', 0, 5)).toBe('zeros');
   });
+});
 
-  test('headers are such as tar reads, also of sizes beyond eleven octal digits', () => {
-    const entry = { name: '.git/index', kind: 'file', mode: 0o644, size: 3, mtime: 1_600_000_000 } as const;
-    const tar = Buffer.concat([tarHeader(entry), Buffer.from('abc'), tarPadding(3), Buffer.alloc(1024)]);
-    const listed = execFileSync('tar', ['-tv', '--utc', '--full-time'], { input: tar, encoding: 'utf8' });
-    expect(listed).toMatch(/^-rw-r--r-- 0\/0 +3 2020-09-13 12:26:40 \.git\/index\n$/u);
-    const huge = tarHeader({ ...entry, size: 10 ** 12 });
-    expect(huge.readBigUInt64BE(128)).toBe(10n ** 12n);
-    expect(huge[124]).toBe(0x80);
-  });
+test('names that are not UTF-8 are kept byte by byte', async () => {
+  const name = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('n'.repeat(150))]);
+  const scene = await createScene([{ id: 'only', at: start, files: [[name, 'odd\n']] }]);
+  const { archive } = await scene.mirror().checkOut(scene.request, untold, never);
+  const listed = execFileSync('tar', ['-t', '--quoting-style=literal', '--exclude=.git'], { input: await buffer(archive) });
+  expect(listed.toString('latin1')).toBe(`${name.toString('latin1')}\n`);
 });
