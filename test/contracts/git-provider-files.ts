@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { agents, byPath, type StageCase } from './git-provider-harness.ts';
+import { decidedBy } from './stage-cases.ts';
 
 const start = 1_600_000_000;
 
@@ -115,6 +116,39 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
+    'lists a directory of 1,100 files, and asks about each',
+    async ({ publish, provider }) => {
+      const names = Array.from({ length: 1100 }, (_, index) => `agent-${String(index).padStart(4, '0')}.md`);
+      const wanted = [names[0], names.at(-1)];
+      const repository = await publish({ commits: [{ id: 'all', at: start, files: names.map((name) => [`${agents}/${name}`, name]) }] });
+      const asked: string[] = [];
+      const accepts = (path: string): boolean => {
+        asked.push(path);
+        return wanted.includes(path);
+      };
+      const { files } = await provider.listFiles(repository, { directory: () => agents, accepts });
+      assert.deepEqual(asked.toSorted(), names);
+      assert.deepEqual(files.map(({ path }) => path).toSorted(), wanted.map((name) => `${agents}/${name}`));
+    },
+  ],
+  [
+    'dates files by their own names, not by those that a pattern in them matches',
+    async ({ publish, list }) => {
+      const pairs = [['star*', 'starfish'], ['what?', 'whats'], ['[set]', 's'], ['**', 'all']] as const;
+      const [matched, patterns] = [pairs.map(([, name]) => name), pairs.map(([name]) => name)];
+      const repository = await publish({
+        commits: [
+          { id: 'matched', at: start, files: matched.flatMap((name) => [[`${agents}/${name}.md`, '1'], [`${agents}/${name}/x.md`, '1']]) },
+          { id: 'patterns', at: start + 10, files: patterns.flatMap((name) => [[`${agents}/${name}.md`, '2'], [`${agents}/${name}/x.md`, '2']]) },
+        ],
+      });
+      const dated = pairs.flatMap(([pattern, name]) => [[pattern, start + 10] as const, [name, start] as const]);
+      const expected = dated.flatMap(([name, at]) => [[`${agents}/${name}.md`, at] as const, [`${agents}/${name}/x.md`, at] as const]);
+      assert.deepEqual(await list(repository), expected.toSorted(byPath));
+      for (const [name, at] of dated) assert.deepEqual(await list(repository, `${agents}/${name}`), [[`${agents}/${name}/x.md`, at]], name);
+    },
+  ],
+  [
     'takes names literally: spaces, quotes, line feeds, patterns, any language',
     async ({ publish, list }) => {
       const names = [
@@ -154,7 +188,7 @@ export const fileCases: readonly StageCase[] = [
   [
     'takes the directory literally',
     async ({ publish, list }) => {
-      const directories = ['a*', 'ab', ':(top)a', 'ü/"q"', '-a'];
+      const directories = ['a*', 'ab', 'a?', '[a]b', ':(top)a', 'ü/"q"', '-a', 'a%62'];
       const repository = await publish({
         commits: [{ id: 'first', at: start, files: directories.map((directory) => [`${directory}/x.md`, 'x']) }],
       });
@@ -178,7 +212,8 @@ export const fileCases: readonly StageCase[] = [
         replaced: [plain, [`${agents}/\ufffd\ufffd.md`, start] as const],
         omitted: [plain],
       };
-      assert.deepEqual(await list(repository), expected[traits.invalidUtf8]);
+      const listed = await list(repository);
+      await decidedBy(traits, 'invalidUtf8', (trait) => assert.deepEqual(listed, expected[trait]));
     },
   ],
 ];

@@ -26,6 +26,13 @@ export const remoteCases: readonly StageCase[] = [
     },
   ],
   [
+    'gives git an Authorization that the host accepts',
+    async ({ publish, provider, acceptsGit }) => {
+      const remote = await provider.remote((await provider.find(await publish({ commits: [first] }))).path);
+      assert.ok(await acceptsGit(remote), `the host refuses git with ${remote.authorization === null ? 'no' : 'this'} Authorization`);
+    },
+  ],
+  [
     'a folder that git fetches from has the branches of this moment',
     async ({ publish, provider, traits }) => {
       if (traits.remote === 'url') return;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import { agents, type StageCase } from './git-provider-harness.ts';
+import { decidedBy } from './stage-cases.ts';
 
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;
@@ -38,12 +39,37 @@ export const repositoryCases: readonly StageCase[] = [
     'fails with repository_not_found where there is none',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'a']] }] });
-      for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`]) {
+      const patterns = ['acme/sh*p', 'acme/sho?', 'acme/[s]hop', 'acme/sho%70', 'acme/shop?x', 'acme/shop#x'];
+      for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`, ...patterns]) {
         const isRefusal = (error: unknown): boolean =>
           isFailureOf(error, 'repository_not_found') && error.context.repository === missing;
         await assert.rejects(provider.listFiles(missing, everything), isRefusal, missing);
         await assert.rejects(provider.find(missing), isRefusal, missing);
       }
+    },
+  ],
+  [
+    'finds a renamed repository by its new name, and says what the former one leads to',
+    async ({ publish, rename, provider, list, traits }) => {
+      const former = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1'], ['shop-agents/a.md', '1'], ['store-agents/a.md', '1']] }] });
+      const current = former.replace(/shop$/u, 'store');
+      await provider.find(former);
+      await rename(former, current);
+      assert.deepEqual(await list(current), [[file, start]]);
+      assert.equal((await provider.find(current)).path, current);
+      const query = { directory: (name: string) => `${name}-agents`, accepts: () => true };
+      assert.equal((await provider.listFiles(current, query)).directory, 'store-agents');
+      await decidedBy(traits, 'formerName', async (trait) => {
+        if (trait === 'nothing') {
+          const isNotFound = (error: unknown): boolean => isFailureOf(error, 'repository_not_found');
+          await assert.rejects(provider.find(former), isNotFound);
+          await assert.rejects(provider.listFiles(former, query), isNotFound);
+          return;
+        }
+        assert.equal((await provider.find(former)).path, current);
+        const { directory, files } = await provider.listFiles(former, query);
+        assert.deepEqual([directory, files.map(({ path }) => path)], ['store-agents', ['store-agents/a.md']]);
+      });
     },
   ],
   [

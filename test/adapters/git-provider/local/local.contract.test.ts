@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'vitest';
@@ -11,7 +11,8 @@ async function createHarness(): Promise<GitProviderHarness> {
   const provider = createLocalGitProvider({ root });
   return {
     provider,
-    traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'replaced', remote: 'folder' },
+    traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'replaced', remote: 'folder', formerName: 'repository' },
+    host: 'none',
     async publish(gitDir, name) {
       const place = join(root, `${name}.git`);
       await rm(place, { recursive: true, force: true });
@@ -19,6 +20,12 @@ async function createHarness(): Promise<GitProviderHarness> {
       await cp(gitDir, place, { recursive: true });
       return name;
     },
+    // Whoever moves a repository leaves a link behind.
+    async rename(from, to) {
+      await rename(join(root, `${from}.git`), join(root, `${to}.git`));
+      await symlink(join(root, `${to}.git`), join(root, `${from}.git`));
+    },
+    acceptsGit: async ({ authorization }) => authorization === null,
     async close() {
       await provider.close();
       await rm(root, { recursive: true, force: true });
