@@ -61,7 +61,6 @@ export const repositoryCases: readonly StageCase[] = [
       assert.equal((await provider.listFiles(current, query)).directory, 'store-agents');
       await decidedBy(traits, 'formerName', async (trait) => {
         if (trait === 'nothing') {
-          const isNotFound = (error: unknown): boolean => isFailureOf(error, 'repository_not_found');
           await assert.rejects(provider.find(former), isNotFound);
           await assert.rejects(provider.listFiles(former, query), isNotFound);
           return;
@@ -164,3 +163,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
 ];
+
+function isNotFound(error: unknown): boolean {
+  return isFailureOf(error, 'repository_not_found');
+}

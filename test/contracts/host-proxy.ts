@@ -12,8 +12,8 @@ export type Interceptor = () => HostBehaviour | Promise<HostBehaviour>;
 export interface HostProxy {
   /** The host's URL, with the proxy's origin. */
   readonly url: string;
-  intercept(interceptor: Interceptor | null): void;
-  close(): Promise<void>;
+  readonly intercept: (interceptor: Interceptor | null) => void;
+  readonly close: () => Promise<void>;
 }
 
 /** Forwards everything to an `http:` URL. Where the host names its own origin, in a header or a body, it is replaced by the proxy's. */
