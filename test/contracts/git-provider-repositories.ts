@@ -155,6 +155,7 @@ export const repositoryCases: readonly StageCase[] = [
     'says in one line that it answers, and closes twice',
     async ({ provider }) => {
       assert.match(provider.name, /^[a-z][a-z-]*$/u);
+      for (const host of provider.hosts) assert.match(host, /^[^A-Z/@\s]+$/u, 'a host is lower case, without a scheme or path');
       const { ok, detail } = await provider.check();
       assert.equal(ok, true, detail);
       assert.match(detail, /^[^\n]+$/u);

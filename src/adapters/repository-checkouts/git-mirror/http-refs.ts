@@ -4,8 +4,8 @@ import { failureOfStatus } from './git-failures.ts';
 import type { Ref } from './remote-head.ts';
 
 /**
- * Lists the refs of a host that begin with these prefixes, over git's smart HTTP protocol. `git ls-remote` is not used: it has the host
- * list all refs, of which a busy host has hundreds of thousands, and turns a refusal into prose (decision record 23).
+ * Lists the refs of a host that begin with these prefixes, over git's smart HTTP protocol. `git ls-remote` would have the host list all
+ * refs, of which a busy host has hundreds of thousands; see decision record 25.
  */
 export async function listHttpRefs(request: CheckoutRequest, prefixes: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
   const advertised = await ask(request, '/info/refs?service=git-upload-pack', null, signal);
