@@ -51,7 +51,7 @@ export async function startGiteaDouble(token: string): Promise<GiteaDouble> {
     const gitDir = repositories.get(fullName);
     if (gitDir === undefined) return missing;
     if (kind === undefined) return { status: 200, body: await repositoryOf(gitDir, fullName) };
-    if (kind === 'branches') return { status: 200, body: { commit: { id: await git(gitDir, 'rev-parse', `refs/heads/${rest.join('/')}`) } } };
+    if (kind === 'branches') return { status: 200, body: await branchOf(gitDir, rest.join('/')) };
     if (kind === 'git' && rest[0] === 'trees') return { status: 200, body: await treeOf(gitDir, rest[1] ?? '', searchParams) };
     return kind === 'commits' ? await commitsOf(gitDir, searchParams) : missing;
   }
@@ -77,6 +77,10 @@ async function repositoryOf(gitDir: string, fullName: string): Promise<object> {
   return { full_name: fullName, default_branch: await git(gitDir, 'symbolic-ref', '--short', 'HEAD'), empty: branches === '' };
 }
 
+async function branchOf(gitDir: string, branch: string): Promise<object> {
+  return { commit: { id: await git(gitDir, 'rev-parse', `refs/heads/${branch}`) } };
+}
+
 async function treeOf(gitDir: string, tree: string, query: URLSearchParams): Promise<object> {
   const output = await git(gitDir, 'ls-tree', '-z', ...(query.get('recursive') === 'true' ? ['-r', '-t'] : []), tree);
   const entries = output.split('\0').filter((line) => line !== '').map((line) => {
@@ -89,7 +93,8 @@ async function treeOf(gitDir: string, tree: string, query: URLSearchParams): Pro
 }
 
 async function commitsOf(gitDir: string, query: URLSearchParams): Promise<Answer> {
-  const log = await git(gitDir, '--literal-pathspecs', 'log', '--format=%H %aI %cI', query.get('sha') ?? 'HEAD', '--', query.get('path') ?? '.');
+  const [sha, path] = [query.get('sha') ?? 'HEAD', query.get('path') ?? '.'];
+  const log = await git(gitDir, '--literal-pathspecs', 'log', '--format=%H %aI %cI', sha, '--', path);
   const commits = log.split('\n').filter((line) => line !== '').map((line) => {
     const [sha, authored, committed] = line.split(' ');
     return { sha, commit: { author: { date: authored }, committer: { date: committed } } };

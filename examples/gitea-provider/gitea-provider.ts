@@ -155,7 +155,8 @@ function pathOf(repository: string): string {
 function failureOf({ status, headers }: Response, repository: string): Error {
   if (status === 404) return new Failure('repository_not_found', { repository });
   if (status === 401) return new Failure('provider_unauthorized', { provider: name });
-  if (status === 429) return new Failure('provider_rate_limited', { provider: name, retryAfterSeconds: Number(headers.get('retry-after') ?? '60') });
+  const retryAfterSeconds = Number(headers.get('retry-after')) || 60;
+  if (status === 429) return new Failure('provider_rate_limited', { provider: name, retryAfterSeconds });
   return failed(`it answered with status ${status}`);
 }
 

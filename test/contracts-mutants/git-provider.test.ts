@@ -62,10 +62,14 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
   ],
   [
     'a repository name that is read as a query',
-    'fails with repository_not_found where there is none',
+    'fails with repository_not_found if there is no such repository',
     withFetch((original) => (input, init) => original(typeof input === 'string' ? input.replaceAll('%3F', '?') : input, init)),
   ],
-  ['only the first page of a tree', 'lists a directory of 1,100 files', withBody((body) => body.replace('"truncated":true', '"truncated":false'))],
+  [
+    'only the first page of a tree',
+    'lists a directory of 1,100 files',
+    withBody((body) => body.replace('"truncated":true', '"truncated":false')),
+  ],
   [
     'only the first page of a history',
     'dates a file by the last page of its history',
@@ -75,7 +79,10 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
     'a wrong Authorization for git',
     'gives git an Authorization that the host accepts',
     withMethods((provider) => ({
-      remote: async (repository, signal) => ({ ...(await provider.remote(repository, signal)), authorization: 'Bearer a-token-of-the-double' }),
+      async remote(repository, signal) {
+        const remote = await provider.remote(repository, signal);
+        return { ...remote, authorization: remote.authorization?.replace('Basic', 'Bearer') ?? null };
+      },
     })),
   ],
   [
@@ -98,7 +105,7 @@ describe('the contract of git providers catches', () => {
   });
 
   test('a trait that is declared wrongly, and names it', async () => {
-    const failure = await failureOfCase('gives the same answer where a clock was wrong', async () => {
+    const failure = await failureOfCase('gives the declared date if a clock was wrong', async () => {
       const harness = await createGiteaHarness();
       return { ...harness, traits: { ...harness.traits, clockSkew: 'oldest-date' } };
     });
@@ -134,9 +141,13 @@ async function createPatternHarness(place: 'directory' | 'history'): Promise<Git
       const listing = await memory.listFiles(repository, { directory: () => '', accepts: () => true });
       const files = listing.files.map((file) => ({ ...file, path: file.path.slice(1) }));
       const directory = query.directory('');
-      const isBelow = (path: string): boolean => (place === 'directory' ? matchesGlob(path, `${directory}/**`) : path.startsWith(`${directory}/`));
-      const dateOf = ({ path, createdAt }: DatedFile): number =>
-        place === 'directory' ? createdAt : Math.min(createdAt, ...files.filter((each) => matchesGlob(each.path, path)).map((each) => each.createdAt));
+      const isBelow = (path: string): boolean => {
+        return place === 'directory' ? matchesGlob(path, `${directory}/**`) : path.startsWith(`${directory}/`);
+      };
+      const dateOf = ({ path, createdAt }: DatedFile): number => {
+        const matched = place === 'history' ? files.filter((each) => matchesGlob(each.path, path)) : [];
+        return Math.min(createdAt, ...matched.map((each) => each.createdAt));
+      };
       return { directory, files: files.filter(({ path }) => isBelow(path)).map((file) => ({ ...file, createdAt: dateOf(file) })) };
     },
   };

@@ -4,6 +4,6 @@
  */
 export interface ContractCase {
   readonly name: string;
-  /** Rejects with an `AssertionError` where the adapter breaks the contract. */
+  /** Rejects with an `AssertionError` if the adapter breaks the contract. */
   readonly run: () => Promise<void>;
 }

@@ -8,7 +8,7 @@ const other = 'src/main.ts';
 
 export const dateCases: readonly StageCase[] = [
   [
-    'dates a file by the commit that brought it, not by later changes',
+    'dates a file by the commit that adds it, not by later changes',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -68,7 +68,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'dates a file that was deleted and made again by its first life',
+    'dates a file that was deleted and added again by its first commit',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -112,7 +112,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'dates a file that a merge itself brought by the merge',
+    'dates a file that only a merge adds by the merge',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -138,7 +138,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'dates a file that two branches brought, and whose versions a merge joined, by the earlier one',
+    'dates a file that two branches add, and a merge joins, by the earlier commit',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -199,7 +199,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'gives the same answer where a clock was wrong',
+    'gives the declared date if a clock was wrong',
     async ({ publish, list, traits }) => {
       const repository = await publish({
         commits: [

@@ -34,7 +34,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'asks whether a file is wanted by its path below the directory, and lists only those',
+    'calls accepts with paths below the directory, and lists only accepted files',
     async ({ publish, provider }) => {
       const wanted = ['UPPER.MD', 'lower.md', 'deploy/Mixed.Md'];
       const others = ['README.md', 'deploy/readme.MD', 'notes.txt'];
@@ -57,7 +57,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'leaves out links and submodules, and asks about neither',
+    'leaves out links and submodules, and calls accepts for neither',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -78,7 +78,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'answers with an empty list where the directory is missing, a file, a link or a submodule',
+    'returns an empty list if the directory is missing, a file, a link or a submodule',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -116,7 +116,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'lists a directory of 1,100 files, and asks about each',
+    'lists a directory of 1,100 files, and calls accepts for each',
     async ({ publish, provider }) => {
       const names = Array.from({ length: 1100 }, (_, index) => `agent-${String(index).padStart(4, '0')}.md`);
       const wanted = [names[0], names.at(-1)];
@@ -198,7 +198,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'is not confused by names that are not UTF-8',
+    'lists or omits names that are not UTF-8, as declared',
     async ({ publish, list, traits }) => {
       const bytes = Buffer.concat([Buffer.from(`${agents}/`), Buffer.from([0xff, 0xfe]), Buffer.from('.md')]);
       const repository = await publish({

@@ -46,7 +46,7 @@ export interface GitProviderHarness {
 export interface ProviderHost {
   /** Makes another provider of the same host that has cached nothing, with this time limit. The harness closes it. */
   createProvider(timeoutMs: number): GitProvider;
-  /** Decides what happens to each request of the harness's providers; null, as at the beginning, answers all as they should be. */
+  /** Decides what happens to each request of the harness's providers; null, as at the beginning, lets the host answer all. */
   intercept(interceptor: Interceptor | null): void;
 }
 

@@ -8,7 +8,7 @@ const second = { id: 'second', at: 1_600_000_010, files: [['b', '1'] as const] }
 
 export const remoteCases: readonly StageCase[] = [
   [
-    'tells where git fetches a repository from, without a credential in the URL',
+    'returns the URL that git fetches from, without a credential in it',
     async ({ publish, provider, traits }) => {
       const repository = await publish({ commits: [first] });
       const { url, authorization } = await provider.remote((await provider.find(repository)).path);
@@ -33,7 +33,7 @@ export const remoteCases: readonly StageCase[] = [
     },
   ],
   [
-    'a folder that git fetches from has the branches of this moment',
+    'returns a folder with the current branches, if git fetches from a folder',
     async ({ publish, provider, traits }) => {
       if (traits.remote === 'url') return;
       const repository = await publish({ commits: [first, second], branches: { old: 'first' } });
@@ -45,7 +45,7 @@ export const remoteCases: readonly StageCase[] = [
     },
   ],
   [
-    'tells it to nobody whose signal has fired',
+    'rejects a call for the remote whose signal has fired',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [first] });
       const reason = new Error('the caller has left');

@@ -9,7 +9,7 @@ const everything = { directory: () => agents, accepts: () => true };
 
 export const repositoryCases: readonly StageCase[] = [
   [
-    'tells the actual name of the repository, and lists the directory that is chosen by it',
+    'passes the actual name of the repository, and lists the directory that is chosen by it',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [['shop-agents/a.md', 'a']] }] });
       const names: string[] = [];
@@ -28,7 +28,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'answers with an empty list for an empty repository, which has no default branch',
+    'returns an empty list and no default branch for an empty repository',
     async ({ publish, provider, list }) => {
       const repository = await publish({ commits: [] });
       assert.deepEqual(await list(repository), []);
@@ -36,7 +36,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'fails with repository_not_found where there is none',
+    'fails with repository_not_found if there is no such repository',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'a']] }] });
       const patterns = ['acme/sh*p', 'acme/sho?', 'acme/[s]hop', 'acme/sho%70', 'acme/shop?x', 'acme/shop#x'];
@@ -49,7 +49,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'finds a renamed repository by its new name, and says what the former one leads to',
+    'finds a renamed repository by its new name, and by its former one as declared',
     async ({ publish, rename, provider, list, traits }) => {
       const former = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1'], ['shop-agents/a.md', '1'], ['store-agents/a.md', '1']] }] });
       const current = former.replace(/shop$/u, 'store');
@@ -118,7 +118,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'tells repositories and directories apart',
+    'does not mix up repositories or directories',
     async ({ publish, list }) => {
       const shop = await publish({ commits: [{ id: 'shop', at: start, files: [[file, '1'], ['docs/a.md', '1']] }] });
       const tool = await publish({ commits: [{ id: 'tool', at: start + 10, files: [[file, '1']] }] }, 'acme/tool');
@@ -129,7 +129,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'gives many callers at once the same answer',
+    'gives many callers at once the same result',
     async ({ publish, list }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
       const answers = await Promise.all(Array.from({ length: 20 }, () => list(repository)));
@@ -137,7 +137,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'ends with the reason of a signal that has fired, and serves the next caller',
+    'rejects with the reason of a signal that has fired, and serves the next caller',
     async ({ publish, provider, list }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
       const reason = new Error('the caller has left');
@@ -152,7 +152,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'says in one line that it answers, and closes twice',
+    'reports in one line that it works, and closes twice',
     async ({ provider }) => {
       assert.match(provider.name, /^[a-z][a-z-]*$/u);
       for (const host of provider.hosts) assert.match(host, /^[^A-Z/@\s]+$/u, 'a host is lower case, without a scheme or path');

@@ -8,7 +8,7 @@ import { repositoryCases } from './git-provider-repositories.ts';
 
 /**
  * What every git provider must do. The repositories are made with the real git program, so that all providers can be
- * shown to give the same answers about the same content and history.
+ * shown to return the same for the same content and history.
  */
 export function gitProviderContract(createHarness: () => Promise<GitProviderHarness>): ContractCase[] {
   return stageCases(createHarness, [...fileCases, ...dateCases, ...repositoryCases, ...remoteCases, ...hostCases]);

@@ -13,7 +13,7 @@ export interface CommitDescription {
   readonly at: number;
   /** Author date, in seconds since the epoch; a day before `at` if it is left out. It dates nothing. */
   readonly authoredAt?: number;
-  /** Changes against the first parent: from a path (bytes, where it is not UTF-8) to what is there; null removes it. */
+  /** Changes against the first parent: from a path (bytes, if it is not UTF-8) to what is there; null removes it. */
   readonly files: readonly (readonly [path: string | Uint8Array, entry: Entry | null])[];
 }
 
@@ -22,7 +22,7 @@ export interface RepositoryDescription {
   /** From a branch to the id of its commit; the default branch is at the last commit if it is left out. */
   readonly branches?: Readonly<Record<string, string>>;
   readonly defaultBranch?: string;
-  /** The branch that HEAD names, where that is another one: one without a commit. */
+  /** The branch that HEAD names, if it is another one: it has no commit. */
   readonly unborn?: string;
   readonly objectFormat?: 'sha1' | 'sha256';
 }
@@ -38,7 +38,7 @@ export async function createRepository(gitDir: string, description: RepositoryDe
   if (commits.length > 0) await git(gitDir, ['update-ref', '-d', building]);
 }
 
-/** Runs git without anybody's configuration, and returns what it prints. */
+/** Runs git without any configuration, and returns what it prints. */
 export async function git(gitDir: string, args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('git', args, { env: environment(gitDir), maxBuffer: 64 * 1024 * 1024 });
   return stdout;

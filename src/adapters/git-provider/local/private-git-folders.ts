@@ -129,7 +129,7 @@ function headFile({ branch, oid }: Head): string {
   return `ref: refs/heads/${branch ?? '.invalid'}\n`;
 }
 
-/** Throws `provider_failed` if the branches and tags lie outside the root. The files there hold only object ids, so they are not checked. */
+/** Throws `provider_failed` if the branches and tags lie outside the root. Their files are not checked: they hold only object ids. */
 async function refuseOutsideRefs({ root, commonDir }: LocalRepository): Promise<void> {
   for (const path of ['refs', 'packed-refs'].map((name) => join(commonDir, name))) {
     const isThere = await lstat(path).then(() => true, () => false);

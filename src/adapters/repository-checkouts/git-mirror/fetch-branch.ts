@@ -21,7 +21,8 @@ export async function fetchBranch(
   const { provider, remote } = request;
   const { gitDir } = mirror;
   const maxBytes = maxRepositoryBytes(options);
-  const tooLarge = (): Error => providerFailures(provider).failed(`the repository is larger than ${maxBytes} bytes, half of what may be kept`);
+  const { failed } = providerFailures(provider);
+  const tooLarge = (): Error => failed(`the repository is larger than ${maxBytes} bytes, half of what may be kept`);
   const ref = refOf(branch);
   const refspec = `+${branch === null ? 'HEAD' : branchPrefix + branch}:${ref}`;
   const args = [...settings, 'fetch', ...flags, ...(depth === null ? [] : [`--depth=${depth}`]), remote.url, refspec];
@@ -56,15 +57,8 @@ const settings = [
   'core.hooksPath=/dev/null',
 ].flatMap((setting) => ['-c', setting]);
 
-const flags = [
-  '--progress',
-  '--force',
-  '--no-tags',
-  '--no-write-fetch-head',
-  '--no-auto-maintenance',
-  '--no-recurse-submodules',
-  '--update-shallow',
-];
+const only = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'];
+const flags = ['--progress', '--force', '--update-shallow', ...only];
 
 const phases = [
   ['Receiving objects', 'received'],

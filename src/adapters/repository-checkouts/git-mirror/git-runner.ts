@@ -38,19 +38,8 @@ export function createGitRunner(binary: string, provider: string): GitRunner {
 }
 
 // The machine's proxies, and the certificates that it trusts.
-const networkVariables = [
-  'http_proxy',
-  'https_proxy',
-  'all_proxy',
-  'no_proxy',
-  'HTTPS_PROXY',
-  'ALL_PROXY',
-  'NO_PROXY',
-  'SSL_CERT_FILE',
-  'SSL_CERT_DIR',
-  'GIT_SSL_CAINFO',
-  'GIT_SSL_CAPATH',
-];
+const proxyVariables = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
+const networkVariables = [...proxyVariables, 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'GIT_SSL_CAINFO', 'GIT_SSL_CAPATH'];
 
 /**
  * The environment of a git that fetches. The credential is here and nowhere else: other users can read the arguments of a process, and

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { untilTarEnd } from '../../../../src/adapters/repository-checkouts/git-mirror/archive-stream.ts';
-import { createScene, never, start, temporaryFolder, untold } from './support.ts';
+import { createScene, never, start, temporaryFolder, noProgress } from './support.ts';
 
 async function* inChunks(tar: Buffer, bytes: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < tar.length; at += bytes) yield tar.subarray(at, at + bytes);
@@ -40,7 +40,7 @@ describe('the end of a tar', () => {
 test('names that are not UTF-8 are kept byte by byte', async () => {
   const name = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('n'.repeat(150))]);
   const scene = await createScene([{ id: 'only', at: start, files: [[name, 'odd\n']] }]);
-  const { archive } = await scene.mirror().checkOut(scene.request, untold, never);
+  const { archive } = await scene.mirror().checkOut(scene.request, noProgress, never);
   const listed = execFileSync('tar', ['-t', '--quoting-style=literal', '--exclude=.git'], { input: await buffer(archive) });
   expect(listed.toString('latin1')).toBe(`${name.toString('latin1')}\n`);
 });

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { git } from '../../../contracts/git-repository.ts';
-import { commits, createScene, never, open, untold, type Scene } from './support.ts';
+import { commits, createScene, never, open, noProgress, type Scene } from './support.ts';
 
 /** The folder of the one mirror. */
 async function folderOf({ root }: Scene): Promise<string> {
@@ -100,7 +100,7 @@ describe('a mirror is only a cache', () => {
     await writeFile(scene.root, 'a file');
     const mirror = scene.mirror();
     expect(await mirror.check()).toMatchObject({ ok: false });
-    await expect(mirror.checkOut(scene.request, untold, never)).rejects.toMatchObject({ code: 'provider_failed' });
+    await expect(mirror.checkOut(scene.request, noProgress, never)).rejects.toMatchObject({ code: 'provider_failed' });
     await rm(scene.root);
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
     expect(await mirror.check()).toMatchObject({ ok: true });

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { authorization, createScene, failureOf, never, open, token, untold } from './support.ts';
+import { authorization, createScene, failureOf, never, open, token, noProgress } from './support.ts';
 
 type Answer = readonly [status: number, headers: Record<string, string>, body?: string];
 
@@ -29,14 +29,14 @@ describe('what a host refuses', () => {
     const request = { ...scene.request, remote: { ...scene.request.remote, authorization: sent } };
     const mirror = scene.mirror();
     scene.host.mischief = (_request, response) => answer(response);
-    const first = await failureOf(mirror.checkOut(request, untold, never));
+    const first = await failureOf(mirror.checkOut(request, noProgress, never));
     expect(first.split(':')[0]).toBe(code);
     expect(first).not.toContain(token);
     // The same, when git itself is told: the first two questions are answered.
     let asked = 0;
     scene.host.mischief = (_request, response) => ++asked > 2 && answer(response);
     const before = scene.host.requests.length;
-    const later = sent === null ? null : await failureOf(mirror.checkOut(request, untold, never));
+    const later = sent === null ? null : await failureOf(mirror.checkOut(request, noProgress, never));
     if (later !== null) expect(later.split(':')[0]).toBe(code);
     expect(scene.host.requests.length - before).toBe(sent === null ? 0 : asked);
     scene.host.mischief = null;
@@ -46,7 +46,7 @@ describe('what a host refuses', () => {
   test('a host that is not there', async () => {
     const scene = await createScene();
     const remote = { url: 'http://127.0.0.1:1/acme/shop.git', authorization };
-    expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, untold, never))).toMatch(/^provider_failed: /u);
+    expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, noProgress, never))).toMatch(/^provider_failed: /u);
   });
 
   test('a redirect is not followed by git either, and the credential goes nowhere', async () => {
@@ -71,7 +71,7 @@ describe('what a host refuses', () => {
         response.writeHead(307, { location }).end();
         return true;
       };
-      expect(await failureOf(scene.mirror().checkOut(scene.request, untold, never))).toMatch(/^provider_failed: /u);
+      expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: /u);
       expect(asked).toBeGreaterThan(skipped);
     }
     expect(seen).toEqual([]);
@@ -80,10 +80,10 @@ describe('what a host refuses', () => {
   test('who does not answer in time', async () => {
     const scene = await createScene();
     scene.host.mischief = () => true;
-    expect(await failureOf(scene.mirror({ answerMs: 200 }).checkOut(scene.request, untold, never))).toMatch(/^provider_timeout: .* 200 ms/u);
+    expect(await failureOf(scene.mirror({ answerMs: 200 }).checkOut(scene.request, noProgress, never))).toMatch(/^provider_timeout: .* 200 ms/u);
     let asked = 0;
     scene.host.mischief = () => ++asked > 4;
-    expect(await failureOf(scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, untold, never))).toMatch(/^provider_timeout: .* 2000 ms/u);
+    expect(await failureOf(scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, noProgress, never))).toMatch(/^provider_timeout: .* 2000 ms/u);
   });
 
   test('one that speaks the oldest protocol is understood', async () => {
