@@ -135,11 +135,10 @@ export const fileCases: readonly StageCase[] = [
     'dates files by their own names, not by those that a pattern in them matches',
     async ({ publish, list }) => {
       const pairs = [['star*', 'starfish'], ['what?', 'whats'], ['[set]', 's'], ['**', 'all']] as const;
-      const [matched, patterns] = [pairs.map(([, name]) => name), pairs.map(([name]) => name)];
       const repository = await publish({
         commits: [
-          { id: 'matched', at: start, files: matched.flatMap((name) => [[`${agents}/${name}.md`, '1'], [`${agents}/${name}/x.md`, '1']]) },
-          { id: 'patterns', at: start + 10, files: patterns.flatMap((name) => [[`${agents}/${name}.md`, '2'], [`${agents}/${name}/x.md`, '2']]) },
+          { id: 'matched', at: start, files: pairs.flatMap(([, matched]) => filesOf(matched)) },
+          { id: 'patterns', at: start + 10, files: pairs.flatMap(([pattern]) => filesOf(pattern)) },
         ],
       });
       const dated = pairs.flatMap(([pattern, name]) => [[pattern, start + 10] as const, [name, start] as const]);
@@ -217,3 +216,8 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
 ];
+
+/** A file and a directory of this name. */
+function filesOf(name: string) {
+  return [[`${agents}/${name}.md`, '1'], [`${agents}/${name}/x.md`, '1']] as const;
+}

@@ -56,7 +56,8 @@ export const remoteCases: readonly StageCase[] = [
 
 /** From each branch to how many commits it has, the checked out one's included. */
 async function headsOf(gitDir: string): Promise<Record<string, string>> {
-  const names = (await git(gitDir, ['for-each-ref', '--format=%(refname:strip=2)', 'refs/heads'])).split('\n').filter((name) => name !== '');
+  const refs = await git(gitDir, ['for-each-ref', '--format=%(refname:strip=2)', 'refs/heads']);
+  const names = refs.split('\n').filter((name) => name !== '');
   const counts = names.map(async (name) => [name, (await git(gitDir, ['rev-list', '--count', `refs/heads/${name}`])).trim()] as const);
   if (names.length > 0) await git(gitDir, ['rev-parse', 'HEAD^{tree}']);
   return Object.fromEntries(await Promise.all(counts));

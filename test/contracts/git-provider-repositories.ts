@@ -51,7 +51,8 @@ export const repositoryCases: readonly StageCase[] = [
   [
     'finds a renamed repository by its new name, and by its former one as declared',
     async ({ publish, rename, provider, list, traits }) => {
-      const former = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1'], ['shop-agents/a.md', '1'], ['store-agents/a.md', '1']] }] });
+      const files = [file, 'shop-agents/a.md', 'store-agents/a.md'].map((path) => [path, '1'] as const);
+      const former = await publish({ commits: [{ id: 'first', at: start, files }] });
       const current = former.replace(/shop$/u, 'store');
       await provider.find(former);
       await rename(former, current);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer, request as forward, type IncomingMessage, type OutgoingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import { createServer, request as forward } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
 /** What happens to a request: the host's own answer, this status in place of it, or no answer at all. */

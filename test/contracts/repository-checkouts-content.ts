@@ -111,7 +111,8 @@ export const contentCases: readonly CheckoutCase[] = [
       });
       const tree = await stage.open(source);
       const { '.gitattributes': _, ...files } = tree.files;
-      const expected = { 'a.big': pointer, 'a.crlf': 'one\r\ntwo\r\n', 'a.sub': '$Format:%H$\n', 'hidden.txt': 'here\n', 'hidden/too': 'here\n' };
+      const here = { 'hidden.txt': 'here\n', 'hidden/too': 'here\n' };
+      const expected = { 'a.big': pointer, 'a.crlf': 'one\r\ntwo\r\n', 'a.sub': '$Format:%H$\n', ...here };
       assert.deepEqual(files, expected);
       assert.deepEqual(await readdir(join(tree.folder, 'library')), []);
       await isGit(stage, source.gitDir, tree, 'main');

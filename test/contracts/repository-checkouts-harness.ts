@@ -20,11 +20,14 @@ export type CheckoutSource = Pick<CheckoutRequest, 'provider' | 'repository' | '
 export interface RepositoryCheckoutsHarness {
   readonly checkouts: RepositoryCheckouts;
   readonly traits: RepositoryCheckoutsTraits;
-  /** Makes a bare repository that git has in a folder available, in place of the one that had the name before. The folder is removed afterwards. */
+  /**
+   * Makes a bare repository that git has in a folder available, in place of the one that had the name before. The folder is removed
+   * afterwards.
+   */
   publish(gitDir: string, name: string): Promise<CheckoutSource>;
   /** A source of that name whose repository does not exist. */
   missing(name: string): Promise<CheckoutSource>;
-  /** A source of that name whose host refuses the credential, or does not let it read the repository. Called only if `access` is guarded. */
+  /** A source of that name whose host refuses the credential, or does not let it read this repository. Only if `access` is guarded. */
   refused(name: string, what: 'credential' | 'repository'): Promise<CheckoutSource>;
   close(): Promise<void>;
 }

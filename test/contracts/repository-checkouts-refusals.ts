@@ -19,7 +19,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     'fails with repository_not_found if there is no such repository',
     async ({ open, missing }) => {
       const source = await missing('acme/missing');
-      await assert.rejects(open(source), (error: unknown) => isFailureOf(error, 'repository_not_found') && error.context.repository === source.repository);
+      await assert.rejects(open(source), named('repository_not_found', { repository: source.repository }));
     },
   ],
   [
@@ -46,7 +46,8 @@ export const refusalCases: readonly CheckoutCase[] = [
       if (traits.access === 'open') return;
       const [unknown, unreadable] = [await refused('acme/one', 'credential'), await refused('acme/two', 'repository')];
       await assert.rejects(open(unknown), named('provider_unauthorized', { provider: unknown.provider }));
-      await assert.rejects(open(unreadable), named('repository_forbidden', { provider: unreadable.provider, repository: unreadable.repository }));
+      const { provider, repository } = unreadable;
+      await assert.rejects(open(unreadable), named('repository_forbidden', { provider, repository }));
       for (const source of [unknown, unreadable]) {
         const error: unknown = await open(source, 'main').then(() => null, (error: unknown) => error);
         const { authorization } = source.remote;

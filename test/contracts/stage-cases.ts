@@ -20,7 +20,7 @@ export function casesWithFolder<H extends { readonly close: () => Promise<void> 
       const failures = [await failureOf(() => run(stageOf(harness, folder))), await failureOf(() => closeHarness(harness))];
       await rm(folder, { recursive: true, force: true });
       const [first, second] = failures.filter((failure) => failure !== null);
-      if (second !== undefined) throw new AggregateError([first, second], `${messageOf(first)}; and ${messageOf(second)}`, { cause: first });
+      if (second !== undefined) throw new AggregateError([first, second], `${messageOf(first)}; and ${messageOf(second)}`);
       if (first !== undefined) throw first;
     },
   }));

@@ -67,7 +67,8 @@ describe('what is kept is bounded', () => {
       await archive.cancel();
     }
     const [name = ''] = await readdir(join(scene.root, 'mirrors'));
-    const packs = async () => (await readdir(join(scene.root, 'mirrors', name, 'repository.git/objects/pack'))).filter((file) => file.endsWith('.pack'));
+    const folder = join(scene.root, 'mirrors', name, 'repository.git/objects/pack');
+    const packs = async () => (await readdir(folder)).filter((file) => file.endsWith('.pack'));
     await until(packs, (names) => names.length < 10);
     expect(Object.keys((await open(mirror, scene.request)).files)).toEqual(['noise']);
   });

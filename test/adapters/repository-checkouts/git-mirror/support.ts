@@ -78,7 +78,7 @@ export async function createScene(description: RepositoryDescription | readonly 
     requestOf,
     mirror: (options) => mirrorOf(root, options),
     asked() {
-      const asked = host.requests.slice(seen).map(({ command, objects }) => [command ?? 'refs', ...(objects > 0 ? [objects] : [])].join(' '));
+      const asked = host.requests.slice(seen).map(({ command, objects }) => `${command ?? 'refs'}${objects > 0 ? ` ${objects}` : ''}`);
       seen = host.requests.length;
       return asked;
     },
