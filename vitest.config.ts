@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
 const root = import.meta.dirname;
-const all = 'test/**/*.test.ts';
+const all = '{test,examples}/**/*.test.ts';
 const heavyFolders = 'test/{adapters/sandbox-runtime/docker,crash,e2e,package,server-image}/**/*.test.ts';
 
 /**
@@ -15,10 +15,16 @@ const heavy = [heavyFolders, ...elsewhere];
 // Limits are for what hangs; machines that are slow or busy stay far below them.
 const limits = { testTimeout: 120_000, hookTimeout: 180_000, teardownTimeout: 60_000 };
 
+// Examples import the package by its name, as others do: here that is the sources.
+const alias = [
+  { find: /^skep$/, replacement: `${root}/src/composition/index.ts` },
+  { find: /^skep\/testing$/, replacement: `${root}/test/contracts/index.ts` },
+];
+
 export default defineConfig({
   test: {
     projects: [
-      { test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: 2, sequence: { groupOrder: 0 } } },
+      { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: 2, sequence: { groupOrder: 0 } } },
       { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 1 } } },
     ],
   },

@@ -13,7 +13,7 @@ export interface DatedFile {
 export interface FileQuery {
   /** Returns the directory, relative to the root, for the last segment of the repository's actual path. */
   directory(repositoryName: string): string;
-  /** Returns true if the file is wanted. The path is relative to the directory. Called for regular files only. */
+  /** Whether this path (relative to the directory) is wanted. Called for regular files only. */
   accepts(path: string): boolean;
 }
 
@@ -21,7 +21,7 @@ export interface DirectoryListing {
   readonly directory: string;
   /** In no particular order. */
   readonly files: readonly DatedFile[];
-  /** When the host last confirmed the listing, in ms since the epoch, if that was earlier than now. */
+  /** When the host last confirmed it, in ms since the epoch, if that was earlier than now. */
   readonly confirmedAt?: number;
 }
 
@@ -36,42 +36,52 @@ export interface RepositoryInfo {
 export interface GitRemote {
   /** An https or http URL without a credential; for the local provider the absolute path of a git folder. */
   readonly url: string;
-  /** The value of the header `Authorization` for git: a secret. Null if none is needed. */
+  /** The value of the header `Authorization` that git is to send there: a secret. Null if none is needed. */
   readonly authorization: string | null;
 }
 
 /**
  * A host of git repositories. Only the default branch is read, never the content of a file.
  *
- * `repository` is a name that {@link parseRepositoryName} accepts, without a host.
+ * `repository` is a name that {@link parseRepositoryName} accepts, without a host. Its characters mean themselves: none is a pattern, a
+ * query or an escape.
  *
- * Every method fails with `repository_not_found` (it does not exist, or the credential can't see it),
- * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout`, or `provider_failed` (anything else, a corrupt
- * repository included). A failure is never an empty list. Every method is read-only and idempotent, and ends early when
- * `signal` fires.
+ * Every method rejects with a `Failure`: `repository_not_found` (it does not exist, or the credential can't see it),
+ * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout` (every call has a time limit, which the adapter chooses), or
+ * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is read-only and
+ * idempotent.
+ *
+ * If `signal` fires, the call ends early and rejects with `signal.reason` itself. The caller chooses it: it can be any value, and is not
+ * wrapped in a failure. A signal that has fired before the call counts, too.
  */
 export interface GitProvider {
-  /** The name it is configured by: `github`, `gitlab`, `local`. */
+  /** The name it is configured by: `github`, `gitlab`, `local`. Lower-case letters and hyphens. */
   readonly name: string;
   readonly family: GitHostFamily;
-  /** Host names that choose this provider in front of a repository's name. */
+  /**
+   * Hosts that choose this provider if one stands in front of a repository's name: lower case, with the port if it is not the default of
+   * the scheme (`git.example.com`, `git.example.com:8443`), without a scheme or path. May be empty.
+   */
   readonly hosts: readonly string[];
 
   /**
-   * Returns the regular files (no links, no submodules) at any depth below the directory. The list is empty if the directory
-   * does not exist or the repository is empty.
+   * Lists the regular files (no links, no submodules) at any depth below the directory, as one commit has them: a push meanwhile does not
+   * mix two states. Empty if the directory does not exist, or the repository is empty.
    */
   listFiles(repository: string, query: FileQuery, signal?: AbortSignal): Promise<DirectoryListing>;
 
   /** Finds the repository. */
   find(repository: string, signal?: AbortSignal): Promise<RepositoryInfo>;
 
-  /** Returns where git fetches the repository from, given a path that `find` returned. Asks the host only for a credential. */
+  /** Where git fetches the repository from. The path is one that `find` returned; the host is asked only if a credential is needed. */
   remote(repository: string, signal?: AbortSignal): Promise<GitRemote>;
 
-  /** Checks what it serves and whether it answers. Never fails. */
+  /** One line for a person: what it serves and whether it answers. Never rejects. */
   check(): Promise<CheckResult>;
 
-  /** Closes its connections. Idempotent. */
+  /**
+   * Ends what it holds open. Idempotent. Whoever made the provider calls it: `createSkep` closes the
+   * providers that it makes from options, and leaves the ones that it was given open.
+   */
   close(): Promise<void>;
 }

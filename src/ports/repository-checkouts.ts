@@ -3,7 +3,7 @@ import type { GitRemote } from './git-provider.ts';
 import type { CheckResult } from './check-result.ts';
 
 export interface CheckoutRequest {
-  /** The provider's name and its path of the repository. Checkouts with the same two share what was fetched. */
+  /** The provider's name, and the path by which it knows the repository: two checkouts of the same share what was fetched. */
   readonly provider: string;
   readonly repository: string;
   readonly remote: GitRemote;
@@ -11,15 +11,15 @@ export interface CheckoutRequest {
   readonly branch: string | null;
 }
 
-/** A work tree at the head of a branch. */
+/** A work tree at the head of a branch, ready to be unpacked. */
 export interface Checkout {
-  /** Null if the repository is empty, or its host has checked out a commit without a branch. */
+  /** Null if the repository is empty, and if its host has checked out a commit without a branch. */
   readonly branch: string | null;
   /** Null if the repository is empty. */
   readonly commit: string | null;
   /**
-   * A tar of the work tree with its own `.git`. Names are relative to its root. It holds no credential, hook or setting of the
-   * host. It can be read once, and is never in memory as a whole.
+   * A tar of the work tree with its own `.git`: names are relative to its root, and it holds no credential, hook or setting of the host.
+   * Can be read once, and is made as it is read. It must be read to its end or cancelled, or the request's signal must fire.
    */
   readonly archive: ReadableStream<Uint8Array>;
 }
@@ -28,22 +28,28 @@ export interface Checkout {
 export type CheckoutProgress = (reason: Reason) => void;
 
 /**
- * Fetches repositories to this host with the provider's credential, and makes work trees of them. What was fetched is kept,
- * bounded in size, so that the next checkout of the same repository fetches only what is new.
+ * Fetches repositories to this host, with the provider's credential, and makes work trees of them. What was fetched is kept, bounded in
+ * size, so that the next checkout of the same repository costs only what is new.
  *
- * Failures: those of `GitProvider`, and `branch_not_found`; `repository_empty` if a branch is requested of a repository
- * without a commit; `repository_forbidden` if the credential is good, but may not read the repository. No message or cause
- * holds anything of the credential.
+ * Failures: those of `GitProvider`, and `branch_not_found`; `repository_empty` if a branch is asked for of a repository without a commit;
+ * `repository_forbidden` if the host accepts the credential, but does not let it read the repository. No message or cause holds anything
+ * of the credential.
  */
 export interface RepositoryCheckouts {
   readonly name: string;
 
-  /** Fetches what is new and makes the work tree. Rejects with the signal's reason when it fires. */
+  /**
+   * Fetches what is new and makes the work tree. If `signal` fires, the checkout, or reading its archive, ends with `signal.reason`
+   * itself: any value of the caller's, not wrapped in a failure.
+   */
   checkOut(request: CheckoutRequest, progress: CheckoutProgress, signal: AbortSignal): Promise<Checkout>;
 
-  /** Checks whether it can work. Never fails. */
+  /** One line for a person: whether it can work. Never rejects. */
   check(): Promise<CheckResult>;
 
-  /** Ends running checkouts. Idempotent. */
+  /**
+   * Ends what is under way, archives included; later calls fail. Idempotent. Whoever made it calls it: `createSkep` does not close an
+   * object that it was given.
+   */
   close(): Promise<void>;
 }

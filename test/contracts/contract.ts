@@ -4,7 +4,7 @@
  */
 export interface ContractCase {
   readonly name: string;
-  /** Rejects with an `AssertionError` where the adapter breaks the contract. */
+  /** Rejects with an `AssertionError` if the adapter breaks the contract. */
   readonly run: () => Promise<void>;
 }
 

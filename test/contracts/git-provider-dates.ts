@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { agents, type StageCase } from './git-provider-harness.ts';
+import { decidedBy } from './stage-cases.ts';
 
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;
@@ -7,7 +8,7 @@ const other = 'src/main.ts';
 
 export const dateCases: readonly StageCase[] = [
   [
-    'dates a file by the commit that brought it, not by later changes',
+    'dates a file by the commit that adds it, not by later changes',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -19,6 +20,31 @@ export const dateCases: readonly StageCase[] = [
         ],
       });
       assert.deepEqual(await list(repository), [[file, start + 10]]);
+    },
+  ],
+  [
+    'dates a file by the committer date, not by the author date',
+    async ({ publish, list }) => {
+      const repository = await publish({
+        commits: [
+          { id: 'late', at: start + 1000, authoredAt: start, files: [[file, '1']] },
+          { id: 'early', at: start + 2000, authoredAt: start + 9000, files: [[`${agents}/b.md`, '1']] },
+        ],
+      });
+      assert.deepEqual(await list(repository), [[file, start + 1000], [`${agents}/b.md`, start + 2000]]);
+    },
+  ],
+  [
+    'dates a file by the last page of its history, after 250 changes',
+    async ({ publish, list }) => {
+      const changes = Array.from({ length: 250 }, (_, index) => index + 1);
+      const repository = await publish({
+        commits: [
+          { id: 'brought', at: start, files: [[file, '0']] },
+          ...changes.map((change) => ({ id: `c${change}`, at: start + change, files: [[file, String(change)] as const] })),
+        ],
+      });
+      assert.deepEqual(await list(repository), [[file, start]]);
     },
   ],
   [
@@ -42,7 +68,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'dates a file that was deleted and made again by its first life',
+    'dates a file that was deleted and added again by its first commit',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -86,7 +112,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'dates a file that a merge itself brought by the merge',
+    'dates a file that only a merge adds by the merge',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -112,7 +138,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'dates a file that two branches brought, and whose versions a merge joined, by the earlier one',
+    'dates a file that two branches add, and a merge joins, by the earlier commit',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -166,12 +192,14 @@ export const dateCases: readonly StageCase[] = [
           { id: 'ours', parents: ['trunk', 'side'], at: start + 30, files: [] },
         ],
       });
-      const expected = { counts: start + 10, ignored: start + 20 };
-      assert.deepEqual(await list(repository), [[file, expected[traits.discardedHistory]]]);
+      const listed = await list(repository);
+      await decidedBy(traits, 'discardedHistory', (trait) => {
+        assert.deepEqual(listed, [[file, { counts: start + 10, ignored: start + 20 }[trait]]]);
+      });
     },
   ],
   [
-    'gives the same answer where a clock was wrong',
+    'gives the declared date if a clock was wrong',
     async ({ publish, list, traits }) => {
       const repository = await publish({
         commits: [
@@ -180,8 +208,10 @@ export const dateCases: readonly StageCase[] = [
           { id: 'after', at: start + 30, files: [[other, '1']] },
         ],
       });
-      const expected = { introduction: start + 20, 'oldest-date': start + 10 };
-      assert.deepEqual(await list(repository), [[file, expected[traits.clockSkew]]]);
+      const listed = await list(repository);
+      await decidedBy(traits, 'clockSkew', (trait) => {
+        assert.deepEqual(listed, [[file, { introduction: start + 20, 'oldest-date': start + 10 }[trait]]]);
+      });
     },
   ],
   [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { agents, byPath, type StageCase } from './git-provider-harness.ts';
+import { decidedBy } from './stage-cases.ts';
 
 const start = 1_600_000_000;
 
@@ -33,7 +34,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'asks whether a file is wanted by its path below the directory, and lists only those',
+    'calls accepts with paths below the directory, and lists only accepted files',
     async ({ publish, provider }) => {
       const wanted = ['UPPER.MD', 'lower.md', 'deploy/Mixed.Md'];
       const others = ['README.md', 'deploy/readme.MD', 'notes.txt'];
@@ -56,7 +57,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'leaves out links and submodules, and asks about neither',
+    'leaves out links and submodules, and calls accepts for neither',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -77,7 +78,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'answers with an empty list where the directory is missing, a file, a link or a submodule',
+    'returns an empty list if the directory is missing, a file, a link or a submodule',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -112,6 +113,38 @@ export const fileCases: readonly StageCase[] = [
       });
       const expected = numbers.map((number) => [`${agents}/group-${number % 7}/agent-${number}.md`, start + number] as const);
       assert.deepEqual(await list(repository), expected.toSorted(byPath));
+    },
+  ],
+  [
+    'lists a directory of 1,100 files, and calls accepts for each',
+    async ({ publish, provider }) => {
+      const names = Array.from({ length: 1100 }, (_, index) => `agent-${String(index).padStart(4, '0')}.md`);
+      const wanted = [names[0], names.at(-1)];
+      const repository = await publish({ commits: [{ id: 'all', at: start, files: names.map((name) => [`${agents}/${name}`, name]) }] });
+      const asked: string[] = [];
+      const accepts = (path: string): boolean => {
+        asked.push(path);
+        return wanted.includes(path);
+      };
+      const { files } = await provider.listFiles(repository, { directory: () => agents, accepts });
+      assert.deepEqual(asked.toSorted(), names);
+      assert.deepEqual(files.map(({ path }) => path).toSorted(), wanted.map((name) => `${agents}/${name}`));
+    },
+  ],
+  [
+    'dates files by their own names, not by those that a pattern in them matches',
+    async ({ publish, list }) => {
+      const pairs = [['star*', 'starfish'], ['what?', 'whats'], ['[set]', 's'], ['**', 'all']] as const;
+      const repository = await publish({
+        commits: [
+          { id: 'matched', at: start, files: pairs.flatMap(([, matched]) => filesOf(matched)) },
+          { id: 'patterns', at: start + 10, files: pairs.flatMap(([pattern]) => filesOf(pattern)) },
+        ],
+      });
+      const dated = pairs.flatMap(([pattern, name]) => [[pattern, start + 10] as const, [name, start] as const]);
+      const expected = dated.flatMap(([name, at]) => [[`${agents}/${name}.md`, at] as const, [`${agents}/${name}/x.md`, at] as const]);
+      assert.deepEqual(await list(repository), expected.toSorted(byPath));
+      for (const [name, at] of dated) assert.deepEqual(await list(repository, `${agents}/${name}`), [[`${agents}/${name}/x.md`, at]], name);
     },
   ],
   [
@@ -154,7 +187,7 @@ export const fileCases: readonly StageCase[] = [
   [
     'takes the directory literally',
     async ({ publish, list }) => {
-      const directories = ['a*', 'ab', ':(top)a', 'ü/"q"', '-a'];
+      const directories = ['a*', 'ab', 'a?', '[a]b', ':(top)a', 'ü/"q"', '-a', 'a%62'];
       const repository = await publish({
         commits: [{ id: 'first', at: start, files: directories.map((directory) => [`${directory}/x.md`, 'x']) }],
       });
@@ -164,7 +197,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'is not confused by names that are not UTF-8',
+    'lists or omits names that are not UTF-8, as declared',
     async ({ publish, list, traits }) => {
       const bytes = Buffer.concat([Buffer.from(`${agents}/`), Buffer.from([0xff, 0xfe]), Buffer.from('.md')]);
       const repository = await publish({
@@ -178,7 +211,13 @@ export const fileCases: readonly StageCase[] = [
         replaced: [plain, [`${agents}/\ufffd\ufffd.md`, start] as const],
         omitted: [plain],
       };
-      assert.deepEqual(await list(repository), expected[traits.invalidUtf8]);
+      const listed = await list(repository);
+      await decidedBy(traits, 'invalidUtf8', (trait) => assert.deepEqual(listed, expected[trait]));
     },
   ],
 ];
+
+/** A file and a directory of this name. */
+function filesOf(name: string) {
+  return [[`${agents}/${name}.md`, '1'], [`${agents}/${name}/x.md`, '1']] as const;
+}

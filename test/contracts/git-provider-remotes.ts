@@ -8,7 +8,7 @@ const second = { id: 'second', at: 1_600_000_010, files: [['b', '1'] as const] }
 
 export const remoteCases: readonly StageCase[] = [
   [
-    'tells where git fetches a repository from, without a credential in the URL',
+    'returns the URL that git fetches from, without a credential in it',
     async ({ publish, provider, traits }) => {
       const repository = await publish({ commits: [first] });
       const { url, authorization } = await provider.remote((await provider.find(repository)).path);
@@ -26,7 +26,14 @@ export const remoteCases: readonly StageCase[] = [
     },
   ],
   [
-    'a folder that git fetches from has the branches of this moment',
+    'gives git an Authorization that the host accepts',
+    async ({ publish, provider, acceptsGit }) => {
+      const remote = await provider.remote((await provider.find(await publish({ commits: [first] }))).path);
+      assert.ok(await acceptsGit(remote), `the host refuses git with ${remote.authorization === null ? 'no' : 'this'} Authorization`);
+    },
+  ],
+  [
+    'returns a folder with the current branches, if git fetches from a folder',
     async ({ publish, provider, traits }) => {
       if (traits.remote === 'url') return;
       const repository = await publish({ commits: [first, second], branches: { old: 'first' } });
@@ -38,7 +45,7 @@ export const remoteCases: readonly StageCase[] = [
     },
   ],
   [
-    'tells it to nobody whose signal has fired',
+    'rejects a call for the remote whose signal has fired',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [first] });
       const reason = new Error('the caller has left');
@@ -49,7 +56,8 @@ export const remoteCases: readonly StageCase[] = [
 
 /** From each branch to how many commits it has, the checked out one's included. */
 async function headsOf(gitDir: string): Promise<Record<string, string>> {
-  const names = (await git(gitDir, ['for-each-ref', '--format=%(refname:strip=2)', 'refs/heads'])).split('\n').filter((name) => name !== '');
+  const refs = await git(gitDir, ['for-each-ref', '--format=%(refname:strip=2)', 'refs/heads']);
+  const names = refs.split('\n').filter((name) => name !== '');
   const counts = names.map(async (name) => [name, (await git(gitDir, ['rev-list', '--count', `refs/heads/${name}`])).trim()] as const);
   if (names.length > 0) await git(gitDir, ['rev-parse', 'HEAD^{tree}']);
   return Object.fromEntries(await Promise.all(counts));

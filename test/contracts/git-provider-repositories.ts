@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import { agents, type StageCase } from './git-provider-harness.ts';
+import { decidedBy } from './stage-cases.ts';
 
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;
@@ -8,7 +9,7 @@ const everything = { directory: () => agents, accepts: () => true };
 
 export const repositoryCases: readonly StageCase[] = [
   [
-    'tells the actual name of the repository, and lists the directory that is chosen by it',
+    'passes the actual name of the repository, and lists the directory that is chosen by it',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [['shop-agents/a.md', 'a']] }] });
       const names: string[] = [];
@@ -27,7 +28,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'answers with an empty list for an empty repository, which has no default branch',
+    'returns an empty list and no default branch for an empty repository',
     async ({ publish, provider, list }) => {
       const repository = await publish({ commits: [] });
       assert.deepEqual(await list(repository), []);
@@ -35,15 +36,40 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'fails with repository_not_found where there is none',
+    'fails with repository_not_found if there is no such repository',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'a']] }] });
-      for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`]) {
+      const patterns = ['acme/sh*p', 'acme/sho?', 'acme/[s]hop', 'acme/sho%70', 'acme/shop?x', 'acme/shop#x'];
+      for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`, ...patterns]) {
         const isRefusal = (error: unknown): boolean =>
           isFailureOf(error, 'repository_not_found') && error.context.repository === missing;
         await assert.rejects(provider.listFiles(missing, everything), isRefusal, missing);
         await assert.rejects(provider.find(missing), isRefusal, missing);
       }
+    },
+  ],
+  [
+    'finds a renamed repository by its new name, and by its former one as declared',
+    async ({ publish, rename, provider, list, traits }) => {
+      const files = [file, 'shop-agents/a.md', 'store-agents/a.md'].map((path) => [path, '1'] as const);
+      const former = await publish({ commits: [{ id: 'first', at: start, files }] });
+      const current = former.replace(/shop$/u, 'store');
+      await provider.find(former);
+      await rename(former, current);
+      assert.deepEqual(await list(current), [[file, start]]);
+      assert.equal((await provider.find(current)).path, current);
+      const query = { directory: (name: string) => `${name}-agents`, accepts: () => true };
+      assert.equal((await provider.listFiles(current, query)).directory, 'store-agents');
+      await decidedBy(traits, 'formerName', async (trait) => {
+        if (trait === 'nothing') {
+          await assert.rejects(provider.find(former), isNotFound);
+          await assert.rejects(provider.listFiles(former, query), isNotFound);
+          return;
+        }
+        assert.equal((await provider.find(former)).path, current);
+        const { directory, files } = await provider.listFiles(former, query);
+        assert.deepEqual([directory, files.map(({ path }) => path)], ['store-agents', ['store-agents/a.md']]);
+      });
     },
   ],
   [
@@ -93,7 +119,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'tells repositories and directories apart',
+    'does not mix up repositories or directories',
     async ({ publish, list }) => {
       const shop = await publish({ commits: [{ id: 'shop', at: start, files: [[file, '1'], ['docs/a.md', '1']] }] });
       const tool = await publish({ commits: [{ id: 'tool', at: start + 10, files: [[file, '1']] }] }, 'acme/tool');
@@ -104,7 +130,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'gives many callers at once the same answer',
+    'gives many callers at once the same result',
     async ({ publish, list }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
       const answers = await Promise.all(Array.from({ length: 20 }, () => list(repository)));
@@ -112,7 +138,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'ends with the reason of a signal that has fired, and serves the next caller',
+    'rejects with the reason of a signal that has fired, and serves the next caller',
     async ({ publish, provider, list }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
       const reason = new Error('the caller has left');
@@ -127,9 +153,10 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'says in one line that it answers, and closes twice',
+    'reports in one line that it works, and closes twice',
     async ({ provider }) => {
       assert.match(provider.name, /^[a-z][a-z-]*$/u);
+      for (const host of provider.hosts) assert.match(host, /^[^A-Z/@\s]+$/u, 'a host is lower case, without a scheme or path');
       const { ok, detail } = await provider.check();
       assert.equal(ok, true, detail);
       assert.match(detail, /^[^\n]+$/u);
@@ -138,3 +165,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
 ];
+
+function isNotFound(error: unknown): boolean {
+  return isFailureOf(error, 'repository_not_found');
+}

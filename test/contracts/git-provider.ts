@@ -2,13 +2,14 @@ import type { ContractCase } from './contract.ts';
 import { dateCases } from './git-provider-dates.ts';
 import { fileCases } from './git-provider-files.ts';
 import { stageCases, type GitProviderHarness } from './git-provider-harness.ts';
+import { hostCases } from './git-provider-hosts.ts';
 import { remoteCases } from './git-provider-remotes.ts';
 import { repositoryCases } from './git-provider-repositories.ts';
 
 /**
  * What every git provider must do. The repositories are made with the real git program, so that all providers can be
- * shown to give the same answers about the same content and history.
+ * shown to return the same for the same content and history.
  */
 export function gitProviderContract(createHarness: () => Promise<GitProviderHarness>): ContractCase[] {
-  return stageCases(createHarness, [...fileCases, ...dateCases, ...repositoryCases, ...remoteCases]);
+  return stageCases(createHarness, [...fileCases, ...dateCases, ...repositoryCases, ...remoteCases, ...hostCases]);
 }

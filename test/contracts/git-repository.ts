@@ -11,7 +11,9 @@ export interface CommitDescription {
   readonly parents?: readonly string[];
   /** Committer date, in seconds since the epoch. */
   readonly at: number;
-  /** Changes against the first parent: from a path (bytes, where it is not UTF-8) to what is there; null removes it. */
+  /** Author date, in seconds since the epoch; a day before `at` if it is left out. It dates nothing. */
+  readonly authoredAt?: number;
+  /** Changes against the first parent: from a path (bytes, if it is not UTF-8) to what is there; null removes it. */
   readonly files: readonly (readonly [path: string | Uint8Array, entry: Entry | null])[];
 }
 
@@ -20,7 +22,7 @@ export interface RepositoryDescription {
   /** From a branch to the id of its commit; the default branch is at the last commit if it is left out. */
   readonly branches?: Readonly<Record<string, string>>;
   readonly defaultBranch?: string;
-  /** The branch that HEAD names, where that is another one: one without a commit. */
+  /** The branch that HEAD names, if it is another one: it has no commit. */
   readonly unborn?: string;
   readonly objectFormat?: 'sha1' | 'sha256';
 }
@@ -36,7 +38,7 @@ export async function createRepository(gitDir: string, description: RepositoryDe
   if (commits.length > 0) await git(gitDir, ['update-ref', '-d', building]);
 }
 
-/** Runs git without anybody's configuration, and answers with what it prints. */
+/** Runs git without any configuration, and returns what it prints. */
 export async function git(gitDir: string, args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('git', args, { env: environment(gitDir), maxBuffer: 64 * 1024 * 1024 });
   return stdout;
@@ -80,12 +82,12 @@ async function addCommits(gitDir: string, description: RepositoryDescription): P
 }
 
 function commitCommand(commit: CommitDescription, before: string | undefined, markOf: (id: string) => string): string {
-  const { id, at, files, parents = before === undefined ? [] : [before] } = commit;
+  const { id, at, authoredAt = Math.max(at - 86_400, 0), files, parents = before === undefined ? [] : [before] } = commit;
   const lines = [
     ...(parents.length === 0 ? [`reset ${building}`, ''] : []),
     `commit ${building}`,
     `mark ${markOf(id)}`,
-    `author A <a@example.com> ${at} +0000`,
+    `author A <a@example.com> ${authoredAt} +0000`,
     `committer C <c@example.com> ${at} +0000`,
     data(id),
     ...parents.map((parent, index) => `${index === 0 ? 'from' : 'merge'} ${markOf(parent)}`),

@@ -21,7 +21,7 @@ export const changeCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'has nothing of what the history once had',
+    'holds nothing that a rewritten history has lost',
     async ({ publish, open, traits }) => {
       if (traits.workTree === 'files') return;
       const old = await open(await publish({ commits: [first, second] }));
@@ -32,7 +32,7 @@ export const changeCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'takes a branch whose name is a folder of names where another one was',
+    'checks out a branch whose name was a folder of branches before',
     async ({ publish, open }) => {
       const one = await publish({ commits: [first, second], branches: { topic: 'first' } });
       assert.deepEqual((await open(one, 'topic')).files, { a: '1' });
@@ -42,7 +42,7 @@ export const changeCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'tells repositories and branches apart',
+    'does not mix up repositories or branches',
     async ({ publish, open }) => {
       const shop = await publish({ commits: [first, second], branches: { old: 'first' } });
       const tool = await publish({ commits: [rewritten] }, 'acme/tool');

@@ -3,11 +3,12 @@ import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { git, type RepositoryDescription } from './git-repository.ts';
 import type { CheckoutCase, CheckoutStage } from './repository-checkouts-harness.ts';
+import { decidedBy } from './stage-cases.ts';
 import type { WorkTree } from './work-tree.ts';
 
 const start = 1_600_000_000;
 
-/** A default branch, and another one that has left it. */
+/** A default branch, and another one that has diverged from it. */
 const forked: RepositoryDescription = {
   defaultBranch: 'trunk',
   branches: { 'feature/a-b"c': 'feature' },
@@ -44,7 +45,7 @@ export const contentCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'of an empty repository there is a work tree without a commit',
+    'makes a work tree without a commit of an empty repository',
     async (stage) => {
       const { open, publish, traits } = stage;
       const tree = await open(await publish({ commits: [] }));
@@ -110,14 +111,15 @@ export const contentCases: readonly CheckoutCase[] = [
       });
       const tree = await stage.open(source);
       const { '.gitattributes': _, ...files } = tree.files;
-      const expected = { 'a.big': pointer, 'a.crlf': 'one\r\ntwo\r\n', 'a.sub': '$Format:%H$\n', 'hidden.txt': 'here\n', 'hidden/too': 'here\n' };
+      const here = { 'hidden.txt': 'here\n', 'hidden/too': 'here\n' };
+      const expected = { 'a.big': pointer, 'a.crlf': 'one\r\ntwo\r\n', 'a.sub': '$Format:%H$\n', ...here };
       assert.deepEqual(files, expected);
       assert.deepEqual(await readdir(join(tree.folder, 'library')), []);
       await isGit(stage, source.gitDir, tree, 'main');
     },
   ],
   [
-    'takes repositories whose objects are named by SHA-256',
+    'checks out repositories whose objects are named by SHA-256',
     async (stage) => {
       const source = await stage.publish({ ...forked, objectFormat: 'sha256' });
       const tree = await stage.open(source);
@@ -127,7 +129,7 @@ export const contentCases: readonly CheckoutCase[] = [
   ],
 ];
 
-/** A work tree that git finds nothing wrong with, that has the branch's whole history, and nothing of anything else. */
+/** Asserts that git finds nothing wrong with the work tree, and that it holds the branch's whole history and nothing else. */
 async function isGit({ traits }: CheckoutStage, gitDir: string, { git: run, commit, folder }: WorkTree, branch: string): Promise<void> {
   if (traits.workTree === 'files') return;
   const ref = `refs/heads/${branch}`;
@@ -140,8 +142,9 @@ async function isGit({ traits }: CheckoutStage, gitDir: string, { git: run, comm
   const wanted = await git(gitDir, ['rev-list', '--objects', '--no-object-names', ref]);
   const held = await run('cat-file', '--batch-all-objects', '--batch-check=%(objectname)');
   assert.deepEqual(held.split('\n').toSorted(), wanted.trim().split('\n').toSorted());
-  const remotes = await run('remote');
-  assert.equal(remotes, traits.origin === 'named' ? 'origin' : '');
-  if (traits.origin === 'named') assert.equal(await run('rev-parse', '--abbrev-ref', '@{upstream}'), `origin/${branch}`);
+  await decidedBy(traits, 'origin', async (origin) => {
+    assert.equal(await run('remote'), origin === 'named' ? 'origin' : '');
+    if (origin === 'named') assert.equal(await run('rev-parse', '--abbrev-ref', '@{upstream}'), `origin/${branch}`);
+  });
   for (const name of ['hooks', 'objects/info/alternates']) await assert.rejects(access(join(folder, '.git', name)), name);
 }

@@ -5,13 +5,13 @@ import { casesWithFolder } from './stage-cases.ts';
 import { createRepository, type RepositoryDescription } from './git-repository.ts';
 import { openWorkTree, type WorkTree } from './work-tree.ts';
 
-/** In what checkouts may differ. */
+/** In what adapters may differ. */
 export interface RepositoryCheckoutsTraits {
-  /** Is the archive a work tree that git takes, or are there only its files? */
+  /** Whether the archive is a work tree that git accepts, or holds only the files. */
   readonly workTree: 'git' | 'files';
-  /** Does the work tree name the remote that it came from, as one of a host does, and one of this machine must not? */
+  /** Whether the work tree names its remote, as one of a host does, and one of this machine must not. */
   readonly origin: 'named' | 'none';
-  /** Is there a credential, and somebody who may refuse it? */
+  /** Whether there is a credential, and a host that may refuse it. */
   readonly access: 'guarded' | 'open';
 }
 
@@ -20,16 +20,19 @@ export type CheckoutSource = Pick<CheckoutRequest, 'provider' | 'repository' | '
 export interface RepositoryCheckoutsHarness {
   readonly checkouts: RepositoryCheckouts;
   readonly traits: RepositoryCheckoutsTraits;
-  /** Makes a bare repository that git has in a folder available, in place of what had the name before. The folder is removed afterwards. */
+  /**
+   * Makes a bare repository that git has in a folder available, in place of the one that had the name before. The folder is removed
+   * afterwards.
+   */
   publish(gitDir: string, name: string): Promise<CheckoutSource>;
-  /** A source of that name, of which there is nothing. */
+  /** A source of that name whose repository does not exist. */
   missing(name: string): Promise<CheckoutSource>;
-  /** A source of that name whose host refuses the credential, or takes it and lets it not read the repository. Called where access is guarded. */
+  /** A source of that name whose host refuses the credential, or does not let it read this repository. Only if `access` is guarded. */
   refused(name: string, what: 'credential' | 'repository'): Promise<CheckoutSource>;
   close(): Promise<void>;
 }
 
-/** What a case has in hand. */
+/** What a case has at hand. */
 export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkouts' | 'traits' | 'missing' | 'refused'> {
   /** Makes a repository of this description, and publishes it. */
   readonly publish: (description: RepositoryDescription, name?: string) => Promise<CheckoutSource & { readonly gitDir: string }>;
@@ -39,7 +42,7 @@ export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkou
 
 export type CheckoutCase = readonly [name: string, run: (stage: CheckoutStage) => Promise<void>];
 
-export const untold = (): void => undefined;
+export const noProgress = (): void => undefined;
 export const never: AbortSignal = new AbortController().signal;
 
 /** Turns cases that need a stage into contract cases, each with a harness of its own. */
@@ -65,7 +68,7 @@ function stageOf(harness: RepositoryCheckoutsHarness, folder: string): CheckoutS
       return { ...(await harness.publish(gitDir, name)), gitDir };
     },
     async open({ provider, repository, remote }, branch = null) {
-      return await openWorkTree(await checkouts.checkOut({ provider, repository, remote, branch }, untold, never), next());
+      return await openWorkTree(await checkouts.checkOut({ provider, repository, remote, branch }, noProgress, never), next());
     },
   };
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { isFailureOf, type FailureCode, type FailureContexts } from '../../src/domain/failure.ts';
-import { never, untold, type CheckoutCase } from './repository-checkouts-harness.ts';
+import { never, noProgress, type CheckoutCase } from './repository-checkouts-harness.ts';
 
 const simple = { commits: [{ id: 'first', at: 1_600_000_000, files: [['a', '1'] as const] }] };
 
-/** Is it this failure, about this? */
+/** Matches this failure with this context. */
 function named<C extends FailureCode>(code: C, context: FailureContexts[C]): (error: unknown) => boolean {
   return (error) => {
     if (!isFailureOf(error, code)) return false;
@@ -16,14 +16,14 @@ function named<C extends FailureCode>(code: C, context: FailureContexts[C]): (er
 
 export const refusalCases: readonly CheckoutCase[] = [
   [
-    'fails with repository_not_found where there is none',
+    'fails with repository_not_found if there is no such repository',
     async ({ open, missing }) => {
       const source = await missing('acme/missing');
-      await assert.rejects(open(source), (error: unknown) => isFailureOf(error, 'repository_not_found') && error.context.repository === source.repository);
+      await assert.rejects(open(source), named('repository_not_found', { repository: source.repository }));
     },
   ],
   [
-    'fails with branch_not_found, and what was asked for, where there is no such branch',
+    'fails with branch_not_found, and the name, if there is no such branch',
     async ({ publish, open }) => {
       const source = await publish(simple);
       for (const branch of ['other', 'mai', 'main2', 'HEAD', '--upload-pack=x', 'a..b', 'a b', '', 'refs/heads/main', '*', 'x.lock']) {
@@ -32,7 +32,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'tells an empty repository from one that lacks the branch, also where its default branch has no commit',
+    'fails with repository_empty only if no branch has a commit',
     async ({ publish, open }) => {
       const empty = await publish({ commits: [] }, 'acme/empty');
       await assert.rejects(open(empty, 'main'), named('repository_empty', { repository: empty.repository, branch: 'main' }));
@@ -41,12 +41,13 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'tells a credential that is refused from one that may not read the repository, and nothing of the credential',
+    'distinguishes a refused credential from one that may not read the repository, and shows neither',
     async ({ traits, refused, open }) => {
       if (traits.access === 'open') return;
       const [unknown, unreadable] = [await refused('acme/one', 'credential'), await refused('acme/two', 'repository')];
       await assert.rejects(open(unknown), named('provider_unauthorized', { provider: unknown.provider }));
-      await assert.rejects(open(unreadable), named('repository_forbidden', { provider: unreadable.provider, repository: unreadable.repository }));
+      const { provider, repository } = unreadable;
+      await assert.rejects(open(unreadable), named('repository_forbidden', { provider, repository }));
       for (const source of [unknown, unreadable]) {
         const error: unknown = await open(source, 'main').then(() => null, (error: unknown) => error);
         const { authorization } = source.remote;
@@ -55,29 +56,29 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'ends with the reason of a signal that has fired, and serves the next caller',
+    'rejects with the reason of a signal that has fired, and serves the next caller',
     async ({ checkouts, publish, open }) => {
       const source = await publish(simple);
       const request = { ...source, branch: null };
       const reason = new Error('the caller has left');
       const isReason = (error: unknown): boolean => error === reason;
-      await assert.rejects(checkouts.checkOut(request, untold, AbortSignal.abort(reason)), isReason);
+      await assert.rejects(checkouts.checkOut(request, noProgress, AbortSignal.abort(reason)), isReason);
       const leaving = new AbortController();
-      const started = checkouts.checkOut(request, untold, leaving.signal);
+      const started = checkouts.checkOut(request, noProgress, leaving.signal);
       leaving.abort(reason);
       await assert.rejects(started, isReason);
       assert.deepEqual((await open(source)).files, { a: '1' });
     },
   ],
   [
-    'an archive ends with the signal, and can be left',
+    'ends an archive with the reason of the signal, and lets it be cancelled',
     async ({ checkouts, publish, open }) => {
       const source = await publish(simple);
       const request = { ...source, branch: null };
       const reason = new Error('the caller has left');
       const isReason = (error: unknown): boolean => error === reason;
       const leaving = new AbortController();
-      const [unread, begun] = await Promise.all([1, 2].map(() => checkouts.checkOut(request, untold, leaving.signal)));
+      const [unread, begun] = await Promise.all([1, 2].map(() => checkouts.checkOut(request, noProgress, leaving.signal)));
       const [late, early] = [unread?.archive.getReader(), begun?.archive.getReader()];
       assert.equal((await early?.read())?.done, false);
       leaving.abort(reason);
@@ -85,13 +86,13 @@ export const refusalCases: readonly CheckoutCase[] = [
         while ((await early?.read())?.done === false);
       }, isReason);
       await assert.rejects(async () => late?.read(), isReason);
-      const left = await checkouts.checkOut(request, untold, never);
+      const left = await checkouts.checkOut(request, noProgress, never);
       await left.archive.cancel();
       assert.deepEqual((await open(source)).files, { a: '1' });
     },
   ],
   [
-    'says in one line that it can work, closes twice, and works no more',
+    'reports in one line that it works, closes twice, and then fails',
     async ({ checkouts, publish, open }) => {
       const source = await publish(simple);
       assert.match(checkouts.name, /^[a-z][a-z-]*$/u);

@@ -12,7 +12,7 @@ export interface WorkTree extends Pick<Checkout, 'branch' | 'commit'> {
   readonly folder: string;
   /** From the path of each file outside of `.git` to what is there: text, or `executable: ` or `link: ` and the rest. */
   readonly files: Readonly<Record<string, string>>;
-  /** Runs git in it, without anybody's configuration, and answers with what it prints. */
+  /** Runs git in it, without any configuration, and returns what it prints. */
   readonly git: (...args: readonly string[]) => Promise<string>;
 }
 
@@ -32,12 +32,12 @@ export async function openWorkTree({ branch, commit, archive }: Checkout, folder
 async function unpack(archive: ReadableStream<Uint8Array>, folder: string): Promise<void> {
   await mkdir(folder);
   const tar = spawn('tar', ['-x', '--no-same-owner', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
-  let words = '';
-  tar.stderr.setEncoding('utf8').on('data', (text: string) => (words += text));
+  let stderr = '';
+  tar.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   const ended = once(tar, 'close');
   await pipeline(Readable.fromWeb(archive), tar.stdin);
   const [code] = await ended;
-  if (code !== 0) throw new Error(`tar ended with ${code}: ${words}`);
+  if (code !== 0) throw new Error(`tar ended with ${code}: ${stderr}`);
 }
 
 /** Null for a folder. */
@@ -49,7 +49,7 @@ async function contentOf(path: string): Promise<string | null> {
   return (stats.mode & 0o111) === 0 ? text : `executable: ${text}`;
 }
 
-/** Runs git in a folder, without anybody's configuration. */
+/** Runs git in a folder, without any configuration. */
 export async function runGit(folder: string, args: readonly string[]): Promise<string> {
   const env = {
     PATH: process.env['PATH'],

@@ -6,30 +6,30 @@ export interface GitCommand {
   readonly args: readonly string[];
   readonly folder: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Makes the failure where git can't be started. */
+  /** Makes the failure if git can't be started. */
   readonly failed: (reason: string, cause?: unknown) => Error;
-  /** What it reads from its standard input; that is closed otherwise. */
+  /** Its standard input; empty if left out. */
   readonly input?: string;
   /**
-   * Does it start programs that have to end with it? It is in a session of its own then, which Linux schedules as a
-   * newcomer: that is slow on a busy machine.
+   * Whether it starts other programs, which must end with it. Then it runs in a session of its own, which Linux schedules as a newcomer:
+   * that is slow on a busy machine.
    */
-  readonly family?: boolean;
-  /** Told what it writes to its standard error, as it comes. */
-  readonly onWords?: (text: string) => void;
+  readonly ownSession?: boolean;
+  /** Called with its standard error, as it arrives. */
+  readonly onStderr?: (text: string) => void;
 }
 
 export interface GitExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The beginning of what it said, for the log only. */
+  /** The beginning of its standard error, for the log only. */
   readonly stderr: string;
 }
 
 export interface GitProcess {
-  /** What nobody reads holds git back. */
+  /** Git waits if nobody reads it. */
   readonly stdout: Readable;
-  /** Settles only when the process is gone. Rejects where git could not be started or was ended, with that reason. */
+  /** Settles when the process is gone. Rejects if git could not be started or was ended, with that reason. */
   readonly exited: Promise<GitExit>;
   /** Ends it at once. */
   readonly end: (reason: unknown) => void;
@@ -37,33 +37,33 @@ export interface GitProcess {
 
 const maxStderr = 4096;
 
-/** Starts git, and ends it at once when `signal` fires. Throws the signal's reason where it has fired. */
+/** Starts git, and ends it at once when `signal` fires. Throws the signal's reason if it has fired. */
 export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   signal.throwIfAborted();
-  const { family = false, input, onWords } = command;
+  const { ownSession = false, input, onStderr } = command;
   const child = spawn(command.binary, command.args, {
     cwd: command.folder,
     env: command.environment,
-    detached: family,
+    detached: ownSession,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let problem: { readonly reason: unknown } | null = null;
   const end = (reason: unknown): void => {
     problem ??= { reason };
-    kill(child, family);
-    // Whatever a wrapper of git may have left behind is not waited for, and can't write any more.
+    kill(child, ownSession);
+    // A program that a wrapper of git left behind is not waited for, and can't write any more.
     child.stdout.destroy();
     child.stderr.destroy();
   };
   const onAbort = (): void => end(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
 
-  // Git may end before it has read everything, which its exit tells.
+  // Git may exit before it has read everything; its exit code says whether that is an error.
   child.stdin.on('error', () => undefined).end(input);
   let stderr = '';
   child.stderr.setEncoding('latin1').on('data', (text: string) => {
     if (stderr.length < maxStderr) stderr += text.slice(0, maxStderr - stderr.length);
-    onWords?.(text);
+    onStderr?.(text);
   });
   const exited = new Promise<GitExit>((resolve, reject) => {
     const settle = (code: number | null, killedBy: NodeJS.Signals | null): void => {
@@ -80,15 +80,15 @@ export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   return { stdout: child.stdout, exited, end };
 }
 
-function kill(child: ChildProcess, family: boolean): void {
-  if (!family || child.pid === undefined) {
+function kill(child: ChildProcess, ownSession: boolean): void {
+  if (!ownSession || child.pid === undefined) {
     child.kill('SIGKILL');
     return;
   }
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // All of it is gone.
+    // All its processes are gone.
   }
 }
 
@@ -98,15 +98,15 @@ function cannotStart({ failed }: GitCommand, error: Error & { code?: unknown }):
     : failed('the git program can not be started', error);
 }
 
-/** How much git may write to its standard output, and what it means when it writes more. */
+/** How much git may write to its standard output, and the failure if it writes more. */
 export interface OutputLimit {
   readonly bytes: number;
   readonly failure: () => Error;
 }
 
 /**
- * Runs git and hands over its output as it comes. Ends it at once when `signal` fires or `onOutput` throws, and rejects
- * with that reason. Settles only when the process is gone.
+ * Runs git and passes its output on as it arrives. Ends it at once when `signal` fires or `onOutput` throws, and rejects with that
+ * reason. Settles only when the process is gone.
  */
 export async function runGit(
   command: GitCommand,
@@ -135,8 +135,8 @@ export async function runGit(
 }
 
 /**
- * The whole environment of a git process: nothing of the server's but the PATH, nobody's configuration, no question to a
- * person, and no protocol, unless `more` says otherwise.
+ * The whole environment of a git process: of the server's only the PATH, no configuration, no prompts, and no protocol, unless `more`
+ * says otherwise.
  */
 export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.ProcessEnv {
   return {
@@ -152,13 +152,13 @@ export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.Proces
     GIT_TERMINAL_PROMPT: '0',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_LITERAL_PATHSPECS: '1',
-    // One object that claims to be larger than this fails, rather than taking the machine's memory.
+    // An object that claims to be larger fails, rather than taking the machine's memory.
     GIT_ALLOC_LIMIT: '512m',
     ...more,
   };
 }
 
-/** The version of a git program, `2.39.5`; null where it does not tell. Answers with its exit where that is no success. */
+/** The version of a git program, `2.39.5`, or null if it does not print one; and its exit. */
 export async function gitVersion(
   command: Omit<GitCommand, 'args'>,
   signal: AbortSignal,
@@ -171,7 +171,7 @@ export async function gitVersion(
   return { version: /\d+(?:\.\d+)+/u.exec(output)?.[0] ?? null, exit };
 }
 
-/** Does a process of this number run on this machine, whoever's it is? */
+/** Whether a process with this id runs on this machine, as any user. */
 export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,27 +1,28 @@
 import pLimit from 'p-limit';
-import { raceSignal } from './timeout.ts';
 
-/** Lets a bounded number of pieces of work run at the same time; the others wait in turn. */
+/** Runs a bounded number of tasks at the same time; the others wait in order. */
 export interface Semaphore {
-  /** Rejects with the signal's reason if it fires before the work begins. Work that has begun is not interrupted. */
-  use<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs the task when a place is free. Rejects with the signal's reason if it fires while the task waits. A task that has started keeps
+   * its place, and is waited for, until it settles.
+   */
+  use<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T>;
 }
 
-export function createSemaphore(size: number): Semaphore {
-  const limit = pLimit(size);
+export function createSemaphore(concurrency: number): Semaphore {
+  const limit = pLimit(concurrency);
   return {
-    async use(signal, work) {
-      signal.throwIfAborted();
-      const begun = Promise.withResolvers<void>();
-      const result = limit(async () => {
+    use: (signal, task) =>
+      new Promise((resolve, reject) => {
         signal.throwIfAborted();
-        begun.resolve();
-        return work();
-      });
-      // Who has left hears no more of it.
-      result.catch(() => {});
-      await raceSignal(begun.promise, signal);
-      return result;
-    },
+        const leave = (): void => reject(signal.reason);
+        signal.addEventListener('abort', leave, { once: true });
+        const run = async (): ReturnType<typeof task> => {
+          signal.removeEventListener('abort', leave);
+          signal.throwIfAborted();
+          return await task();
+        };
+        limit(run).then(resolve, reject);
+      }),
   };
 }

@@ -1,22 +1,25 @@
 import type { MemoryRepository } from './index.ts';
 import { git } from '../../contracts/git-repository.ts';
 
-/** What a repository has on its default branch, found out in the plainest way: one file after the other. */
+/** What a repository has on its default branch, found out in the plainest way: by one log of everything. */
 export async function readPublished(gitDir: string, path: string): Promise<MemoryRepository> {
   const branch = (await git(gitDir, ['symbolic-ref', '--short', 'HEAD'])).trim();
   const branches = await git(gitDir, ['for-each-ref', '--format=%(refname)', `refs/heads/${branch}`]);
   if (branches === '') return { path, defaultBranch: null, files: [] };
   const entries = (await git(gitDir, ['ls-tree', '-r', '-z', 'HEAD'])).split('\0').filter((entry) => entry.startsWith('100'));
-  const files = [];
-  for (const entry of entries) {
-    const name = entry.slice(entry.indexOf('\t') + 1);
-    if (name.includes('\ufffd')) continue;
-    files.push({ path: name, createdAt: (await firstDateOf(gitDir, name)) * 1000 });
-  }
-  return { path, defaultBranch: branch, files };
+  const dates = await firstDates(gitDir);
+  const names = entries.map((entry) => entry.slice(entry.indexOf('\t') + 1)).filter((name) => !name.includes('\ufffd'));
+  return { path, defaultBranch: branch, files: names.map((name) => ({ path: name, createdAt: (dates.get(name) ?? Number.NaN) * 1000 })) };
 }
 
-async function firstDateOf(gitDir: string, path: string): Promise<number> {
-  const args = ['--literal-pathspecs', 'log', '--full-history', '-m', '--format=%ct', 'HEAD', '--', path];
-  return Number((await git(gitDir, args)).trim().split('\n').at(-1));
+/** The date of each path's first commit: the last one in the log that touches it. */
+async function firstDates(gitDir: string): Promise<ReadonlyMap<string, number>> {
+  const log = await git(gitDir, ['log', '--full-history', '-m', '--no-renames', '--name-only', '-z', '--format=/%ct', 'HEAD']);
+  const dates = new Map<string, number>();
+  let seconds = 0;
+  for (const entry of log.split('\0')) {
+    if (entry.startsWith('/')) seconds = Number(entry.slice(1));
+    else dates.set(entry.replace(/^\n/u, ''), seconds);
+  }
+  return dates;
 }

@@ -1,14 +1,13 @@
 import { readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failed } from './failures.ts';
-import { findPackedRef } from './packed-refs.ts';
-import type { LocalRepository } from './repository.ts';
+import type { LocalRepository } from './repository-location.ts';
 
 /** What the repository has checked out: what a clone of it would check out. */
 export interface Head {
-  /** Null where HEAD is detached. */
+  /** Null if HEAD is detached. */
   readonly branch: string | null;
-  /** The commit, in 40 (SHA-1) or 64 (SHA-256) hexadecimal digits; null where the branch has none yet. */
+  /** The commit, in 40 (SHA-1) or 64 (SHA-256) hexadecimal digits; null if the branch has none yet. */
   readonly oid: string | null;
 }
 
@@ -22,7 +21,7 @@ const unsafe = /[\0-\u0020\u007f~^:?*[\\\ufffd]/u;
 const branchPrefix = 'refs/heads/';
 const perWorkTree = ['refs/bisect/', 'refs/worktree/', 'refs/rewritten/'];
 
-/** Reads HEAD from the files, so that the repository's own configuration has no say in it. */
+/** Reads HEAD from the files, so the repository's own configuration has no effect. */
 export async function readHead(repository: LocalRepository): Promise<Head> {
   let ref = 'HEAD';
   for (let depth = 0; depth <= maxDepth; depth += 1) {
@@ -51,7 +50,22 @@ async function readRef(repository: LocalRepository, ref: string): Promise<string
   return packed === null ? null : findPackedRef(packed, ref);
 }
 
-/** Would git take it, and does it name nothing but a file below `refs`? */
+const lineFeed = 0x0a;
+
+/** The object id of a ref in the content of a `packed-refs` file; null if it is not in it. */
+function findPackedRef(content: Buffer, ref: string): string | null {
+  const ending = Buffer.from(` ${ref}`);
+  for (let at = content.indexOf(ending); at !== -1; at = content.indexOf(ending, at + 1)) {
+    const end = at + ending.length;
+    if (end < content.length && content[end] !== lineFeed) continue;
+    const start = at === 0 ? 0 : content.lastIndexOf(lineFeed, at - 1) + 1;
+    const oid = content.toString('latin1', start, at);
+    if (/^[0-9a-f]+$/u.test(oid)) return oid;
+  }
+  return null;
+}
+
+/** Whether git accepts it, and it names a file below `refs`. */
 function isSafeRef(ref: string): boolean {
   if (!ref.startsWith('refs/') || unsafe.test(ref)) return false;
   return ref.split('/').every((segment) => segment !== '' && segment !== '.' && !segment.includes('..'));
@@ -60,4 +74,13 @@ function isSafeRef(ref: string): boolean {
 async function refuseReftable({ commonDir }: LocalRepository): Promise<void> {
   const stats = await stat(join(commonDir, 'reftable')).catch(() => null);
   if (stats?.isDirectory() === true) throw failed('the repository keeps its branches in the reftable format, which is not supported');
+}
+
+const shallowLimitBytes = 4 * 1024 * 1024;
+
+/** The commits at which a shallow clone's history is cut off, as git keeps them; empty if the history is complete. */
+export async function readShallow({ root, commonDir }: LocalRepository): Promise<string> {
+  const content = (await root.read(join(commonDir, 'shallow'), shallowLimitBytes))?.toString('latin1') ?? '';
+  if (!/^(?:[0-9a-f]{40,64}(?:\n|$))*$/u.test(content)) throw failed("the repository's list of shallow commits is broken");
+  return content;
 }

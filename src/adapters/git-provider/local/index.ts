@@ -1,2 +1,1 @@
-export { createLocalGitProvider } from './provider.ts';
-export type { LocalGitOptions } from './options.ts';
+export { createLocalGitProvider, type LocalGitOptions } from './local-git-provider.ts';

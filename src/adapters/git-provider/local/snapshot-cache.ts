@@ -1,33 +1,99 @@
-import type { Snapshot } from './snapshot.ts';
+import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
+import { realTimers, startTimeout } from '../../shared/timeout.ts';
+import { timedOut } from './failures.ts';
+import type { ResolvedOptions } from './local-git-provider.ts';
+import { readSnapshot, type Snapshot, type SnapshotRequest } from './snapshot-reader.ts';
 
-/** The last snapshot of each directory; those that were not asked for the longest go first. */
-export interface SnapshotCache {
-  get(key: string): Snapshot | null;
-  set(key: string, snapshot: Snapshot): void;
+/** What directories hold, cached for as long as it is true. */
+interface SnapshotCache {
+  get(request: SnapshotRequest, signal: AbortSignal): Promise<Snapshot>;
+  /** Resolves when no git process runs any more. */
+  settled(): Promise<void>;
 }
 
-export function createSnapshotCache(maxEntries: number, maxPaths: number): SnapshotCache {
-  const snapshots = new Map<string, Snapshot>();
-  let paths = 0;
+export function createSnapshotCache(options: ResolvedOptions, closing: AbortSignal): SnapshotCache {
+  const latest = createLatestSnapshots(options.cacheEntries, options.cachePaths);
+  const reads = createSingleFlight<Snapshot>();
+  const inTurn = createReadLimit(options.concurrency);
+  const { timeoutMs } = options;
 
-  function remove(key: string): void {
-    const snapshot = snapshots.get(key);
-    if (snapshot !== undefined) paths -= weightOf(snapshot);
-    snapshots.delete(key);
+  /** Settles when its git processes are gone; the callers do not wait for that. */
+  async function read(key: string, request: SnapshotRequest, unwanted: AbortSignal): Promise<Snapshot> {
+    const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [unwanted, closing]);
+    try {
+      return await inTurn(request.repository.commonDir, limit.signal, async () => {
+        const earlier = latest.get(key);
+        if (earlier !== null && isOf(earlier, request)) return earlier;
+        const snapshot = await readSnapshot(options, request, earlier, limit.signal);
+        latest.set(key, snapshot);
+        return snapshot;
+      });
+    } finally {
+      limit.end();
+    }
   }
 
   return {
-    get(key) {
-      const snapshot = snapshots.get(key);
-      if (snapshot === undefined) return null;
-      snapshots.delete(key);
-      snapshots.set(key, snapshot);
+    async get(request, signal) {
+      const { repository, directory, oid, shallow } = request;
+      const key = `${repository.gitDir}\0${directory}`;
+      const cached = latest.get(key);
+      if (cached !== null && isOf(cached, request)) return cached;
+      return await reads.join(`${key}\0${oid}\0${shallow}`, signal, (unwanted) => read(key, request, unwanted));
+    },
+    settled: () => reads.settled(),
+  };
+}
+
+function isOf(snapshot: Snapshot, { oid, shallow }: SnapshotRequest): boolean {
+  return snapshot.oid === oid && snapshot.shallow === shallow;
+}
+
+/** Bounds how many repositories git reads at the same time, and reads each once at a time: a slow one takes one place of all. */
+function createReadLimit(concurrency: number) {
+  const all = createSemaphore(concurrency);
+  const repositories = new Map<string, { readonly one: Semaphore; users: number }>();
+  return async <T>(repository: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> => {
+    const entry = repositories.get(repository) ?? { one: createSemaphore(1), users: 0 };
+    repositories.set(repository, entry);
+    entry.users += 1;
+    try {
+      return await entry.one.use(signal, () => all.use(signal, task));
+    } finally {
+      entry.users -= 1;
+      if (entry.users === 0) repositories.delete(repository);
+    }
+  };
+}
+
+/** The latest snapshot of each directory. The least recently used ones are dropped first. */
+function createLatestSnapshots(maxEntries: number, maxPaths: number) {
+  const snapshots = new Map<string, Snapshot>();
+  let paths = 0;
+
+  function remove(key: string): Snapshot | null {
+    const snapshot = snapshots.get(key);
+    if (snapshot === undefined) return null;
+    paths -= pathsOf(snapshot);
+    snapshots.delete(key);
+    return snapshot;
+  }
+
+  function add(key: string, snapshot: Snapshot): void {
+    snapshots.set(key, snapshot);
+    paths += pathsOf(snapshot);
+  }
+
+  return {
+    get(key: string): Snapshot | null {
+      const snapshot = remove(key);
+      if (snapshot !== null) add(key, snapshot);
       return snapshot;
     },
-    set(key, snapshot) {
+    set(key: string, snapshot: Snapshot): void {
       remove(key);
-      snapshots.set(key, snapshot);
-      paths += weightOf(snapshot);
+      add(key, snapshot);
       for (const oldest of snapshots.keys()) {
         if (snapshots.size <= maxEntries && paths <= maxPaths) return;
         remove(oldest);
@@ -36,6 +102,6 @@ export function createSnapshotCache(maxEntries: number, maxPaths: number): Snaps
   };
 }
 
-function weightOf({ files, dates }: Snapshot): number {
+function pathsOf({ files, dates }: Snapshot): number {
   return Math.max(files.length, dates?.size ?? 0);
 }

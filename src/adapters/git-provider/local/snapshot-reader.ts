@@ -1,135 +1,132 @@
+import type { DatedFile } from '../../../ports/git-provider.ts';
 import { type GitCommand, gitEnvironment, type GitExit, type OutputLimit, runGit } from '../../shared/git-process.ts';
-import { toByteString } from './byte-string.ts';
-import { failed, tooLarge } from './failures.ts';
-import { exitFailure } from './git-exit.ts';
-import { type Addition, additionArguments, readAdditions } from './history.ts';
-import { objectStoresOf, refuseStrayObjects } from './object-store.ts';
-import type { ResolvedOptions } from './options.ts';
-import type { LocalRepository } from './repository.ts';
-import { createShadow } from './shadow.ts';
-import { dateFiles, type PathDates, type Snapshot, undated } from './snapshot.ts';
-import { readTree, treeArguments } from './tree.ts';
+import { exitFailure, failed, tooLarge } from './failures.ts';
+import { logArguments, lsTreeArguments, parseAdditions, parseTree } from './git-commands.ts';
+import type { ResolvedOptions } from './local-git-provider.ts';
+import { listObjectFolders, refuseOutsideObjects } from './object-folders.ts';
+import { withPrivateGitFolder } from './private-git-folders.ts';
+import type { LocalRepository } from './repository-location.ts';
 
 export interface SnapshotRequest {
   readonly repository: LocalRepository;
   readonly directory: string;
   readonly oid: string;
+  /** Where the history is cut off, as `readShallow` returns it. */
   readonly shallow: string;
 }
 
-/** Reads a directory at a commit with git. What an earlier snapshot of it knows is not read again. */
+/** What a directory holds at one commit. */
+export interface Snapshot extends Pick<SnapshotRequest, 'oid' | 'shallow'> {
+  readonly files: readonly DatedFile[];
+  /** When each path that the history ever had was added; null if it was not needed. */
+  readonly dates: PathDates | null;
+}
+
+/** From a path, as a byte string, to the earliest committer date, in seconds, of a commit that adds it. */
+type PathDates = ReadonlyMap<string, number>;
+
+type Earlier = { readonly oid: string; readonly dates: PathDates };
+
+interface Reading extends SnapshotRequest {
+  readonly command: Omit<GitCommand, 'args'>;
+  readonly limit: OutputLimit;
+  readonly maxPaths: number;
+}
+
+/** Reads a directory at a commit with git. What an earlier snapshot of it holds is not read again. */
 export async function readSnapshot(
-  options: ResolvedOptions,
+  { temporaryFolder, gitBinary, maxPaths, maxOutputBytes }: ResolvedOptions,
   request: SnapshotRequest,
   earlier: Snapshot | null,
   signal: AbortSignal,
 ): Promise<Snapshot> {
-  const stores = await objectStoresOf(request.repository);
-  const shadow = await createShadow(options.temporaryFolder, request.oid, request.shallow);
-  const command = {
-    binary: options.gitBinary,
-    folder: shadow.folder,
-    environment: gitEnvironment({ GIT_DIR: shadow.folder, GIT_OBJECT_DIRECTORY: stores[0] }),
-    failed,
-    limit: { bytes: options.maxOutputBytes, failure: () => tooLarge(`${options.maxOutputBytes} bytes`) },
-  };
-  const reading = new AbortController();
-  const either = AbortSignal.any([signal, reading.signal]);
-  const strays = refuseStrayObjects(request.repository, stores, either);
-  const snapshot = readWith(command, options.maxPaths, request, usable(earlier, request), either);
-  try {
-    const [read] = await Promise.all([snapshot, strays]);
-    return read;
-  } finally {
-    reading.abort();
-    await Promise.allSettled([snapshot, strays]);
-    await shadow.remove();
-  }
+  const objects = await listObjectFolders(request.repository);
+  return await withPrivateGitFolder(temporaryFolder, request, async (folder) => {
+    const environment = gitEnvironment({ GIT_DIR: folder, GIT_OBJECT_DIRECTORY: objects[0] });
+    const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes`) };
+    const reading = { ...request, command: { binary: gitBinary, folder, environment, failed }, limit, maxPaths };
+    const ending = new AbortController();
+    const either = AbortSignal.any([signal, ending.signal]);
+    const check = refuseOutsideObjects(request.repository, objects, either);
+    const snapshot = readWith(reading, usable(earlier, request), either);
+    try {
+      const [read] = await Promise.all([snapshot, check]);
+      return read;
+    } finally {
+      ending.abort();
+      await Promise.allSettled([snapshot, check]);
+    }
+  });
 }
 
-type Command = Omit<GitCommand, 'args'> & { readonly limit: OutputLimit };
-type Known = { readonly oid: string; readonly dates: PathDates };
-
-/** Dates hold on only where the history is cut off at the same place. */
-function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Known | null {
+/** Dates stay valid only if the history is cut off at the same commits. */
+function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
   if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
   return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
 }
 
-/** Git lists the tree and tells the history at the same time; where the tree has nothing, the history is not needed. */
-async function readWith(
-  command: Command,
-  maxPaths: number,
-  request: SnapshotRequest,
-  known: Known | null,
-  signal: AbortSignal,
-): Promise<Snapshot> {
-  const { oid, shallow } = request;
+/** Reads the tree and the history at the same time. If the tree has no files, the history is not needed. */
+async function readWith(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<Snapshot> {
+  const { oid, shallow } = reading;
   const history = new AbortController();
-  const telling = readDates(command, maxPaths, request, known, AbortSignal.any([signal, history.signal]));
-  // Its failure is looked at below, once the tree is known.
-  telling.catch(() => null);
+  const readingDates = readDates(reading, earlier, AbortSignal.any([signal, history.signal]));
+  // Its failure is handled below, after the tree is known.
+  readingDates.catch(() => null);
   try {
-    const paths = await listPaths(command, maxPaths, request, signal);
+    const paths = await readPaths(reading, signal);
     if (paths.length === 0) return { oid, shallow, files: [], dates: null };
-    const dates = await telling;
+    const dates = await readingDates;
     const files = dates === null ? null : dateFiles(paths, dates);
     if (files !== null) return { oid, shallow, files, dates };
-    if (known === null) throw undated();
+    if (earlier === null) throw failed("the repository's history does not say where its files come from");
   } finally {
     history.abort();
-    await telling.catch(() => null);
+    await readingDates.catch(() => null);
   }
-  return await readWith(command, maxPaths, request, null, signal);
+  return await readWith(reading, null, signal);
 }
 
-async function listPaths(
-  command: Command,
-  maxPaths: number,
-  { oid, directory }: SnapshotRequest,
-  signal: AbortSignal,
-): Promise<string[]> {
-  const prefix = directory === '' ? '' : `${toByteString(directory)}/`;
+/** The paths as byte strings. */
+async function readPaths({ command, limit, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<string[]> {
+  const prefix = directory === '' ? '' : `${Buffer.from(directory, 'utf8').toString('latin1')}/`;
   const paths: string[] = [];
-  const collect = readTree((path) => {
+  const collect = parseTree((path) => {
     if (!path.startsWith(prefix)) return;
     if (paths.length === maxPaths) throw tooLarge(`${maxPaths} paths`);
     paths.push(path);
   });
-  demandSuccess(await runGit({ ...command, args: treeArguments(oid, directory) }, command.limit, signal, collect));
+  demandSuccess(await runGit({ ...command, args: lsTreeArguments(oid, directory) }, limit, signal, collect));
   return paths;
 }
 
 /**
- * The dates of all paths. With what is known of an earlier commit only the difference of the two histories is read, and
- * that decides: nothing in it that the later history lacks can have dated a path, or the answer is null. So it is where
- * the earlier commit is gone.
+ * The dates of all paths. With an earlier snapshot, only the difference of the two histories is read. Null if that is not enough: the
+ * earlier commit is gone, or the later history lacks a commit that may have dated a path.
  */
-async function readDates(
-  command: Command,
-  maxPaths: number,
-  { oid, directory }: SnapshotRequest,
-  known: Known | null,
-  signal: AbortSignal,
-): Promise<PathDates | null> {
-  if (known?.oid === oid) return known.dates;
-  const dates = new Map(known?.dates);
-  let lost = false;
-  const collect = readAdditions((addition) => {
-    lost ||= addition.lost;
-    note(dates, addition);
+async function readDates(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<PathDates | null> {
+  const { command, limit, maxPaths, oid, directory } = reading;
+  if (earlier?.oid === oid) return earlier.dates;
+  const dates = new Map(earlier?.dates);
+  let anyLost = false;
+  const collect = parseAdditions(({ path, seconds, lost }) => {
+    anyLost ||= lost;
+    dates.set(path, Math.min(seconds, dates.get(path) ?? seconds));
     if (dates.size > maxPaths) throw tooLarge(`${maxPaths} paths`);
   });
-  const args = additionArguments(oid, directory, known?.oid ?? null);
-  const exit = await runGit({ ...command, args }, command.limit, signal, collect);
-  if (known === null) demandSuccess(exit);
-  return lost || exit.code !== 0 ? null : dates;
+  const exit = await runGit({ ...command, args: logArguments(oid, directory, earlier?.oid ?? null) }, limit, signal, collect);
+  if (earlier === null) demandSuccess(exit);
+  return anyLost || exit.code !== 0 ? null : dates;
 }
 
-/** The earliest addition counts, in whatever order they come. */
-function note(dates: Map<string, number>, { path, seconds }: Addition): void {
-  const noted = dates.get(path);
-  if (noted === undefined || seconds < noted) dates.set(path, seconds);
+/** Null if a path has no date. Bytes of a path that are not UTF-8 become U+FFFD. */
+function dateFiles(paths: readonly string[], dates: PathDates): DatedFile[] | null {
+  const files: DatedFile[] = [];
+  for (const path of paths) {
+    const seconds = dates.get(path);
+    if (seconds === undefined) return null;
+    files.push({ path: Buffer.from(path, 'latin1').toString('utf8'), createdAt: seconds * 1000 });
+  }
+  return files;
 }
 
 function demandSuccess(exit: GitExit): void {

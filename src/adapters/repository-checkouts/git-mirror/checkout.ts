@@ -1,65 +1,49 @@
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
-import { archiveParts } from './archive.ts';
-import { askHead } from './ask-head.ts';
-import { bring, exportOf } from './bring.ts';
-import { RefGone } from './fetch-failure.ts';
-import { createGit, type Git } from './git.ts';
-import type { Head } from './heads.ts';
-import type { Hold } from './holds.ts';
-import type { Lease } from './leases.ts';
-import type { ResolvedOptions } from './options.ts';
-import { streamOf } from './stream.ts';
-import type { Workshop } from './workshop.ts';
+import { streamOf } from './archive-stream.ts';
+import { exportOf, makeExport, type ExportPin } from './commit-export.ts';
+import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
+import { Corruption, RefGone } from './git-failures.ts';
+import type { ResolvedOptions } from './git-mirror.ts';
+import { createGitRunner, type GitRunner } from './git-runner.ts';
+import { sizeOf, type MirrorLease, type MirrorStore } from './mirror-store.ts';
+import { commitAt, makeMirror, refOf, removeLeftovers, type Mirror } from './mirror.ts';
+import { askHead, type Head } from './remote-head.ts';
+import { archiveParts } from './work-tree-archive.ts';
 
-/** Where what is handed out is. */
-interface Ready {
-  readonly head: Head;
-  readonly folder: string;
+/** One checkout on its way. */
+interface Job {
+  readonly git: GitRunner;
+  readonly store: MirrorStore;
+  readonly options: ResolvedOptions;
+  readonly mirror: Mirror;
+  readonly request: CheckoutRequest;
+  readonly progress: CheckoutProgress;
 }
 
-export function createCheckout(options: ResolvedOptions, open: () => Promise<Workshop>, closing: AbortSignal): RepositoryCheckouts['checkOut'] {
+export function createCheckout(
+  options: ResolvedOptions,
+  open: () => Promise<MirrorStore>,
+  closing: AbortSignal,
+): RepositoryCheckouts['checkOut'] {
   const { timeoutMs, gitBinary } = options;
-
-  async function prepare(
-    git: Git,
-    workshop: Workshop,
-    { mirror, turns }: Lease,
-    request: CheckoutRequest,
-    progress: CheckoutProgress,
-    signal: AbortSignal,
-  ): Promise<Ready | null> {
-    const head = await askHead(git, request, options, signal);
-    if (head === null) return null;
-    const key = JSON.stringify([mirror.id, head.branch, head.oid]);
-    const bringing = { git, workshop, options, mirror, request, head, progress };
-    try {
-      const oid = await workshop.fetches.join(key, signal, (nobodyLeft) => turns.use(nobodyLeft, () => bring(bringing, nobodyLeft)));
-      return { head: { ...head, oid }, folder: exportOf(mirror, oid) };
-    } catch (error) {
-      if (!(error instanceof RefGone)) throw error;
-      // Whether the branch was deleted meanwhile, only the host can say.
-      if ((await askHead(git, request, options, signal)) === null) return null;
-      throw providerFailures(request.provider).failed('it does not give out the branch that it lists; try again', error);
-    }
-  }
-
   return async (request, progress, signal) => {
-    const { provider } = request;
+    const { provider, repository } = request;
     const { failed, timedOut } = providerFailures(provider);
-    const git = createGit(gitBinary, provider);
+    const git = createGitRunner(gitBinary, provider);
     const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
-    let lease: Lease | null = null;
+    let lease: MirrorLease | null = null;
     try {
-      const workshop = await raceSignal(open(), limit.signal);
-      const taken = workshop.leases.take(provider, request.repository);
-      lease = taken;
-      const ready = await withTimeout(limit, (within) => prepare(git, workshop, taken, request, progress, within));
-      // At once: what nobody holds is removed when somebody else has a turn.
-      const hold = ready === null ? null : workshop.holds.take(ready.folder);
-      return checkoutOf(git, request, ready?.head ?? null, hold, taken, AbortSignal.any([signal, closing]));
+      const store = await raceSignal(open(), limit.signal);
+      const { mirror, exclusive } = (lease = store.leases.take(provider, repository));
+      const job = { git, store, options, mirror, request, progress };
+      const head = await withTimeout(limit, (within) => bringHead(job, exclusive, within));
+      // In the same tick: an export that is not pinned is removed when the next checkout of the mirror ends.
+      const pin = head === null ? null : store.pins.pin(exportOf(mirror, head.oid));
+      return checkoutOf(git, request, head, pin, lease, AbortSignal.any([signal, closing]));
     } catch (error) {
       limit.end();
       lease?.release();
@@ -72,31 +56,93 @@ export function createCheckout(options: ResolvedOptions, open: () => Promise<Wor
 }
 
 function checkoutOf(
-  git: Git,
+  git: GitRunner,
   request: CheckoutRequest,
   head: Head | null,
-  hold: Hold | null,
-  lease: Lease,
+  pin: ExportPin | null,
+  lease: MirrorLease,
   signal: AbortSignal,
 ): Checkout {
   const { failed } = providerFailures(request.provider);
-  const dotGit = { branch: head?.branch ?? null, oid: head?.oid ?? null, isDefault: head?.isDefault ?? false, url: request.remote.url };
-  const mtime = Math.floor(Date.now() / 1000);
+  const { branch, oid, isDefault } = head ?? { branch: null, oid: null, isDefault: false };
   const archive = streamOf(
     async function* parts(ending) {
       try {
-        yield* archiveParts(git, dotGit, hold?.folder ?? null, mtime, ending);
+        yield* archiveParts(git, { branch, oid, isDefault, url: request.remote.url }, pin?.folder ?? null, ending);
       } catch (error) {
         throw isFailure(error) ? error : failed('what is kept of the repository could not be read', error);
       }
     },
     signal,
     async (failure) => {
-      // The next one is made from the mirror again.
-      if (failure !== null) await hold?.spoil();
-      hold?.release();
+      // The next checkout exports the commit from the mirror again.
+      if (failure !== null) await pin?.discard();
+      pin?.release();
       lease.release();
     },
   );
-  return { branch: dotGit.branch, commit: dotGit.oid, archive };
+  return { branch, commit: oid, archive };
+}
+
+/** Asks the host where the branch is, and exports that commit, or a newer one. Null if the repository is empty. */
+async function bringHead(job: Job, exclusive: MirrorLease['exclusive'], signal: AbortSignal): Promise<Head | null> {
+  const { git, store, options, mirror, request } = job;
+  const head = await askHead(git, request, options, signal);
+  if (head === null) return null;
+  const key = JSON.stringify([mirror.id, head.branch, head.oid]);
+  try {
+    const oid = await store.fetches.join(key, signal, (unwanted) => exclusive.use(unwanted, () => bringCommit(job, head, unwanted)));
+    return { ...head, oid };
+  } catch (error) {
+    if (!(error instanceof RefGone)) throw error;
+    // Only the host can say whether the branch was deleted meanwhile.
+    if ((await askHead(git, request, options, signal)) === null) return null;
+    throw providerFailures(request.provider).failed('it does not give out the branch that it lists; try again', error);
+  }
+}
+
+/**
+ * Fetches what the mirror lacks of the commit, and exports it. Returns the commit, or a newer one of the branch. Only while nobody else
+ * works on the mirror: a corrupt one is made again.
+ */
+async function bringCommit(job: Job, head: Head, signal: AbortSignal): Promise<string> {
+  try {
+    return await fetchAndExport(job, head, signal);
+  } catch (error) {
+    if (!(error instanceof Corruption)) throw error;
+    job.progress({ code: 'fetching_repository_again' });
+    await job.store.folders.discard(job.mirror.gitDir);
+    return await fetchAndExport(job, head, signal).catch((again: unknown) => {
+      throw again instanceof Corruption ? new Corruption(again.message, { cause: error }) : again;
+    });
+  }
+}
+
+async function fetchAndExport({ git, store, options, mirror, request, progress }: Job, head: Head, signal: AbortSignal): Promise<string> {
+  const { folders, work } = store;
+  await makeMirror(mirror, head.oid, folders.temporary());
+  let oid = head.oid;
+  if ((await commitAt(mirror, refOf(head.branch))) !== oid) {
+    await removeLeftovers(mirror);
+    progress({ code: 'fetching_repository', phase: null, percent: null });
+    try {
+      oid = await work.use(signal, () => fetchBranch(git, mirror, request, head, options, progress, signal));
+    } catch (error) {
+      await removeLeftovers(mirror);
+      if ((await sizeOf(mirror.gitDir)) > maxRepositoryBytes(options)) await folders.discard(mirror.gitDir);
+      throw error;
+    }
+  }
+  const folder = exportOf(mirror, oid);
+  const exists = await stat(folder).then(() => true, () => false);
+  if (exists) return oid;
+  const temporary = folders.temporary();
+  try {
+    await mkdir(temporary, { mode: 0o700 });
+    await work.use(signal, () => makeExport(git, mirror, oid, temporary, signal));
+    await rename(temporary, folder);
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+  return oid;
 }

@@ -1,2 +1,1 @@
-export { createGitMirror } from './git-mirror.ts';
-export type { GitMirrorOptions } from './options.ts';
+export { createGitMirror, type GitMirrorOptions } from './git-mirror.ts';

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { GitRunner } from './git-runner.ts';
 
 /** What is kept of one repository. */
 export interface Mirror {
   readonly id: string;
   readonly folder: string;
-  /** A bare repository with every branch that was ever asked for. Its refs are named by digests: two names of branches never get in each other's way. */
+  /** A bare repository with every branch that was ever checked out. Refs are named by digests, so that no two names conflict. */
   readonly gitDir: string;
   readonly exports: string;
-  /** Its time of change is when the mirror was last used. */
+  /** An empty file. Its modification time is when the mirror was last used. */
   readonly used: string;
 }
 
@@ -33,13 +34,17 @@ function digest(text: string): string {
 
 const sha256Digits = 64;
 
-/** The configuration of a git folder of ours for objects that are named like this one. */
-export function bareConfig(oid: string): string {
-  const core = `[core]\n\trepositoryFormatVersion = ${oid.length === sha256Digits ? 1 : 0}\n\tbare = true\n[gc]\n\tauto = 0\n`;
-  return oid.length === sha256Digits ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
+export function isSha256(oid: string): boolean {
+  return oid.length === sha256Digits;
 }
 
-/** Makes the mirror's repository, for objects that are named like this one, if it is not there. It appears in one step. */
+/** The configuration of a bare git folder for objects that are named like this one. */
+export function bareConfig(oid: string): string {
+  const core = `[core]\n\trepositoryFormatVersion = ${isSha256(oid) ? 1 : 0}\n\tbare = true\n[gc]\n\tauto = 0\n`;
+  return isSha256(oid) ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
+}
+
+/** Makes the mirror's repository, for objects that are named like this one, unless it exists. It appears in one step. */
 export async function makeMirror({ folder, gitDir, exports, used }: Mirror, oid: string, temporary: string): Promise<void> {
   const config = bareConfig(oid);
   await mkdir(exports, { recursive: true, mode: 0o700 });
@@ -61,21 +66,27 @@ async function isWhole(gitDir: string): Promise<boolean> {
   return await Promise.all(paths).then(([head]) => (head?.size ?? 0) > 0, () => false);
 }
 
-/** The commit that the mirror has a ref at; null where it has none. */
+/** The commit of a ref of the mirror; null if it has no such ref. */
 export async function commitAt({ gitDir }: Mirror, ref: string): Promise<string | null> {
-  const text = await readFile(join(gitDir, ref), 'latin1').catch(() => '');
-  const oid = text.trimEnd();
+  const oid = (await readFile(join(gitDir, ref), 'latin1').catch(() => '')).trimEnd();
   return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u.test(oid) ? oid : null;
 }
 
-/**
- * Removes what a git that was killed left behind, which would be in the way of the next, or stay for ever. Only to be
- * called while no other writes to the mirror.
- */
+/** Removes the locks and temporary files of a git that was killed. Only while no other git writes to the mirror. */
 export async function removeLeftovers({ gitDir }: Mirror): Promise<void> {
   for (const folder of ['.', 'refs/skep', 'objects/pack', 'objects/info']) {
     const names = await readdir(join(gitDir, folder)).catch(() => []);
     const leftovers = names.filter((name) => name.endsWith('.lock') || name.startsWith('tmp_') || name.startsWith('.tmp-'));
     await Promise.all(leftovers.map((name) => rm(join(gitDir, folder, name), { recursive: true, force: true })));
   }
+}
+
+// Each fetch adds a pack, and git looks for each object in all of them.
+const maxPacks = 40;
+
+/** Joins many packs into one, without what no branch has any more. Only while nobody reads the mirror. */
+export async function repack(git: GitRunner, { gitDir }: Mirror, signal: AbortSignal): Promise<void> {
+  const names = await readdir(join(gitDir, 'objects/pack')).catch(() => []);
+  if (names.filter((name) => name.endsWith('.pack')).length <= maxPacks) return;
+  await git.run({ args: ['repack', '-a', '-d', '-q'], folder: gitDir, environment: { GIT_DIR: gitDir } }, signal);
 }

@@ -27,15 +27,16 @@ export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: numbe
 }
 
 function createDriver(connection: SqliteConnection): Driver {
-  let free = Promise.resolve();
-  let release = (): void => {};
+  // Kysely acquires the connection for each query and each transaction; kysely 0.28 does not keep them apart.
+  let lastRelease = Promise.resolve();
+  let release: (() => void) | undefined;
   return {
     init: async () => {},
     acquireConnection: async () => {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const before = free;
-      free = promise;
-      await before;
+      const previousRelease = lastRelease;
+      lastRelease = promise;
+      await previousRelease;
       release = resolve;
       return connection;
     },
@@ -43,7 +44,7 @@ function createDriver(connection: SqliteConnection): Driver {
     beginTransaction: async () => void (await connection.run('BEGIN IMMEDIATE', [])),
     commitTransaction: async () => void (await connection.run('COMMIT', [])),
     rollbackTransaction: async () => connection.rollback(),
-    releaseConnection: async () => release(),
+    releaseConnection: async () => release?.(),
     destroy: async () => connection.close(),
   };
 }

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { gitProviderContract } from '../../../contracts/git-provider.ts';
 import type { GitProviderHarness } from '../../../contracts/git-provider-harness.ts';
+import { startHostProxy } from '../../../contracts/host-proxy.ts';
 import { doubleToken, startGitHubDouble, type DoubleOptions } from '../../../doubles/github/index.ts';
 
 interface Way extends DoubleOptions {
@@ -16,11 +18,20 @@ async function createHarness({ token, ...options }: Way): Promise<GitProviderHar
   const folder = await mkdtemp(join(tmpdir(), 'skep-github-'));
   const double = await startGitHubDouble(options);
   const credential = token === null ? {} : { token };
-  const provider = createGitHubProvider({ url: double.url, clock: createSystemClock(), ...credential });
+  const proxy = await startHostProxy(double.url);
+  const providers: GitProvider[] = [];
+  const createProvider = (timeoutMs?: number): GitProvider => {
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const provider = createGitHubProvider({ url: proxy.url, clock: createSystemClock(), ...credential, ...limit });
+    providers.push(provider);
+    return provider;
+  };
+  const basic = token === null ? null : `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
   let published = 0;
   return {
-    provider,
-    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url' },
+    provider: createProvider(),
+    host: { createProvider, intercept: proxy.intercept },
+    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url', formerName: 'repository' },
     async publish(gitDir, name) {
       published += 1;
       const place = join(folder, `${published}.git`);
@@ -28,8 +39,11 @@ async function createHarness({ token, ...options }: Way): Promise<GitProviderHar
       double.repositories.put(name, place);
       return name;
     },
+    rename: async (from, to) => double.repositories.rename(from, to),
+    acceptsGit: async ({ authorization }) => authorization === basic,
     async close() {
-      await provider.close();
+      await Promise.all(providers.map((provider) => provider.close()));
+      await proxy.close();
       await double.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -4,18 +4,29 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { gitProviderContract } from '../../../contracts/git-provider.ts';
 import type { GitProviderHarness } from '../../../contracts/git-provider-harness.ts';
+import { startHostProxy } from '../../../contracts/host-proxy.ts';
 import { startGitLab, type GitLabDoubleOptions } from '../../../doubles/gitlab/index.ts';
 
 async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderHarness> {
   const root = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
   const host = await startGitLab(options);
-  const provider = createGitLabProvider({ url: host.url, token: 'glpat-double', clock: createSystemClock() });
+  const proxy = await startHostProxy(host.url);
+  const providers: GitProvider[] = [];
+  const createProvider = (timeoutMs?: number): GitProvider => {
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const provider = createGitLabProvider({ url: proxy.url, token: 'glpat-double', clock: createSystemClock(), ...limit });
+    providers.push(provider);
+    return provider;
+  };
+  const basic = `Basic ${Buffer.from('oauth2:glpat-double').toString('base64')}`;
   let published = 0;
   return {
-    provider,
-    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url' },
+    provider: createProvider(),
+    host: { createProvider, intercept: proxy.intercept },
+    traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url', formerName: 'repository' },
     async publish(gitDir, name) {
       published += 1;
       const place = join(root, `${published}.git`);
@@ -23,8 +34,11 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
       host.projects.put(name, place);
       return name;
     },
+    rename: async (from, to) => host.projects.rename(from, to),
+    acceptsGit: async ({ authorization }) => authorization === basic,
     async close() {
-      await provider.close();
+      await Promise.all(providers.map((provider) => provider.close()));
+      await proxy.close();
       await host.close();
       await rm(root, { recursive: true, force: true });
       expect(host.unexpected).toEqual([]);

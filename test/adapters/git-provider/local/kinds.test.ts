@@ -2,7 +2,7 @@ import { appendFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readHead } from '../../../../src/adapters/git-provider/local/head.ts';
-import { locate } from '../../../../src/adapters/git-provider/local/locate.ts';
+import { findRepository } from '../../../../src/adapters/git-provider/local/repository-location.ts';
 import { agents, bare, failureOf, gitIn, list, providerOf, simple, simpleListing, start, temporaryFolder } from './support.ts';
 
 describe('local-git reads every kind of repository', () => {
@@ -128,7 +128,7 @@ describe('local-git reads every kind of repository', () => {
   test('finds the same commit as git does', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
-    const { oid } = await readHead(await locate(root, 'shop'));
+    const { oid } = await readHead(await findRepository(root, 'shop'));
     expect(oid).toBe(await gitIn(gitDir, 'rev-parse', 'HEAD'));
   });
 });

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/size.ts';
+import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
 import { until } from '../../../support/until.ts';
-import { createScene, failureOf, never, open, start, untold, type Scene } from './support.ts';
+import { createScene, failureOf, never, open, start, noProgress, type Scene } from './support.ts';
 
 /** A repository of about so many bytes, which nothing makes smaller. */
 const large = (bytes: number) => [{ id: 'only', at: start, files: [['noise', randomBytes(bytes / 2).toString('hex')] as const] }];
@@ -28,10 +28,10 @@ describe('what is kept is bounded', () => {
     scene.asked();
     await open(mirror, scene.request);
     expect(scene.asked()).toEqual(['refs', 'ls-refs']);
-    const held = await mirror.checkOut(scene.request, untold, never);
+    const held = await mirror.checkOut(scene.request, noProgress, never);
     for (const name of ['acme/second', 'acme/third', 'acme/second']) await open(mirror, scene.requestOf(name));
     scene.asked();
-    const again = await mirror.checkOut(scene.request, untold, never);
+    const again = await mirror.checkOut(scene.request, noProgress, never);
     expect(scene.asked()).toEqual(['refs', 'ls-refs']);
     await Promise.all([held.archive.cancel(), again.archive.cancel()]);
     await until(() => mirrors(scene), (count) => count <= 2);
@@ -41,7 +41,7 @@ describe('what is kept is bounded', () => {
   test('a repository that is larger than its share is refused, and leaves nothing', async () => {
     const scene = await createScene(large(4_000_000));
     const mirror = scene.mirror({ limitBytes: 2_000_000 });
-    expect(await failureOf(mirror.checkOut(scene.request, untold, never))).toMatch(/^provider_failed: .*larger than 1000000 bytes/u);
+    expect(await failureOf(mirror.checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*larger than 1000000 bytes/u);
     expect(await sizeOf(scene.root)).toBeLessThan(10_000);
     await scene.publish(large(10_000), 'acme/small');
     await open(mirror, scene.requestOf('acme/small'));
@@ -63,11 +63,12 @@ describe('what is kept is bounded', () => {
     const mirror = scene.mirror();
     for (let turn = 0; turn < 42; turn += 1) {
       await scene.publish(large(1000));
-      const { archive } = await mirror.checkOut(scene.request, untold, never);
+      const { archive } = await mirror.checkOut(scene.request, noProgress, never);
       await archive.cancel();
     }
     const [name = ''] = await readdir(join(scene.root, 'mirrors'));
-    const packs = async () => (await readdir(join(scene.root, 'mirrors', name, 'repository.git/objects/pack'))).filter((file) => file.endsWith('.pack'));
+    const folder = join(scene.root, 'mirrors', name, 'repository.git/objects/pack');
+    const packs = async () => (await readdir(folder)).filter((file) => file.endsWith('.pack'));
     await until(packs, (names) => names.length < 10);
     expect(Object.keys((await open(mirror, scene.request)).files)).toEqual(['noise']);
   });

@@ -2,7 +2,7 @@ import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { until } from '../../../support/until.ts';
-import { commits, createScene, never, open, start, untold, type Scene } from './support.ts';
+import { commits, createScene, never, open, start, noProgress, type Scene } from './support.ts';
 
 /** How many processes work in the folder. */
 async function processesIn(folder: string): Promise<number> {
@@ -35,7 +35,7 @@ describe('ending', () => {
     const scene = await stalled();
     const mirror = scene.mirror();
     const leaving = new AbortController();
-    const left = mirror.checkOut(scene.request, untold, leaving.signal);
+    const left = mirror.checkOut(scene.request, noProgress, leaving.signal);
     await scene.begun;
     // git, its helper for HTTP, and whatever they start.
     expect(await processesIn(scene.root)).toBeGreaterThanOrEqual(2);
@@ -50,7 +50,7 @@ describe('ending', () => {
   test('closing ends what is under way, and waits for it', async () => {
     const scene = await stalled();
     const mirror = scene.mirror();
-    const ended = mirror.checkOut(scene.request, untold, never).then(() => null, (error: unknown) => error);
+    const ended = mirror.checkOut(scene.request, noProgress, never).then(() => null, (error: unknown) => error);
     await scene.begun;
     await mirror.close();
     expect(await ended).toMatchObject({ code: 'provider_failed' });
@@ -64,7 +64,7 @@ describe('ending', () => {
     const mirror = scene.mirror();
     const leaving = new AbortController();
     for (const leave of [(reader: ReadableStreamDefaultReader) => reader.cancel(), async () => leaving.abort(new Error('left'))]) {
-      const { archive } = await mirror.checkOut(scene.request, untold, leaving.signal);
+      const { archive } = await mirror.checkOut(scene.request, noProgress, leaving.signal);
       const reader = archive.getReader();
       let bytes = 0;
       // The `.git` is small here, so that the files are being read by now.

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
-import { commits, createScene, never, open, start, untold } from './support.ts';
+import { commits, createScene, never, open, start, noProgress } from './support.ts';
 
 describe('what is fetched', () => {
   test('is what is new of the wanted branch, and nothing twice', async () => {
@@ -68,7 +68,7 @@ describe('what is fetched', () => {
       return false;
     };
     const leaving = new AbortController();
-    const left = mirror.checkOut(scene.request, untold, leaving.signal);
+    const left = mirror.checkOut(scene.request, noProgress, leaving.signal);
     const stays = open(mirror, scene.request);
     await fetching.promise;
     leaving.abort(new Error('left'));

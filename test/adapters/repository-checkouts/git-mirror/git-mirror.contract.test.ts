@@ -21,7 +21,9 @@ async function overHttp(): Promise<RepositoryCheckoutsHarness> {
   const root = await mkdtemp(join(tmpdir(), 'skep-git-mirror-'));
   const host = await startGitHttp({ root: join(root, 'served'), authorization });
   const checkouts = createGitMirror({ root: join(root, 'mirrors') });
-  const source = async (name: string) => ({ provider: 'github', repository: name, remote: { url: `${host.url}/${name}.git`, authorization } });
+  const source = async (name: string) => {
+    return { provider: 'github', repository: name, remote: { url: `${host.url}/${name}.git`, authorization } };
+  };
   return {
     checkouts,
     traits: { workTree: 'git', origin: 'named', access: 'guarded' },

@@ -3,7 +3,9 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { authorization, createScene, failureOf, never, open, token, untold } from './support.ts';
+import { authorization, createScene, failureOf, never, open, token, noProgress } from './support.ts';
+
+const advertisement = { 'content-type': 'application/x-git-upload-pack-advertisement' };
 
 type Answer = readonly [status: number, headers: Record<string, string>, body?: string];
 
@@ -18,7 +20,7 @@ describe('what a host refuses', () => {
     ['too many requests, without saying for how long', [429, {}], authorization, 'provider_rate_limited'],
     ['everything, since it is down', [503, {}], authorization, 'provider_failed'],
     ['to speak git', [200, { 'content-type': 'text/html' }, '<html>'], authorization, 'provider_failed'],
-    ['to speak git well', [200, { 'content-type': 'application/x-git-upload-pack-advertisement' }, 'zzzz'], authorization, 'provider_failed'],
+    ['to speak git well', [200, advertisement, 'zzzz'], authorization, 'provider_failed'],
     ['to be found here', [302, { location: 'http://127.0.0.1:1/' }], authorization, 'provider_failed'],
   ])('%s', async (_, [status, headers, body], sent, code) => {
     const scene = await createScene();
@@ -29,14 +31,14 @@ describe('what a host refuses', () => {
     const request = { ...scene.request, remote: { ...scene.request.remote, authorization: sent } };
     const mirror = scene.mirror();
     scene.host.mischief = (_request, response) => answer(response);
-    const first = await failureOf(mirror.checkOut(request, untold, never));
+    const first = await failureOf(mirror.checkOut(request, noProgress, never));
     expect(first.split(':')[0]).toBe(code);
     expect(first).not.toContain(token);
     // The same, when git itself is told: the first two questions are answered.
     let asked = 0;
     scene.host.mischief = (_request, response) => ++asked > 2 && answer(response);
     const before = scene.host.requests.length;
-    const later = sent === null ? null : await failureOf(mirror.checkOut(request, untold, never));
+    const later = sent === null ? null : await failureOf(mirror.checkOut(request, noProgress, never));
     if (later !== null) expect(later.split(':')[0]).toBe(code);
     expect(scene.host.requests.length - before).toBe(sent === null ? 0 : asked);
     scene.host.mischief = null;
@@ -46,7 +48,7 @@ describe('what a host refuses', () => {
   test('a host that is not there', async () => {
     const scene = await createScene();
     const remote = { url: 'http://127.0.0.1:1/acme/shop.git', authorization };
-    expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, untold, never))).toMatch(/^provider_failed: /u);
+    expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, noProgress, never))).toMatch(/^provider_failed: /u);
   });
 
   test('a redirect is not followed by git either, and the credential goes nowhere', async () => {
@@ -71,7 +73,7 @@ describe('what a host refuses', () => {
         response.writeHead(307, { location }).end();
         return true;
       };
-      expect(await failureOf(scene.mirror().checkOut(scene.request, untold, never))).toMatch(/^provider_failed: /u);
+      expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: /u);
       expect(asked).toBeGreaterThan(skipped);
     }
     expect(seen).toEqual([]);
@@ -80,10 +82,12 @@ describe('what a host refuses', () => {
   test('who does not answer in time', async () => {
     const scene = await createScene();
     scene.host.mischief = () => true;
-    expect(await failureOf(scene.mirror({ answerMs: 200 }).checkOut(scene.request, untold, never))).toMatch(/^provider_timeout: .* 200 ms/u);
+    const listing = scene.mirror({ answerMs: 200 }).checkOut(scene.request, noProgress, never);
+    expect(await failureOf(listing)).toMatch(/^provider_timeout: .* 200 ms/u);
     let asked = 0;
     scene.host.mischief = () => ++asked > 4;
-    expect(await failureOf(scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, untold, never))).toMatch(/^provider_timeout: .* 2000 ms/u);
+    const fetching = scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, noProgress, never);
+    expect(await failureOf(fetching)).toMatch(/^provider_timeout: .* 2000 ms/u);
   });
 
   test('one that speaks the oldest protocol is understood', async () => {
@@ -93,7 +97,7 @@ describe('what a host refuses', () => {
       asked += 1;
       if (asked > 1) return false;
       const answer = await fetch(`${scene.request.remote.url}/info/refs?service=git-upload-pack`, { headers: { authorization } });
-      response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' }).end(Buffer.from(await answer.arrayBuffer()));
+      response.writeHead(200, advertisement).end(Buffer.from(await answer.arrayBuffer()));
       return true;
     };
     const tree = await open(scene.mirror(), scene.request);

@@ -12,7 +12,7 @@ import { startGitHttp, type GitHttp } from '../../../doubles/git-http/index.ts';
 export const start = 1_600_000_000;
 export const token = 'ghs_0123456789abcdefSECRET';
 export const authorization = `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
-export const untold = (): void => undefined;
+export const noProgress = (): void => undefined;
 export const never = new AbortController().signal;
 
 /** A folder that goes away after the test. */
@@ -78,7 +78,7 @@ export async function createScene(description: RepositoryDescription | readonly 
     requestOf,
     mirror: (options) => mirrorOf(root, options),
     asked() {
-      const asked = host.requests.slice(seen).map(({ command, objects }) => [command ?? 'refs', ...(objects > 0 ? [objects] : [])].join(' '));
+      const asked = host.requests.slice(seen).map(({ command, objects }) => `${command ?? 'refs'}${objects > 0 ? ` ${objects}` : ''}`);
       seen = host.requests.length;
       return asked;
     },
@@ -89,7 +89,7 @@ export async function createScene(description: RepositoryDescription | readonly 
 
 /** Checks out and unpacks. */
 export async function open(mirror: RepositoryCheckouts, request: CheckoutRequest): Promise<WorkTree> {
-  return await openWorkTree(await mirror.checkOut(request, untold, never), join(await temporaryFolder(), 'tree'));
+  return await openWorkTree(await mirror.checkOut(request, noProgress, never), join(await temporaryFolder(), 'tree'));
 }
 
 /** Expects a failure, and tells it. */

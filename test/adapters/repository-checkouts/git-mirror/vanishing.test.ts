@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { git } from '../../../contracts/git-repository.ts';
-import { commits, createScene, failureOf, never, open, untold, type Scene } from './support.ts';
+import { commits, createScene, failureOf, never, open, noProgress, type Scene } from './support.ts';
 
 /** A scene where this happens once a host has said where its branch is, before git fetches it. */
 async function meanwhile(happens: (scene: Scene, gitDir: string) => Promise<unknown>): Promise<Scene> {
@@ -21,13 +21,13 @@ const topic = { branch: 'topic' };
 describe('what goes away between being asked for and being fetched', () => {
   test('a branch: there is none', async () => {
     const scene = await meanwhile((_, gitDir) => git(gitDir, ['update-ref', '-d', 'refs/heads/topic']));
-    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), untold, never));
+    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
     expect(failure).toMatch(/^branch_not_found: The repository "acme\/shop" has no branch "topic"/u);
   });
 
   test('every commit: the repository is empty', async () => {
     const scene = await meanwhile((own) => own.publish([]));
-    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), untold, never));
+    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
     expect(failure).toMatch(/^repository_empty: The repository "acme\/shop" is empty.* no branch "topic"/u);
   });
 
@@ -38,7 +38,7 @@ describe('what goes away between being asked for and being fetched', () => {
 
   test('the repository: there is none', async () => {
     const scene = await meanwhile((_, gitDir) => rm(gitDir, { recursive: true }));
-    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), untold, never));
+    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
     expect(failure).toMatch(/^repository_not_found: The repository "acme\/shop" does not exist/u);
   });
 });

@@ -1,0 +1,166 @@
+import { explained, Failure, type DatedFile, type DirectoryListing, type FileQuery, type GitProvider, type Reason } from 'skep';
+import { z } from 'zod';
+
+export interface GiteaOptions {
+  /** Where Gitea or Forgejo is: `https://git.example.com`. */
+  readonly url: string;
+  /** An access token with the scope `read:repository`. */
+  readonly token: string;
+  /** Limit of one call, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** How many files a listing may date: each costs one or two requests. */
+  readonly maxFiles?: number;
+  /** Replaces the global `fetch`, for tests and proxies. */
+  readonly fetch?: typeof fetch;
+}
+
+const name = 'gitea';
+// What Gitea allows at most, unless its configuration says otherwise.
+const treePageSize = 1000;
+const datesAtOnce = 8;
+
+const repositorySchema = z.object({ full_name: z.string(), default_branch: z.string(), empty: z.boolean() });
+const branchSchema = z.object({ commit: z.object({ id: z.string() }) });
+const treeSchema = z.object({
+  tree: z.array(z.object({ path: z.string(), mode: z.string(), type: z.string(), sha: z.string() })),
+  truncated: z.boolean(),
+});
+const commitsSchema = z.array(z.object({ commit: z.object({ committer: z.object({ date: z.iso.datetime({ offset: true }) }) }) }));
+
+type TreeEntry = z.infer<typeof treeSchema>['tree'][number];
+
+/** Gets JSON of this form from a path below the API. Throws the failures of the port. */
+type Get = <T>(path: string, schema: z.ZodType<T>) => Promise<{ readonly body: T; readonly headers: Headers }>;
+
+/** Serves the repositories of a Gitea or Forgejo over its REST API. */
+export function createGiteaProvider(options: GiteaOptions): GitProvider {
+  const { token, timeoutMs = 30_000, maxFiles = 2000, fetch: request = fetch } = options;
+  const url = options.url.replace(/\/+$/u, '');
+  const closing = new AbortController();
+
+  /** One time limit for all requests of a call. */
+  function callOf(repository: string, signal: AbortSignal | undefined): Get {
+    const limit = AbortSignal.timeout(timeoutMs);
+    const ending = AbortSignal.any([limit, closing.signal, ...(signal === undefined ? [] : [signal])]);
+    return async (path, schema) => {
+      try {
+        const response = await request(`${url}/api/v1${path}`, { headers: { authorization: `token ${token}` }, signal: ending });
+        if (!response.ok) throw failureOf(response, repository);
+        return { body: schema.parse(await response.json()), headers: response.headers };
+      } catch (error) {
+        signal?.throwIfAborted();
+        closing.signal.throwIfAborted();
+        if (limit.aborted) throw new Failure('provider_timeout', { provider: name, limitMs: timeoutMs });
+        if (error instanceof Failure) throw error;
+        throw failed('it can not be reached, or does not answer as documented', error);
+      }
+    };
+  }
+
+  async function list(get: Get, repository: string, query: FileQuery): Promise<DirectoryListing> {
+    const { body: found } = await get(`/repos/${pathOf(repository)}`, repositorySchema);
+    const base = `/repos/${pathOf(found.full_name)}`;
+    const directory = query.directory(found.full_name.slice(found.full_name.lastIndexOf('/') + 1));
+    if (found.empty) return { directory, files: [] };
+    // Everything is read at this commit, so that a push meanwhile does not mix two states.
+    const { body: branch } = await get(`${base}/branches/${pathOf(found.default_branch)}`, branchSchema);
+    const head = branch.commit.id;
+    const tree = await findTree(get, base, head, directory);
+    const entries = tree === null ? [] : await readTree(get, base, tree, true);
+    const paths = entries.filter(isReadableFile).map(({ path }) => path).filter((path) => query.accepts(path));
+    if (paths.length > maxFiles) throw failed(`the directory has more than ${maxFiles} files`);
+    const files: DatedFile[] = [];
+    for (let at = 0; at < paths.length; at += datesAtOnce) {
+      const some = paths.slice(at, at + datesAtOnce).map((path) => (directory === '' ? path : `${directory}/${path}`));
+      files.push(...(await Promise.all(some.map(async (path) => ({ path, createdAt: await firstDate(get, base, head, path) })))));
+    }
+    return { directory, files };
+  }
+
+  return {
+    name,
+    family: 'other',
+    hosts: [new URL(url).host],
+    listFiles: async (repository, query, signal) => await list(callOf(repository, signal), repository, query),
+    async find(repository, signal) {
+      const { body } = await callOf(repository, signal)(`/repos/${pathOf(repository)}`, repositorySchema);
+      return { path: body.full_name, defaultBranch: body.empty ? null : body.default_branch };
+    },
+    async remote(repository, signal) {
+      signal?.throwIfAborted();
+      const authorization = `Basic ${Buffer.from(`oauth2:${token}`).toString('base64')}`;
+      return { url: `${url}/${pathOf(repository)}.git`, authorization };
+    },
+    async check() {
+      try {
+        const { body } = await callOf('', undefined)('/version', z.object({ version: z.string() }));
+        return { ok: true, detail: `Gitea ${body.version} at ${url}` };
+      } catch (error) {
+        return { ok: false, detail: error instanceof Error ? error.message : 'the check failed' };
+      }
+    },
+    async close() {
+      closing.abort(failed('the provider is closed'));
+    },
+  };
+}
+
+/** The tree of a directory at a commit; null if there is none. One request for each segment and page. */
+async function findTree(get: Get, base: string, commit: string, directory: string): Promise<string | null> {
+  let tree = commit;
+  for (const segment of directory.split('/').filter((part) => part !== '')) {
+    const entries = await readTree(get, base, tree, false);
+    const found = entries.find(({ path, type }) => path === segment && type === 'tree');
+    if (found === undefined) return null;
+    tree = found.sha;
+  }
+  return tree;
+}
+
+/** All pages of a tree. */
+async function readTree(get: Get, base: string, tree: string, recursive: boolean): Promise<readonly TreeEntry[]> {
+  const entries: TreeEntry[] = [];
+  for (let page = 1; ; page += 1) {
+    const query = new URLSearchParams({ recursive: String(recursive), page: String(page), per_page: String(treePageSize) });
+    const { body } = await get(`${base}/git/trees/${tree}?${String(query)}`, treeSchema);
+    entries.push(...body.tree);
+    if (!body.truncated || body.tree.length === 0) return entries;
+  }
+}
+
+/** Links and submodules have other modes. Of a name that is not UTF-8, the API does not say the bytes, so it can't be dated. */
+function isReadableFile({ path, mode, type }: TreeEntry): boolean {
+  return type === 'blob' && mode.startsWith('100') && !path.includes('\ufffd');
+}
+
+/** The committer date of the last commit on the last page of the path's history, in ms: the history begins with the latest. */
+async function firstDate(get: Get, base: string, commit: string, path: string): Promise<number> {
+  const read = async (page: number) => {
+    const query = new URLSearchParams({ sha: commit, path, page: String(page), stat: 'false', verification: 'false', files: 'false' });
+    return await get(`${base}/commits?${String(query)}`, commitsSchema);
+  };
+  let { body, headers } = await read(1);
+  const pages = Number(headers.get('x-pagecount') ?? '1');
+  if (pages > 1) ({ body } = await read(pages));
+  const date = Date.parse(body.at(-1)?.commit.committer.date ?? '');
+  if (Number.isNaN(date)) throw failed('the history does not say where a file comes from');
+  return date;
+}
+
+/** Every segment is encoded, so that no name can be read as a query, a pattern or another path. */
+function pathOf(repository: string): string {
+  return repository.split('/').map(encodeURIComponent).join('/');
+}
+
+function failureOf({ status, headers }: Response, repository: string): Error {
+  if (status === 404) return new Failure('repository_not_found', { repository });
+  if (status === 401) return new Failure('provider_unauthorized', { provider: name });
+  const retryAfterSeconds = Number(headers.get('retry-after')) || 60;
+  if (status === 429) return new Failure('provider_rate_limited', { provider: name, retryAfterSeconds });
+  return failed(status >= 500 ? { code: 'server_error', status } : { code: 'unexpected_status', status });
+}
+
+function failed(why: Reason | string, cause?: unknown): Error {
+  const reason = typeof why === 'string' ? explained(why) : why;
+  return new Failure('provider_failed', { provider: name, reason }, cause === undefined ? {} : { cause });
+}

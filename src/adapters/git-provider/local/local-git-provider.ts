@@ -1,0 +1,105 @@
+import { opendir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { sentenceOfFailure } from '../../shared/sentences.ts';
+import { isFailure } from '../../../domain/failure.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
+import type { DirectoryListing, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
+import { gitEnvironment, gitVersion } from '../../shared/git-process.ts';
+import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
+import { exitFailure, failed, providerName, timedOut } from './failures.ts';
+import { readHead, readShallow } from './head.ts';
+import { createFetchFolders } from './private-git-folders.ts';
+import { findRepository } from './repository-location.ts';
+import { createSnapshotCache } from './snapshot-cache.ts';
+
+export interface LocalGitOptions {
+  /** The folder below which repositories are addressed. */
+  readonly root: string;
+  /** Limit of one listing, waiting for its turn included, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** How many repositories git reads at the same time. */
+  readonly concurrency?: number;
+  /** The git program: a name that is looked up on the PATH, or a path. */
+  readonly gitBinary?: string;
+  /** How many listings are cached. */
+  readonly cacheEntries?: number;
+  /** How many paths the cached listings hold together. */
+  readonly cachePaths?: number;
+  /** How many paths a directory may hold, including those that its history has removed. */
+  readonly maxPaths?: number;
+  /** How much one git process may write, in bytes. */
+  readonly maxOutputBytes?: number;
+  /** Where the private git folders are made. */
+  readonly temporaryFolder?: string;
+}
+
+export type ResolvedOptions = Required<LocalGitOptions>;
+
+const defaults = {
+  timeoutMs: 30_000,
+  concurrency: 4,
+  gitBinary: 'git',
+  cacheEntries: 256,
+  cachePaths: 500_000,
+  maxPaths: 100_000,
+  maxOutputBytes: 64 * 1024 * 1024,
+};
+
+/**
+ * Serves the repositories below a folder, with the plumbing commands of the git program. A repository is hostile input: its
+ * configuration, hooks and attributes are never read, and no link or name leads out of the folder.
+ */
+export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
+  const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
+  const { root, timeoutMs } = resolved;
+  const closing = new AbortController();
+  const snapshots = createSnapshotCache(resolved, closing.signal);
+  const fetchFolders = createFetchFolders(resolved.temporaryFolder);
+
+  function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withTimeout(startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
+  }
+
+  async function list(name: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
+    const repository = await findRepository(root, name);
+    const directory = query.directory(repository.name);
+    const [{ oid }, shallow] = await Promise.all([readHead(repository), readShallow(repository)]);
+    if (oid === null) return { directory, files: [] };
+    const { files } = await snapshots.get({ repository, directory, oid, shallow }, signal);
+    const from = directory === '' ? 0 : directory.length + 1;
+    return { directory, files: files.filter(({ path }) => query.accepts(path.slice(from))) };
+  }
+
+  return {
+    name: providerName,
+    family: 'other',
+    hosts: ['localhost'],
+    listFiles: (name, query, signal) => limited(signal, (either) => list(name, query, either)),
+    find: (name, signal) =>
+      limited(signal, async () => {
+        const repository = await findRepository(root, name);
+        return { path: repository.path, defaultBranch: (await readHead(repository)).branch };
+      }),
+    remote: (name, signal) =>
+      limited(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(root, name), either), authorization: null })),
+    check: () =>
+      limited(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => ({
+        ok: false,
+        detail: isFailure(error) ? sentenceOfFailure(error) : 'the root folder does not exist or can not be read; create it, or configure another',
+      })),
+    async close() {
+      closing.abort(failed({ code: 'closed' }));
+      await snapshots.settled();
+      await fetchFolders.remove();
+    },
+  };
+}
+
+async function check({ gitBinary, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
+  const command = { binary: gitBinary, folder: tmpdir(), environment: gitEnvironment({}), failed };
+  const { version, exit } = await gitVersion(command, signal);
+  const failure = exitFailure(exit);
+  if (failure !== null) throw failure;
+  await (await opendir(root)).close();
+  return { ok: true, detail: `git ${version ?? 'of an unknown version'}; the root folder can be read` };
+}

@@ -1,0 +1,138 @@
+import { lstat, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isProcessAlive } from '../../shared/git-process.ts';
+import { failed, hasCode } from './failures.ts';
+import { readHead, readShallow, type Head } from './head.ts';
+import { listObjectFolders, refuseOutsideObjects } from './object-folders.ts';
+import type { LocalRepository } from './repository-location.ts';
+
+/**
+ * Runs a task with a private git folder: a configuration of ours, and no refs, hooks, attributes or grafts. Git runs in it and takes
+ * nothing but objects from the repository, so the repository's own configuration has no effect. The folder is removed afterwards.
+ */
+export async function withPrivateGitFolder<T>(
+  parent: string,
+  { oid, shallow }: { readonly oid: string; readonly shallow: string },
+  task: (folder: string) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(parent, 'skep-git-'));
+  try {
+    await Promise.all([
+      mkdir(join(folder, 'refs')),
+      writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n'),
+      writeFile(join(folder, 'config'), configOf(oid)),
+      ...(shallow === '' ? [] : [writeFile(join(folder, 'shallow'), shallow)]),
+    ]);
+    return await task(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const sha256Digits = 64;
+
+/** The configuration of a private git folder for objects that are named like this one: by SHA-1 or by SHA-256. */
+function configOf(oid: string | null): string {
+  const sha256 = oid?.length === sha256Digits;
+  const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n\tuseReplaceRefs = false\n`;
+  return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
+}
+
+/** Private git folders that git fetches from, one for each repository that was asked for. */
+export interface FetchFolders {
+  /** Returns the folder's absolute path. Its objects and branches are the repository's at any time; its HEAD is as of this call. */
+  get(repository: LocalRepository, signal: AbortSignal): Promise<string>;
+  /** Removes all of them. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Fetching runs git's other side in the folder that is fetched from. So it is given a folder with links to the repository's objects,
+ * branches and tags, and a configuration of ours.
+ */
+export function createFetchFolders(temporaryFolder: string): FetchFolders {
+  let parent: Promise<string> | null = null;
+  const names = new Map<string, string>();
+  const underWay = new Set<Promise<unknown>>();
+
+  async function folderOf({ gitDir, commonDir }: LocalRepository): Promise<string> {
+    parent ??= makeParent(temporaryFolder);
+    const name = names.get(gitDir) ?? String(names.size);
+    names.set(gitDir, name);
+    const folder = join(await parent, name);
+    // Made again each time: something may clean temporary folders.
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) => link(join(commonDir, entry), join(folder, entry))));
+    return folder;
+  }
+
+  async function make(repository: LocalRepository, signal: AbortSignal): Promise<string> {
+    const objects = await listObjectFolders(repository);
+    await Promise.all([refuseOutsideObjects(repository, objects, signal), refuseOutsideRefs(repository)]);
+    const [head, shallow, folder] = await Promise.all([readHead(repository), readShallow(repository), folderOf(repository)]);
+    await replaceFile(folder, 'config', configOf(head.oid));
+    await (shallow === '' ? rm(join(folder, 'shallow'), { force: true }) : replaceFile(folder, 'shallow', shallow));
+    await replaceFile(folder, 'HEAD', headFile(head));
+    return folder;
+  }
+
+  return {
+    async get(repository, signal) {
+      signal.throwIfAborted();
+      const making = make(repository, signal);
+      const settled = making.catch(() => null).finally(() => underWay.delete(settled));
+      underWay.add(settled);
+      return await making;
+    },
+    async remove() {
+      // A call whose caller has left would make its folder again.
+      await Promise.all(underWay);
+      if (parent !== null) await rm(await parent, { recursive: true, force: true });
+    },
+  };
+}
+
+const parentPrefix = 'skep-git-remotes-';
+
+/** Makes a folder with this process's id in its name, and removes those of processes that have ended. */
+async function makeParent(temporaryFolder: string): Promise<string> {
+  for (const name of await readdir(temporaryFolder)) {
+    const pid = name.startsWith(parentPrefix) ? Number.parseInt(name.slice(parentPrefix.length), 10) : Number.NaN;
+    if (Number.isNaN(pid) || isProcessAlive(pid)) continue;
+    // A folder of another user can't be removed, and stays.
+    await rm(join(temporaryFolder, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+  return await mkdtemp(join(temporaryFolder, `${parentPrefix}${process.pid}-`));
+}
+
+const exists = new Set(['EEXIST']);
+
+async function link(target: string, path: string): Promise<void> {
+  await symlink(target, path).catch((error: unknown) => {
+    if (!hasCode(error, exists)) throw error;
+  });
+}
+
+let written = 0;
+
+/** Replaces the file in one step, since git may read it at this moment. */
+async function replaceFile(folder: string, name: string, content: string): Promise<void> {
+  written += 1;
+  const temporary = join(folder, `${name}.${written}.new`);
+  await writeFile(temporary, content);
+  await rename(temporary, join(folder, name));
+}
+
+/** Without a branch and a commit, HEAD names a branch that can't exist: then the folder has no default branch. */
+function headFile({ branch, oid }: Head): string {
+  if (branch === null && oid !== null) return `${oid}\n`;
+  return `ref: refs/heads/${branch ?? '.invalid'}\n`;
+}
+
+/** Throws `provider_failed` if the branches and tags lie outside the root. Their files are not checked: they hold only object ids. */
+async function refuseOutsideRefs({ root, commonDir }: LocalRepository): Promise<void> {
+  for (const path of ['refs', 'packed-refs'].map((name) => join(commonDir, name))) {
+    const isThere = await lstat(path).then(() => true, () => false);
+    if (isThere && (await root.resolve(path)) === null) throw failed("the repository's branches lie outside the root folder");
+  }
+}

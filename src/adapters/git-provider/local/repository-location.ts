@@ -1,0 +1,112 @@
+import { lstat, stat } from 'node:fs/promises';
+import { basename, join, relative, resolve, sep } from 'node:path';
+import { parseRepositoryName } from '../../../domain/repository-name.ts';
+import { failed, notFound } from './failures.ts';
+import { createRootFolder, realPathOf, type RootFolder } from './root-folder.ts';
+
+/** A repository in the file system; all paths are real ones inside the root. */
+export interface LocalRepository extends GitFolders {
+  /** The last segment of its path, without `.git`. */
+  readonly name: string;
+  /** Its path below the root. */
+  readonly path: string;
+  readonly root: RootFolder;
+}
+
+interface GitFolders {
+  /** Where its own HEAD is. */
+  readonly gitDir: string;
+  /** Where its branches and objects are: another folder than `gitDir` for a linked work tree. */
+  readonly commonDir: string;
+}
+
+const bareSuffix = '.git';
+
+/**
+ * Finds a repository by its path below the root: first that folder, then the bare folder of that name with `.git`, then the root itself
+ * if it is a repository of this name. Throws `repository_not_found` if there is none.
+ */
+export async function findRepository(rootFolder: string, repository: string): Promise<LocalRepository> {
+  const parsed = parseRepositoryName(repository);
+  if (!parsed.ok) throw notFound(repository);
+  const realRoot = await realPathOf(rootFolder);
+  if (realRoot === null) throw failed('the root folder of the repositories does not exist or can not be read');
+  const root = createRootFolder(realRoot);
+  const asked = join(realRoot, ...parsed.segments);
+  const found = (await repositoryAt(root, realRoot, asked)) ?? (await repositoryAt(root, realRoot, asked + bareSuffix));
+  if (found !== null) return found;
+  const isRoot = repository === basename(realRoot) || repository === basename(resolve(rootFolder));
+  const itself = isRoot ? await repositoryAt(root, realRoot, realRoot) : null;
+  if (itself === null) throw notFound(repository);
+  return itself;
+}
+
+async function repositoryAt(root: RootFolder, realRoot: string, path: string): Promise<LocalRepository | null> {
+  const folder = await root.resolve(path);
+  if (folder === null) return null;
+  const folders = (await gitFoldersOfWorkTree(root, folder)) ?? (await gitFoldersOf(root, folder));
+  if (folders === null) return null;
+  return { name: withoutSuffix(basename(folder)), path: await pathOf(realRoot, folder), ...folders, root };
+}
+
+function withoutSuffix(name: string): string {
+  return name.endsWith(bareSuffix) && name !== bareSuffix ? name.slice(0, -bareSuffix.length) : name;
+}
+
+/** Without `.git`, unless something else has the shorter path. */
+async function pathOf(realRoot: string, folder: string): Promise<string> {
+  if (folder === realRoot) return basename(realRoot);
+  const path = relative(realRoot, folder).split(sep).join('/');
+  const shorter = withoutSuffix(basename(folder));
+  if (shorter === basename(folder) || (await realPathOf(join(folder, '..', shorter))) !== null) return path;
+  return path.slice(0, -bareSuffix.length);
+}
+
+async function gitFoldersOfWorkTree(root: RootFolder, folder: string): Promise<GitFolders | null> {
+  const dotGit = join(folder, '.git');
+  const kind = await kindOf(dotGit);
+  if (kind === 'none') return null;
+  const gitDir = kind === 'file' ? await targetOfGitFile(root, folder, dotGit) : await root.resolve(dotGit);
+  if (gitDir === null) throw leadsOut();
+  return await gitFoldersOf(root, gitDir);
+}
+
+/** A `.git` file names the git folder of a linked work tree or of a submodule. */
+async function targetOfGitFile(root: RootFolder, folder: string, dotGit: string): Promise<string | null> {
+  const target = /^gitdir: (.+?)\r?\n*$/su.exec((await readText(root, dotGit)) ?? '')?.[1];
+  return target === undefined ? null : await root.resolve(resolve(folder, target));
+}
+
+/** Null if the folder is not a git folder. */
+async function gitFoldersOf(root: RootFolder, gitDir: string): Promise<GitFolders | null> {
+  const [head, commonDir] = await Promise.all([kindOf(join(gitDir, 'HEAD')), commonDirOf(root, gitDir)]);
+  if (head === 'none') return null;
+  const kinds = await Promise.all(['objects', 'refs'].map((name) => kindOf(join(commonDir, name))));
+  return kinds.every((kind) => kind === 'folder') ? { gitDir, commonDir } : null;
+}
+
+async function commonDirOf(root: RootFolder, gitDir: string): Promise<string> {
+  const text = await readText(root, join(gitDir, 'commondir'));
+  if (text === null) return gitDir;
+  const commonDir = await root.resolve(resolve(gitDir, text.trimEnd()));
+  if (commonDir === null) throw leadsOut();
+  return commonDir;
+}
+
+const linkLimitBytes = 8192;
+
+async function readText(root: RootFolder, path: string): Promise<string | null> {
+  return (await root.read(path, linkLimitBytes))?.toString('utf8') ?? null;
+}
+
+// An old HEAD may be a symbolic link to a branch that has no commit yet, so a link that leads nowhere counts as a file.
+async function kindOf(path: string): Promise<'none' | 'file' | 'folder'> {
+  const stats = await stat(path).catch(() => lstat(path)).catch(() => null);
+  if (stats === null) return 'none';
+  return stats.isDirectory() ? 'folder' : 'file';
+}
+
+// The same message for a folder outside and for a missing one, so that nobody can find out what exists outside.
+function leadsOut(): Error {
+  return failed("the repository's git folder is missing or lies outside the root folder");
+}

@@ -1,0 +1,81 @@
+import { isSameReason, type Reason } from '../../../domain/reason.ts';
+import type { CheckoutProgress, CheckoutRequest } from '../../../ports/repository-checkouts.ts';
+import { providerFailures } from '../../shared/provider-failures.ts';
+import { Corruption, failureOfFetch } from './git-failures.ts';
+import type { ResolvedOptions } from './git-mirror.ts';
+import { networkEnvironment, type GitRunner } from './git-runner.ts';
+import { sizeOf, watchSize } from './mirror-store.ts';
+import { commitAt, refOf, type Mirror } from './mirror.ts';
+import { branchPrefix, type Head } from './remote-head.ts';
+
+/** Fetches what the mirror lacks of the branch, and returns the commit that the branch is at. */
+export async function fetchBranch(
+  git: GitRunner,
+  mirror: Mirror,
+  request: CheckoutRequest,
+  { branch }: Head,
+  options: Pick<ResolvedOptions, 'answerMs' | 'depth' | 'limitBytes'>,
+  progress: CheckoutProgress,
+  signal: AbortSignal,
+): Promise<string> {
+  const { answerMs, depth } = options;
+  const { provider, remote } = request;
+  const { gitDir } = mirror;
+  const maxBytes = maxRepositoryBytes(options);
+  const { failed } = providerFailures(provider);
+  const tooLarge = (): Error => failed(`the repository is larger than ${maxBytes} bytes, half of what may be kept`);
+  const ref = refOf(branch);
+  const refspec = `+${branch === null ? 'HEAD' : branchPrefix + branch}:${ref}`;
+  const args = [...settings, 'fetch', ...flags, ...(depth === null ? [] : [`--depth=${depth}`]), remote.url, refspec];
+  const environment = { GIT_DIR: gitDir, ...networkEnvironment(remote, answerMs) };
+  const watch = watchSize(gitDir, maxBytes, tooLarge, signal);
+  try {
+    const exit = await git.run({ args, folder: gitDir, environment, onStderr: parseProgress(progress) }, watch.signal);
+    if (exit.code !== 0) throw failureOfFetch(request, exit, answerMs);
+  } finally {
+    watch.end();
+  }
+  // A fast fetch can exceed the limit between two looks.
+  if ((await sizeOf(gitDir)) > maxBytes) throw tooLarge();
+  const oid = await commitAt(mirror, ref);
+  if (oid === null) throw new Corruption('git fetched, and the ref is not there');
+  return oid;
+}
+
+/** A repository is kept twice: as it was fetched, and as it is exported. */
+export function maxRepositoryBytes({ limitBytes }: Pick<ResolvedOptions, 'limitBytes'>): number {
+  return Math.floor(limitBytes / 2);
+}
+
+// What comes is checked as strictly as the hosts themselves do: old mistakes that harm nobody are common.
+const settings = [
+  'fetch.fsckObjects=true',
+  'fetch.fsck.badTimezone=ignore',
+  'fetch.fsck.missingSpaceBeforeDate=ignore',
+  'fetch.fsck.zeroPaddedFilemode=ignore',
+  // One pack for each fetch, rather than thousands of files.
+  'fetch.unpackLimit=1',
+  'core.hooksPath=/dev/null',
+].flatMap((setting) => ['-c', setting]);
+
+const only = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'];
+const flags = ['--progress', '--force', '--update-shallow', ...only];
+
+const phases = [
+  ['Receiving objects', 'receiving'],
+  ['Resolving deltas', 'unpacking'],
+] as const;
+
+/** Parses git's progress, and reports it in steps of ten percent. */
+function parseProgress(progress: CheckoutProgress): (stderr: string) => void {
+  let last: Reason | null = null;
+  return (stderr) => {
+    for (const [words, phase] of phases) {
+      const percent = [...stderr.matchAll(new RegExp(`${words}: +(\\d{1,3})%`, 'gu'))].at(-1)?.[1];
+      if (percent === undefined) continue;
+      const reason: Reason = { code: 'fetching_repository', phase, percent: Math.floor(Number(percent) / 10) * 10 };
+      if (!isSameReason(reason, last)) progress(reason);
+      last = reason;
+    }
+  };
+}

@@ -1,0 +1,88 @@
+import type { Reason } from '../../../domain/reason.ts';
+import { Failure } from '../../../domain/failure.ts';
+import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
+import type { GitExit } from '../../shared/git-process.ts';
+import { providerFailures } from '../../shared/provider-failures.ts';
+
+/** Git failed because of the state of the mirror, which is then made again, once. */
+export class Corruption extends Error {}
+
+/** The host does not have the ref that it listed. */
+export class RefGone extends Error {}
+
+type Failed = (reason: Reason | string, cause?: unknown) => Error;
+
+/** The failure if git ended because of this machine; null otherwise. `stderr` holds no secret. */
+export function failureOfMachine({ signal }: GitExit, stderr: string, failed: Failed): Error | null {
+  const cause = new Error(stderr);
+  if (signal !== null) return failed('git was killed; the machine may be short of memory', cause);
+  if (/No space left|quota exceeded/iu.test(stderr)) return failed({ code: 'disk_full' }, cause);
+  if (/temporarily unavailable|cannot fork|unable to create (?:async )?thread|Too many open files/iu.test(stderr)) {
+    return failed('the machine is short of processes or files', cause);
+  }
+  if (/out of memory|memory limit|attempting to allocate|Cannot allocate/iu.test(stderr)) {
+    return failed('the machine is short of memory, or the repository has an object that is too large', cause);
+  }
+  return null;
+}
+
+/** The failure that a host's status means. A host that refuses a request without a credential does not let it see the repository. */
+export function failureOfStatus({ provider, repository, remote }: CheckoutRequest, status: number, retryAfter: string | null): Failure {
+  const { failed, down, notFound, forbidden, unauthorized, rateLimited } = providerFailures(provider);
+  const cause = new Error(`status ${status}`);
+  if (status === 429 || (status === 403 && retryAfter !== null)) return rateLimited(waitOf(retryAfter));
+  if ((status === 401 || status === 403) && remote.authorization === null) return notFound(repository);
+  if (status === 401) return unauthorized(cause);
+  if (status === 403) return forbidden(repository, cause);
+  if (status === 404 || status === 410) return notFound(repository);
+  if (status >= 300 && status < 400) return failed('it sends git elsewhere, where the credential must not go; check its URL', cause);
+  if (status >= 500) return down({ code: 'server_error', status }, cause);
+  return failed({ code: 'unexpected_status', status }, cause);
+}
+
+const defaultWaitMs = 60_000;
+const longestWaitMs = 24 * 3_600_000;
+
+function waitOf(retryAfter: string | null): number {
+  return retryAfter !== null && /^\d{1,9}$/u.test(retryAfter) ? Math.min(Number(retryAfter) * 1000, longestWaitMs) : defaultWaitMs;
+}
+
+export function branchNotFound({ repository }: CheckoutRequest, branch: string): Failure {
+  return new Failure('branch_not_found', { repository, branch });
+}
+
+/** The failure that an exit of a fetching git means. Git's own text, without the credential, is only in the cause, for the log. */
+export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs = 0): Error {
+  const { provider, repository, remote } = request;
+  const { failed, down, notFound, timedOut } = providerFailures(provider);
+  const stderr = redact(exit.stderr, remote.authorization);
+  const cause = new Error(`git ended with exit code ${exit.code}: ${stderr}`);
+  const ofMachine = failureOfMachine(exit, stderr, failed);
+  if (ofMachine !== null) return ofMachine;
+  const status = /returned error: (\d{3})/u.exec(stderr)?.[1];
+  if (status !== undefined) return failureOfStatus(request, Number(status), null);
+  const meanings: readonly (readonly [text: RegExp, failure: () => Error])[] = [
+    [/Authentication failed|could not read (?:Username|Password)/u, () => failureOfStatus(request, 401, null)],
+    [/repository '.*' not found|does not appear to be a git repository|does not exist/u, () => notFound(repository)],
+    [/couldn't find remote ref/u, () => new RefGone('the ref is not there', { cause })],
+    [/remote error/u, () => failed('it refused what git asked for', cause)],
+    [/redirect/iu, () => failureOfStatus(request, 302, null)],
+    [/too slow|timed out/iu, () => timedOut(answerMs)],
+    [/Could not resolve/u, () => down({ code: 'host_unknown' }, cause)],
+    [/certificate|SSL|TLS/u, () => failed({ code: 'certificate_untrusted' }, cause)],
+    [/dubious ownership/u, () => failed('the git folder belongs to somebody else', cause)],
+    [/fsck error|in strict mode/iu, () => failed('the repository has objects that git refuses as malformed or dangerous', cause)],
+    [/unable to access|connect|RPC failed|early EOF|hung up/iu, () => down({ code: 'connection_lost' }, cause)],
+  ];
+  return meanings.find(([text]) => text.test(stderr))?.[1]() ?? new Corruption('git could not fetch', { cause });
+}
+
+/** The text without the credential, in every form that git may print it. */
+function redact(text: string, authorization: string | null): string {
+  if (authorization === null) return text;
+  const value = authorization.slice(authorization.indexOf(' ') + 1);
+  const decoded = Buffer.from(value, 'base64').toString('utf8');
+  const password = decoded.slice(decoded.indexOf(':') + 1);
+  const secrets = [authorization, value, decoded, password, encodeURIComponent(password)].filter((secret) => secret.length > 3);
+  return secrets.reduce((redacted, secret) => redacted.replaceAll(secret, '***'), text);
+}

@@ -1,0 +1,69 @@
+import type { GitRemote } from '../../../ports/git-provider.ts';
+import { type GitCommand, gitEnvironment, type GitExit, type GitProcess, runGit, startGit } from '../../shared/git-process.ts';
+import { providerFailures } from '../../shared/provider-failures.ts';
+
+export interface GitRun extends Pick<GitCommand, 'args' | 'folder' | 'input' | 'onStderr'> {
+  /** Added to the clean environment. */
+  readonly environment: Readonly<NodeJS.ProcessEnv>;
+}
+
+/** Runs git for a provider's repository. */
+export interface GitRunner {
+  readonly provider: string;
+  run(run: GitRun, signal: AbortSignal): Promise<GitExit & { readonly stdout: string }>;
+  start(run: GitRun, signal: AbortSignal): GitProcess;
+}
+
+const maxOutputBytes = 64 * 1024 * 1024;
+
+// Git finds nothing of the server's user: no .netrc, no keys. A list of ten million objects must fit.
+const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
+
+export function createGitRunner(binary: string, provider: string): GitRunner {
+  const { failed } = providerFailures(provider);
+  const limit = { bytes: maxOutputBytes, failure: () => failed('git tells more of the repository than is read') };
+  // Most of these commands start other programs, which must end with git.
+  const commandOf = ({ environment, ...run }: GitRun): GitCommand => {
+    return { ...run, binary, failed, ownSession: true, environment: gitEnvironment({ ...bounds, ...environment }) };
+  };
+  return {
+    provider,
+    async run(run, signal) {
+      const chunks: Buffer[] = [];
+      const exit = await runGit(commandOf(run), limit, signal, (chunk) => void chunks.push(chunk));
+      return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
+    },
+    start: (run, signal) => startGit(commandOf(run), signal),
+  };
+}
+
+// The machine's proxies, and the certificates that it trusts.
+const proxyVariables = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
+const networkVariables = [...proxyVariables, 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'GIT_SSL_CAINFO', 'GIT_SSL_CAPATH'];
+
+/**
+ * The environment of a git that fetches. The credential is here and nowhere else: other users can read the arguments of a process, and
+ * files stay. Git sends it to this URL only, and follows no redirect.
+ */
+export function networkEnvironment({ url, authorization }: GitRemote, answerMs: number): NodeJS.ProcessEnv {
+  if (!isUrl(url)) return { GIT_ALLOW_PROTOCOL: 'file' };
+  const settings = [
+    ['http.followRedirects', 'false'],
+    ['http.lowSpeedLimit', '1'],
+    ['http.lowSpeedTime', String(Math.max(1, Math.ceil(answerMs / 1000)))],
+    ...(authorization === null ? [] : [[`http.${url}.extraHeader`, `Authorization: ${authorization}`]]),
+  ];
+  const variables = networkVariables.map((name) => [name, process.env[name]]).filter(([, value]) => value !== undefined);
+  return {
+    ...Object.fromEntries(variables),
+    GIT_ALLOW_PROTOCOL: new URL(url).protocol.slice(0, -1),
+    GIT_CONFIG_COUNT: String(settings.length),
+    ...Object.fromEntries(settings.map(([key], index) => [`GIT_CONFIG_KEY_${index}`, key])),
+    ...Object.fromEntries(settings.map(([, value], index) => [`GIT_CONFIG_VALUE_${index}`, value])),
+  };
+}
+
+/** Whether it is on a host, and not a folder of this machine. */
+export function isUrl(remote: string): boolean {
+  return /^https?:\/\//iu.test(remote);
+}

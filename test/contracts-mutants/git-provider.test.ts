@@ -1,0 +1,168 @@
+import { AssertionError } from 'node:assert';
+import { matchesGlob } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createGiteaHarness } from '../../examples/gitea-provider/gitea-harness.ts';
+import { createGiteaProvider, type GiteaOptions } from '../../examples/gitea-provider/gitea-provider.ts';
+import type { DatedFile, GitProvider } from '../../src/ports/git-provider.ts';
+import type { GitProviderHarness } from '../contracts/git-provider-harness.ts';
+import { gitProviderContract } from '../contracts/git-provider.ts';
+import { createMemoryGitProvider } from '../doubles/memory/index.ts';
+import { readPublished } from '../doubles/memory/published-repository.ts';
+
+/** The failure of the one case whose name begins like this. */
+async function failureOfCase(name: string, createHarness: () => Promise<GitProviderHarness>): Promise<unknown> {
+  const cases = gitProviderContract(createHarness).filter((each) => each.name.startsWith(name));
+  expect(cases.map((each) => each.name)).toHaveLength(1);
+  return await cases[0]?.run().then(() => null, (error: unknown) => error);
+}
+
+type Fetch = typeof fetch;
+
+/** A Gitea provider whose requests and answers go through this first. */
+function withFetch(mistaken: (original: Fetch) => Fetch): (options: GiteaOptions) => GitProvider {
+  return (options) => createGiteaProvider({ ...options, fetch: mistaken(fetch) });
+}
+
+/** A Gitea provider that reads other answers than its host gives. */
+function withAnswers(change: (body: string, response: Response) => Response): (options: GiteaOptions) => GitProvider {
+  return withFetch((original) => async (input, init) => {
+    const response = await original(input, init);
+    return change(await response.text(), response);
+  });
+}
+
+function withBody(change: (body: string) => string): (options: GiteaOptions) => GitProvider {
+  return withAnswers((body, { status, headers }) => new Response(change(body), { status, headers }));
+}
+
+/** A Gitea provider with a method that does something else. */
+function withMethods(change: (provider: GitProvider) => Partial<GitProvider>): (options: GiteaOptions) => GitProvider {
+  return (options) => {
+    const provider = createGiteaProvider(options);
+    return { ...provider, ...change(provider) };
+  };
+}
+
+const mistakes: readonly (readonly [mistake: string, contractCase: string, create: (options: GiteaOptions) => GitProvider])[] = [
+  [
+    "the author's date in place of the committer's",
+    'dates a file by the committer date',
+    withBody((body) => body.replaceAll(/"author":\{"date":("[^"]+")\},"committer":\{"date":"[^"]+"\}/gu, '"committer":{"date":$1}')),
+  ],
+  [
+    'a 5xx taken for "not there"',
+    'fails with provider_failed, and never',
+    withAnswers((body, { status, headers }) => new Response(body, { status: status >= 500 ? 404 : status, headers })),
+  ],
+  ['no time limit', 'fails with provider_timeout', withFetch((original) => (input, init) => original(input, { ...init, signal: null }))],
+  [
+    'the name that was asked for in place of that of a renamed repository',
+    'finds a renamed repository',
+    withMethods((provider) => ({ find: async (path, signal) => ({ ...(await provider.find(path, signal)), path }) })),
+  ],
+  [
+    'a repository name that is read as a query',
+    'fails with repository_not_found if there is no such repository',
+    withFetch((original) => (input, init) => original(typeof input === 'string' ? input.replaceAll('%3F', '?') : input, init)),
+  ],
+  [
+    'only the first page of a tree',
+    'lists a directory of 1,100 files',
+    withBody((body) => body.replace('"truncated":true', '"truncated":false')),
+  ],
+  [
+    'only the first page of a history',
+    'dates a file by the last page of its history',
+    withAnswers((body, { status }) => new Response(body, { status })),
+  ],
+  [
+    'a wrong Authorization for git',
+    'gives git an Authorization that the host accepts',
+    withMethods((provider) => ({
+      async remote(repository, signal) {
+        const remote = await provider.remote(repository, signal);
+        return { ...remote, authorization: remote.authorization?.replace('Basic', 'Bearer') ?? null };
+      },
+    })),
+  ],
+  [
+    'a branch name in place of one commit',
+    'lists one commit, whatever is pushed while it lists',
+    withBody((body) => body.replace(/^\{"commit":\{"id":"[0-9a-f]+"\}\}$/u, '{"commit":{"id":"main"}}')),
+  ],
+];
+
+describe('the contract of git providers catches', () => {
+  test.each(mistakes)('%s', async (_, contractCase, create) => {
+    expect(await failureOfCase(contractCase, () => createGiteaHarness(create))).toBeInstanceOf(AssertionError);
+  });
+
+  test.each([
+    ['directory', 'takes the directory literally'],
+    ['history', 'dates files by their own names'],
+  ] as const)('a pattern in the name of a %s', async (place, contractCase) => {
+    expect(await failureOfCase(contractCase, () => createPatternHarness(place))).toBeInstanceOf(AssertionError);
+  });
+
+  test('a trait that is declared wrongly, and names it', async () => {
+    const failure = await failureOfCase('gives the declared date if a clock was wrong', async () => {
+      const harness = await createGiteaHarness();
+      return { ...harness, traits: { ...harness.traits, clockSkew: 'oldest-date' } };
+    });
+    expect(failure).toMatchObject({ message: expect.stringContaining('decided by the trait clockSkew: oldest-date') });
+  });
+
+  test("a harness that can't be closed, also if its case fails", async () => {
+    const cannotClose = "the harness can't be closed: two requests were not expected";
+    const name = 'gives git an Authorization that the host accepts';
+    expect(await failureOfCase(name, createUnclosableHarness)).toMatchObject({ message: cannotClose });
+    const failure = await failureOfCase(name, async () => ({ ...(await createUnclosableHarness()), acceptsGit: async () => false }));
+    expect(failure).toMatchObject({ message: `the host refuses git with this Authorization; and ${cannotClose}` });
+  });
+});
+
+async function createUnclosableHarness(): Promise<GitProviderHarness> {
+  const harness = await createGiteaHarness();
+  return {
+    ...harness,
+    async close() {
+      await harness.close();
+      throw new Error('two requests were not expected');
+    },
+  };
+}
+
+/** Repositories in memory; the mistake is one of two places where a name is matched as a pattern. */
+async function createPatternHarness(place: 'directory' | 'history'): Promise<GitProviderHarness> {
+  const memory = createMemoryGitProvider();
+  const provider: GitProvider = {
+    ...memory,
+    async listFiles(repository, query) {
+      const listing = await memory.listFiles(repository, { directory: () => '', accepts: () => true });
+      const files = listing.files.map((file) => ({ ...file, path: file.path.slice(1) }));
+      const directory = query.directory('');
+      const isBelow = (path: string): boolean => {
+        return place === 'directory' ? matchesGlob(path, `${directory}/**`) : path.startsWith(`${directory}/`);
+      };
+      const dateOf = ({ path, createdAt }: DatedFile): number => {
+        const matched = place === 'history' ? files.filter((each) => matchesGlob(each.path, path)) : [];
+        return Math.min(createdAt, ...matched.map((each) => each.createdAt));
+      };
+      return { directory, files: files.filter(({ path }) => isBelow(path)).map((file) => ({ ...file, createdAt: dateOf(file) })) };
+    },
+  };
+  return {
+    provider,
+    traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'omitted', remote: 'url', formerName: 'nothing' },
+    host: 'none',
+    async publish(gitDir, name) {
+      // With a slash in front, so that the whole repository is one directory of the memory provider.
+      const { files, ...repository } = await readPublished(gitDir, name);
+      memory.put({ ...repository, files: files.map((file) => ({ ...file, path: `/${file.path}` })) });
+      return name;
+    },
+    rename: () => Promise.reject(new Error('not asked for')),
+    acceptsGit: async () => true,
+    close: () => memory.close(),
+  };
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import type { GitProvider } from '../../src/ports/git-provider.ts';
+import { agents, type Dated, type ProviderHost, type StageCase } from './git-provider-harness.ts';
+import type { CommitDescription } from './git-repository.ts';
+import type { HostBehaviour } from './host-proxy.ts';
+
+const start = 1_600_000_000;
+const file = `${agents}/a.md`;
+const everything = { directory: () => agents, accepts: () => true };
+const simple = { commits: [{ id: 'first', at: start, files: [[file, '1'] as const] }] };
+
+// So that a provider does not try again for long.
+const briefMs = 500;
+// Long enough for a busy machine, and never waited for by a provider that has a limit.
+const patienceMs = 5000;
+const longMs = 60_000;
+
+/** Cases that need control over a host; a provider that asks nobody over a network keeps them by its nature. */
+export const hostCases: readonly StageCase[] = [
+  [
+    'fails with provider_failed, and never with repository_not_found or an empty list, if the host answers with a 5xx status',
+    async ({ publish, host }) => {
+      const repository = await publish(simple);
+      if (host === 'none') return;
+      const requests = await countRequests(host, (fresh) => fresh.listFiles(repository, everything));
+      for (let good = 0; good < requests; good += 1) {
+        const status = [503, 500, 502][good % 3] ?? 500;
+        let seen = 0;
+        host.intercept(() => (++seen > good ? status : 'answer'));
+        const listing = host.createProvider(briefMs).listFiles(repository, everything);
+        await assert.rejects(listing, isHostFailure, `listing, status ${status} after ${good} answers`);
+      }
+      host.intercept(() => 500);
+      const provider = host.createProvider(briefMs);
+      await assert.rejects(provider.find(repository), isHostFailure, 'finding');
+      assert.equal((await provider.check()).ok, false, 'the check of a host that fails');
+    },
+  ],
+  [
+    'fails with provider_timeout if the host does not answer',
+    async ({ publish, host }) => {
+      const repository = await publish(simple);
+      if (host === 'none') return;
+      host.intercept(() => 'stall');
+      const provider = host.createProvider(300);
+      await assert.rejects(inTime(provider.listFiles(repository, everything), 'a listing'), isTimeout);
+      await assert.rejects(inTime(provider.find(repository), 'finding a repository'), isTimeout);
+      assert.equal((await inTime(provider.check(), 'the check')).ok, false);
+    },
+  ],
+  [
+    'lists one commit, whatever is pushed while it lists',
+    async ({ publish, list, host }) => {
+      if (host === 'none') return;
+      const before: CommitDescription[] = [
+        { id: 'root', at: start, files: [['src/x', '1']] },
+        { id: 'brought', parents: ['root'], at: start + 100, files: [[file, '1'], [`${agents}/deploy/b.md`, '1']] },
+      ];
+      // The push brings an earlier date of a file, removes another one, and adds a third.
+      const after: CommitDescription[] = [
+        ...before,
+        { id: 'side', parents: ['root'], at: start + 10, files: [[file, '2']] },
+        {
+          id: 'merge',
+          parents: ['brought', 'side'],
+          at: start + 200,
+          files: [[file, '2'], [`${agents}/deploy/b.md`, null], [`${agents}/deploy/c.md`, '1']],
+        },
+      ];
+      const old = [[file, start + 100], [`${agents}/deploy/b.md`, start + 100]];
+      const pushed = [[file, start + 10], [`${agents}/deploy/c.md`, start + 200]];
+      const requests = await countRequests(host, async (fresh) => await list(await publish({ commits: before }), agents, fresh));
+      for (let answered = 0; answered <= requests; answered += 1) {
+        const name = `acme/shop-${answered}`;
+        const repository = await publish({ commits: before }, name);
+        let seen = 0;
+        host.intercept(async (): Promise<HostBehaviour> => {
+          if (seen === answered) await publish({ commits: after }, name);
+          seen += 1;
+          return 'answer';
+        });
+        const when = `a push after ${answered} answers`;
+        const listed: readonly Dated[] = await list(repository, agents, host.createProvider(longMs)).catch((error: unknown) => {
+          throw new assert.AssertionError({ message: `${when} fails the listing: ${String(error)}` });
+        });
+        const isWhole = [old, pushed].some((whole) => JSON.stringify(whole) === JSON.stringify(listed));
+        assert.ok(isWhole, `${when}: ${JSON.stringify(listed)} is neither the old state nor the new one`);
+      }
+    },
+  ],
+];
+
+/** How many requests a provider needs that has cached nothing. */
+async function countRequests(host: ProviderHost, use: (fresh: GitProvider) => Promise<unknown>): Promise<number> {
+  let requests = 0;
+  host.intercept(() => {
+    requests += 1;
+    return 'answer';
+  });
+  await use(host.createProvider(longMs));
+  host.intercept(null);
+  assert.ok(requests > 0, 'the harness intercepts no request of its provider');
+  return requests;
+}
+
+function isTimeout(error: unknown): boolean {
+  return isFailureOf(error, 'provider_timeout');
+}
+
+function isHostFailure(error: unknown): boolean {
+  return isFailureOf(error, 'provider_failed') || isTimeout(error);
+}
+
+async function inTime<T>(work: Promise<T>, what: string): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new assert.AssertionError({ message: `${what} has no time limit` })), patienceMs);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
