@@ -113,7 +113,7 @@ describe('each row of the failure table', () => {
       const id = String(object(created)['id']);
       const path = `/api/v1/app-conversations/${id}`;
       const sent = await world.ann('POST', `${path}/messages`, hello);
-      if (spec === 'plain') expectProblem(sent, 'conversation_not_ready', { conversation_id: id });
+      if (spec === 'plain') expectProblem(sent, 'conversation_not_ready', { conversation_id: id, reason: { code: 'agent_not_named' } });
       else expect(sent.status).toBe(202);
       expectProblem(await world.ann('POST', `${path}/permissions/perm-none`, { option_id: 'yes' }), 'permission_not_found', { permission_id: 'perm-none' });
       await world.ann('DELETE', path);

@@ -106,18 +106,18 @@ describe('the OpenAPI document', () => {
       ]),
     );
     expect(schemas['Sandbox']?.required).toEqual([
-      'id', 'created_by_user_id', 'sandbox_spec_id', 'status', 'status_detail', 'pause_kind', 'session_api_key', 'exposed_urls', 'created_at',
-      'updated_at', 'last_active_at',
+      'id', 'created_by_user_id', 'sandbox_spec_id', 'status', 'status_detail', 'status_reason', 'pause_kind', 'session_api_key', 'exposed_urls',
+      'created_at', 'updated_at', 'last_active_at',
     ]);
     expect(schemas['SandboxSpec']?.required).toEqual([
       'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'ports', 'resources', 'created_at',
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',
-      'start_status', 'execution_status', 'status_detail', 'created_at', 'updated_at',
+      'start_status', 'execution_status', 'status_detail', 'status_reason', 'created_at', 'updated_at',
     ]);
     expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
-    expect(schemas['Event']?.required).toEqual(['id', 'kind', 'at', 'conversation_id', 'sandbox_id', 'actor', 'reason', 'data']);
+    expect(schemas['Event']?.required).toEqual(['id', 'kind', 'at', 'conversation_id', 'sandbox_id', 'actor', 'reason', 'status_reason', 'data']);
     const limit = document.paths['/api/v1/sandboxes/search']?.['get']?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 100 });
   });

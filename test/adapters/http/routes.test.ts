@@ -50,6 +50,7 @@ describe('sandboxes', () => {
       sandbox_spec_id: 'plain',
       status: 'STARTING',
       status_detail: null,
+      status_reason: null,
       pause_kind: null,
       session_api_key: null,
       exposed_urls: null,
@@ -159,6 +160,7 @@ describe('conversations', () => {
       start_status: expect.any(String),
       execution_status: null,
       status_detail: null,
+      status_reason: null,
       created_at: expect.stringMatching(timestamp),
       updated_at: expect.stringMatching(timestamp),
     });

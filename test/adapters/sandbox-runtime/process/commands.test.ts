@@ -34,8 +34,8 @@ async function text(id: string, file: string): Promise<string> {
 
 describe('a command', () => {
   test.each([
-    [null, /no command/],
-    [[], /no command/],
+    [null, { code: 'command_not_named' }],
+    [[], { code: 'command_not_named' }],
     [['no-such-program'], { code: 'command_not_found', command: 'no-such-program' }],
     [['./missing.sh'], { code: 'command_not_found', command: './missing.sh' }],
     [['exit', '3'], { code: 'command_not_found', command: 'exit' }],
