@@ -85,12 +85,13 @@ function templateOf({ paths }: Document, target: string): string | null {
   return Object.keys(paths).find(matches) ?? null;
 }
 
-/** A document may leave room for more fields in a later version; this version has none but those it names. */
+/** A document may leave room for more fields in a later version; this version has only those it names. The data of a reason depends on its code. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).map(([name, member]) => [name, closed(member)] as const);
-  const isClosable = 'properties' in value && typeof value.properties === 'object' && !('openapi' in value.properties!);
+  const properties = 'properties' in value && typeof value.properties === 'object' ? (value.properties ?? {}) : null;
+  const isClosable = properties !== null && !('openapi' in properties) && Object.keys(properties).join() !== 'code';
   return Object.fromEntries(isClosable ? [...entries, ['additionalProperties', false] as const] : entries);
 }
 
