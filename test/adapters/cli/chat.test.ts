@@ -131,10 +131,10 @@ describe('what there is no talking with', () => {
     const id = String(object(await world.ann('POST', conversations, { sandbox_spec_id: 'broken' }))['id']);
     const chat = talk(apiOf(world), id, { message: 'hello' });
     expect(await chat.done).toBe(1);
-    expect(chat.shown()).toMatch(/ {2}ERROR: WAITING_FOR_SANDBOX: /);
+    expect(chat.shown()).toMatch(/ {2}ERROR: The start failed at WAITING_FOR_SANDBOX/);
     const later = talk(apiOf(world), id);
     expect(await later.done).toBe(1);
-    expect(later.shown()).toMatch(/ {2}ERROR: WAITING_FOR_SANDBOX: /);
+    expect(later.shown()).toMatch(/ {2}ERROR: The start failed at WAITING_FOR_SANDBOX/);
   });
 
   test('a spec without an agent', async () => {

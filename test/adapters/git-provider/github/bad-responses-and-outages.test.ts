@@ -134,7 +134,7 @@ describe('a host that is down', () => {
     const scene = await createScene();
     for (const url of [await deadUrl(), 'http://github.invalid']) {
       const provider = scene.provider({ url });
-      expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*(?:reached|resolved)/u);
+      expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*(?:unreachable|host_unknown)/u);
       expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('Check its URL') });
     }
   });
