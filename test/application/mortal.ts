@@ -1,6 +1,7 @@
 import { explained } from '../../src/domain/reason.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import { noteCall } from './port-calls.ts';
 
 /** What goes wrong with a call on a port: it is refused or times out, or its process ends; before it had its effect or after. */
 export interface Fault {
@@ -79,6 +80,7 @@ export class Mortal {
   }
 
   async #call(name: string, call: () => Promise<unknown>, failure: (what: 'unavailable' | 'timeout') => Failure): Promise<unknown> {
+    noteCall();
     if (this.isDead) return await never();
     const fault = this.#faults.next(name);
     if (fault?.when === 'before') return await this.#strike(fault, failure);

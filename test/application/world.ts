@@ -94,7 +94,4 @@ export function createWorld(options: WorldOptions = {}) {
   return { clock, engine, store, writes, faults, miss, logged, boot };
 }
 
-/** Lets everything that is ready to run, run: the ports answer within the same turn of the event loop. */
-export async function calm(): Promise<void> {
-  for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
-}
+export { calm } from './port-calls.ts';

@@ -2,6 +2,7 @@ import { explained } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { AgentRefusal } from '../../../src/ports/agent-protocol.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
+import { noteCall } from '../port-calls.ts';
 
 const never = new Promise<never>(() => {});
 
@@ -57,6 +58,7 @@ export class Mortal {
   }
 
   #call(name: string, method: (...args: unknown[]) => unknown, args: unknown[]): unknown {
+    noteCall();
     if (this.#dead) return never;
     this.calls.push(name);
     const fatal = this.#mishap !== null && this.calls.length === this.#mishap.call;

@@ -163,7 +163,4 @@ export async function until<T>(ask: () => T | Promise<T>, wanted: (answer: T) =>
   }
 }
 
-/** Lets everything that is ready to run, run. */
-export async function calm(): Promise<void> {
-  for (let turns = 0; turns < 25; turns += 1) await new Promise((resolve) => setImmediate(resolve));
-}
+export { calm } from '../port-calls.ts';
