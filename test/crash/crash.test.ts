@@ -3,7 +3,7 @@ import { removeFolder, startServer, temporaryFolder } from '../support/server.ts
 import { createClient } from '../support/client.ts';
 import { until } from '../support/until.ts';
 import { all, load, type Knowledge } from './load.ts';
-import { seeded } from '../support/seeded.ts';
+import { printedSeed, seeded } from '../support/seeded.ts';
 import { killSandboxes, sandboxesWithProcesses } from '../support/processes.ts';
 
 const key = 'a-static-key-for-the-crash-test';
@@ -25,7 +25,7 @@ afterAll(async () => {
 test('killed at random moments under load, again and again: nothing acknowledged is lost, nothing is stuck, nothing is left over', { timeout: 300_000 }, async () => {
   const dataDir = await temporaryFolder();
   folders.push(dataDir);
-  const seed = Date.now() % 1_000_000;
+  const seed = printedSeed('the moments of the kills');
   const random = seeded(seed);
   const knowledge: Knowledge = { sandboxes: new Map(), conversations: new Map() };
 
@@ -44,7 +44,7 @@ test('killed at random moments under load, again and again: nothing acknowledged
 
   const server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'warn' } });
   const call = createClient(server.url, key);
-  const about = `seed ${seed}`;
+  const about = `SKEP_TEST_SEED=${seed}`;
   try {
     const sandboxes = await until(() => all(server.url, key, '/api/v1/sandboxes/search'), (found) => found.every(({ status }) => resting.has(String(status))));
     const ids = new Set(sandboxes.map(({ id }) => String(id)));

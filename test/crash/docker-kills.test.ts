@@ -17,7 +17,7 @@ import { readFacts, readRecords } from './docker/end.ts';
 import { judgeListing } from './docker/judge.ts';
 import { newLedger } from './docker/ledger.ts';
 import { planKills, type Kill } from './docker/plan.ts';
-import { seeded } from '../support/seeded.ts';
+import { printedSeed, seeded } from '../support/seeded.ts';
 
 const numbers = { server: 42, engine: 4, both: 4 };
 const callersOfEach = 2;
@@ -69,8 +69,8 @@ describeWithDocker('a server and an engine that are killed under load', () => {
     const name = `kill -9 ${numbers.server} times of the server, ${numbers.engine} times of the engine, ${numbers.both} times of both: what was acknowledged holds, no limit is exceeded, and all comes to rest`;
     test(name, { timeout: 900_000 }, async () => {
       const own = engine!;
-      const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
-      const about = `CRASH_SEED=${seed}`;
+      const seed = printedSeed('the moments of the kills');
+      const about = `SKEP_TEST_SEED=${seed}`;
       console.info(`${about} makes the same choices again`);
       const random = seeded(seed);
       const kills = planKills(numbers, random);

@@ -11,3 +11,10 @@ export function seeded(seed: number): () => number {
 export function below(random: () => number, bound: number): number {
   return Math.floor(random() * bound);
 }
+
+/** A seed for the moments of a test: new in each run, printed, and taken from `SKEP_TEST_SEED` to see a failure again. */
+export function printedSeed(moments: string): number {
+  const seed = Number(process.env['SKEP_TEST_SEED'] ?? Date.now() % 1_000_000);
+  process.stderr.write(`${moments} come from SKEP_TEST_SEED=${seed}\n`);
+  return seed;
+}

@@ -5,16 +5,14 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, test } from 'vitest';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
-import { seeded } from '../../../support/seeded.ts';
+import { printedSeed, seeded } from '../../../support/seeded.ts';
 import { createHost, isAlive, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 
 const rounds = 10;
 const longestLifeMs = 400;
 
-const seed = Number(process.env['SKEP_TEST_SEED'] ?? Date.now() % 1_000_000);
-const random = seeded(seed);
-process.stderr.write(`the moments of the kills come from SKEP_TEST_SEED=${seed}\n`);
+const random = seeded(printedSeed('the moments of the kills'));
 
 let host: Host;
 
