@@ -11,7 +11,7 @@ export interface SandboxSpec {
   /** Absolute path inside the sandbox; the process runtime maps it to the sandbox's workspace folder. */
   readonly workingDir: string;
   readonly initialEnv: Readonly<Record<string, string>>;
-  /** Environment variable in which the sandbox's own key is delivered. */
+  /** Environment variable that holds the sandbox's own key. */
   readonly sessionKeyEnv: string;
   readonly ports: readonly SandboxPort[];
   readonly ready: ReadinessRule;
@@ -19,7 +19,7 @@ export interface SandboxSpec {
   readonly isolation: SandboxIsolation;
   /** What only one runtime understands, by the runtime's name: `{ docker: {...} }`. The runtime's adapter validates its part. */
   readonly runtimeOptions: Readonly<Record<string, unknown>>;
-  /** Labels for whoever looks at the engine; none can set what Skep itself writes down there. */
+  /** Labels for people who look at the runtime. They can't replace Skep's own labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly rest: RestRule;
   readonly pool: PoolRule;
@@ -33,7 +33,7 @@ export interface SandboxPort {
   readonly port: number;
 }
 
-/** When a sandbox counts as ready, and how long it may take from its turn to start until then. */
+/** When a sandbox is ready, and how long that may take after it got a start slot. */
 export interface ReadinessRule {
   readonly probe:
     | { readonly kind: 'none' }
@@ -42,7 +42,7 @@ export interface ReadinessRule {
   readonly withinMs: number;
 }
 
-/** What a sandbox may take; null is no limit. */
+/** Limits of a sandbox; null is no limit. */
 export interface SandboxResources {
   /** CPUs, fractions allowed. */
   readonly cpus: number | null;
@@ -52,7 +52,7 @@ export interface SandboxResources {
   readonly pids: number | null;
   /** Open files of one process. */
   readonly openFiles: number | null;
-  /** What is kept of its output. */
+  /** How much of its output is kept. */
   readonly logBytes: number | null;
 }
 
@@ -66,7 +66,7 @@ export interface SandboxIsolation {
   readonly user: string | null;
 }
 
-/** How long a sandbox may rest, in milliseconds, before it goes on to the next tier; null is for ever. */
+/** When an idle sandbox is frozen, stopped and deleted, in milliseconds; null is never. */
 export interface RestRule {
   /** From the last activity of a running sandbox to its freeze. */
   readonly freezeAfterMs: number | null;
@@ -74,28 +74,28 @@ export interface RestRule {
   readonly stopAfterMs: number | null;
   /** From the stop to the deletion. */
   readonly deleteAfterMs: number | null;
-  /** From the creation (of one from a pool: from when it was handed out) to the deletion, whatever its status. */
+  /** From the creation (for a pool member: from its claim) to the deletion, whatever its status. */
   readonly maxLifeMs: number | null;
 }
 
-/** How many sandboxes of the spec are kept running, unowned, for the next that ask. */
+/** How many sandboxes of the spec are kept running for later starts. */
 export interface PoolRule {
   readonly size: number;
 }
 
 const secretName = /(secret|token|password|passwd|credential|private|api_?key|access_?key|auth)/i;
 
-/** The environment as it may be shown: the value of a variable whose name suggests a secret is masked. */
+/** Returns the environment as it may be shown. The values of variables with a secret's name are masked. */
 export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => [name, secretName.test(name) ? '**********' : value]),
   );
 }
 
-/** A spec in which whatever has a default may be left out. */
+/** A spec in which members with a default are optional. */
 export type SandboxSpecInput = Pick<SandboxSpec, 'id'> & Partial<SandboxSpec>;
 
-/** What a sandbox may take unless its spec says otherwise. */
+/** The limits of a sandbox unless its spec says otherwise. */
 export const defaultResources: SandboxResources = {
   cpus: 2,
   memoryBytes: 2 * 2 ** 30,
@@ -107,7 +107,7 @@ export const defaultResources: SandboxResources = {
 /** The isolation of a sandbox unless its spec says otherwise. */
 export const defaultIsolation: SandboxIsolation = { readOnlyRoot: false, network: 'isolated', user: null };
 
-/** The spec with its defaults. */
+/** Returns the spec with its defaults. */
 export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
   return {
     description: null,
