@@ -83,7 +83,7 @@ describe('what a host refuses', () => {
     const scene = await createScene();
     scene.host.mischief = () => true;
     const listing = scene.mirror({ answerMs: 200 }).checkOut(scene.request, noProgress, never);
-    expect(await failureOf(listing)).toMatch(/^provider_timeout: .* 200 ms/u);
+    expect(await failureOf(listing)).toMatch(/^provider_timeout: .*"limitMs":200/u);
     let asked = 0;
     scene.host.mischief = () => ++asked > 4;
     const fetching = scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, noProgress, never);
