@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
@@ -5,10 +6,7 @@ const root = import.meta.dirname;
 const all = '{test,examples}/**/*.test.ts';
 const heavyFolders = 'test/{adapters/sandbox-runtime/docker,crash,e2e,package,server-image}/**/*.test.ts';
 
-/**
- * Files that start servers or agents, or use the Docker engine, have the machine to themselves, one at a time, after the others: on two
- * cores they would starve each other.
- */
+/** Files that start servers or agents, or use the Docker engine, run two at a time, after the others. Most of their time is waiting. */
 const elsewhere = globSync(all, { cwd: root }).filter((file) => /describeWith(Docker|OpenCode)/.test(readFileSync(`${root}/${file}`, 'utf8')));
 const heavy = [heavyFolders, ...elsewhere];
 
@@ -21,11 +19,14 @@ const alias = [
   { find: /^skep\/testing$/, replacement: `${root}/test/contracts/index.ts` },
 ];
 
+/** Tests wait for timers and processes, so there may be more of them than cores. */
+const workers = availableParallelism() + 1;
+
 export default defineConfig({
   test: {
     projects: [
-      { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: 2, sequence: { groupOrder: 0 } } },
-      { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 1 } } },
+      { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: workers, sequence: { groupOrder: 0 } } },
+      { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 2, sequence: { groupOrder: 1 } } },
     ],
   },
 });
