@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { expect } from 'vitest';
 
 /** After so long a wait says what it waits for. */
@@ -16,10 +17,10 @@ export async function until<T>(ask: () => T | Promise<T>, wanted: (answer: T) =>
     const answer = await ask();
     if (wanted(answer)) return answer;
     const waited = performance.now() - start;
-    if (waited > withinMs) throw new Error(`not within ${withinMs} ms: ${String(wanted)}; last: ${JSON.stringify(answer)}`);
+    if (waited > withinMs) throw new Error(`not within ${withinMs} ms: ${String(wanted)}; last: ${inspect(answer)}`);
     if (waited > quietMs && !said) {
       said = true;
-      console.warn(`${expect.getState().currentTestName ?? 'a hook'} waits for ${String(wanted)}; last: ${JSON.stringify(answer)}`);
+      console.warn(`${expect.getState().currentTestName ?? 'a hook'} waits for ${String(wanted)}; last: ${inspect(answer)}`);
     }
     await pause(20);
   }
