@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
-import { snakeCase } from './common-schemas.ts';
+import { snakeCase } from '../shared/snake-case.ts';
 
 /** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
 export interface ValidationProblem {

@@ -1,6 +1,7 @@
 import type { EventDraft } from '../../domain/event.ts';
 import type { WrittenEvents } from '../../ports/event-store.ts';
-import type { Db, EventRow } from './database.ts';
+import type { Db } from './database.ts';
+import { rowOf } from './record-rows.ts';
 
 type WriteEvents = (events: readonly EventDraft[]) => Promise<void>;
 type Listener = (written: WrittenEvents) => void;
@@ -21,7 +22,7 @@ export function createEventLog(db: Db): EventLog {
       const written: EventDraft[] = [];
       const result = await db.transaction().execute((trx) =>
         work(trx, async (events) => {
-          for (const event of events) await trx.insertInto('events').values(rowOfEvent(event)).executeTakeFirst();
+          for (const event of events) await trx.insertInto('events').values(rowOf(event)).executeTakeFirst();
           written.push(...events);
         }),
       );
@@ -52,17 +53,4 @@ function wake(subscriptions: ReadonlySet<{ readonly listener: Listener }>, event
       process.emitWarning(error instanceof Error ? error : new Error(String(error)));
     }
   }
-}
-
-function rowOfEvent(event: EventDraft): EventRow {
-  return {
-    kind: event.kind,
-    at: event.at,
-    owner_id: event.ownerId,
-    conversation_id: event.conversationId,
-    sandbox_id: event.sandboxId,
-    actor: event.actor,
-    reason: event.reason,
-    data: JSON.stringify(event.data),
-  };
 }

@@ -1,10 +1,19 @@
 import type { Selectable } from 'kysely';
-import type { z } from 'zod';
 import { type Event, eventKinds } from '../../domain/event.ts';
 import type { EventFilter, EventStore } from '../../ports/event-store.ts';
+import { eventActors, eventDataSchemas } from '../shared/event-data.ts';
 import type { Database, Db } from './database.ts';
 import type { EventLog } from './event-log.ts';
-import { eventActors, EventDataColumns, parseColumn, wordOf } from './json-columns.ts';
+import { parseColumn } from './json-columns.ts';
+import { rowReader, word } from './record-rows.ts';
+
+const readKind = word(eventKinds);
+
+const eventOf = rowReader<Event, Selectable<Database['events']>>({
+  kind: readKind,
+  actor: word(eventActors),
+  data: (text, { kind }) => parseColumn<Event['data']>(eventDataSchemas[readKind(kind)], text),
+});
 
 /** `latest` returns the highest sequence number that was ever given, 0 for none; databases keep it in different places. */
 export function createEventStore(db: Db, log: EventLog, latest: () => Promise<number>): EventStore {
@@ -48,22 +57,4 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
   const wanted = places.length === 0 ? [all] : places;
   // Each kind once: two ranges must not hold the same event.
   return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
-}
-
-function eventOf(row: Selectable<Database['events']>): Event {
-  const kind = wordOf(eventKinds, row.kind);
-  const column: z.ZodType = EventDataColumns[kind];
-  const event = {
-    sequence: row.sequence,
-    kind,
-    at: row.at,
-    ownerId: row.owner_id,
-    conversationId: row.conversation_id,
-    sandboxId: row.sandbox_id,
-    actor: wordOf(eventActors, row.actor),
-    reason: row.reason,
-    data: parseColumn(column, row.data),
-  };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the data was read by the schema of its own kind
-  return event as Event;
 }

@@ -1,8 +1,9 @@
+import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import { pageOf } from '../../domain/page.ts';
 import { type Sandbox, unowned } from '../../domain/sandbox.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import type { Db, SandboxRow } from './database.ts';
+import type { Database, Db } from './database.ts';
 import type { EventLog } from './event-log.ts';
 import { purgeRecords } from './record-purge.ts';
 import { sandboxOf } from './sandbox-row.ts';
@@ -59,6 +60,6 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   };
 }
 
-function firstOf([row]: readonly SandboxRow[]): Sandbox | null {
+function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox | null {
   return row === undefined ? null : sandboxOf(row);
 }

@@ -3,12 +3,13 @@ import type { ConversationView } from '../../../application/conversations/conver
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
+import { sandboxStatusSchema } from '../../shared/event-data.ts';
 import { locationHeader, resourceId, specId, text, timeQuery, timestamp, toTimestamp } from '../common-schemas.ts';
 import { claimOf, idempotencyHeaders } from '../idempotency.ts';
 import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { repositoryName } from './microagents.ts';
-import { refuseUnknownSpec, sandboxStatus } from './sandboxes.ts';
+import { refuseUnknownSpec } from './sandboxes.ts';
 
 export const conversationResource = z
   .object({
@@ -16,7 +17,7 @@ export const conversationResource = z
     created_by_user_id: z.string(),
     title: z.string().nullable(),
     sandbox_id: z.string().nullable(),
-    sandbox_status: sandboxStatus,
+    sandbox_status: sandboxStatusSchema,
     sandbox_spec_id: z.string(),
     selected_repository: z.string().nullable(),
     selected_branch: z.string().nullable(),

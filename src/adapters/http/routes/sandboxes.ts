@@ -2,13 +2,12 @@ import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
 import type { KeyAccess } from '../../../domain/principal.ts';
 import { pauseKinds, sandboxStatuses, type Sandbox } from '../../../domain/sandbox.ts';
+import { sandboxStatusSchema } from '../../shared/event-data.ts';
 import { locationHeader, resourceId, specId, timestamp, toTimestamp } from '../common-schemas.ts';
 import { claimOf, idempotencyHeaders } from '../idempotency.ts';
 import { noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { invalidRequest } from '../request-input.ts';
-
-export const sandboxStatus = z.enum(sandboxStatuses).meta({ id: 'SandboxStatus' });
 
 const pauseKind = z
   .enum(pauseKinds)
@@ -27,7 +26,7 @@ const sandboxResource = z
     id: z.string(),
     created_by_user_id: z.string(),
     sandbox_spec_id: z.string(),
-    status: sandboxStatus,
+    status: sandboxStatusSchema,
     status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
     pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
     session_api_key: z.string().nullable().meta({
