@@ -1,11 +1,10 @@
 import type { Selectable } from 'kysely';
-import { type Event, eventKinds } from '../../domain/event.ts';
-import type { EventFilter, EventStore } from '../../ports/event-store.ts';
+import { type Event, type EventDraft, eventKinds } from '../../domain/event.ts';
+import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
 import { eventActors, eventDataSchemas } from '../shared/event-data.ts';
 import type { Database, Db } from './database.ts';
-import type { EventLog } from './event-log.ts';
 import { parseColumn } from './json-columns.ts';
-import { rowReader, word } from './record-rows.ts';
+import { rowOf, rowReader, word } from './record-rows.ts';
 
 const readKind = word(eventKinds);
 
@@ -57,4 +56,56 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
   const wanted = places.length === 0 ? [all] : places;
   // Each kind once: two ranges must not hold the same event.
   return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
+}
+
+type WriteEvents = (events: readonly EventDraft[]) => Promise<void>;
+type Listener = (written: WrittenEvents) => void;
+
+/** Writes events in the transaction of the records that they are about. */
+export interface EventLog {
+  /** Runs a transaction that may write events, and wakes the subscribers after its commit. */
+  transaction<T>(work: (trx: Db, writeEvents: WriteEvents) => Promise<T>): Promise<T>;
+  /** Returns the function that ends the subscription. */
+  subscribe(listener: Listener): () => void;
+}
+
+export function createEventLog(db: Db): EventLog {
+  const subscriptions = new Set<{ readonly listener: Listener }>();
+
+  return {
+    async transaction(work) {
+      const written: EventDraft[] = [];
+      const result = await db.transaction().execute((trx) =>
+        work(trx, async (events) => {
+          for (const event of events) await trx.insertInto('events').values(rowOf(event)).executeTakeFirst();
+          written.push(...events);
+        }),
+      );
+      if (written.length > 0) wake(subscriptions, written);
+      return result;
+    },
+    subscribe(listener) {
+      // The same function may be subscribed twice; each subscription ends on its own.
+      const subscription = { listener };
+      subscriptions.add(subscription);
+      return () => void subscriptions.delete(subscription);
+    },
+  };
+}
+
+/** Calls those that were subscribed when the events were written, and still are. A listener that throws is a process warning. */
+function wake(subscriptions: ReadonlySet<{ readonly listener: Listener }>, events: readonly EventDraft[]): void {
+  const written = {
+    ownerIds: new Set(events.map(({ ownerId }) => ownerId)),
+    conversationIds: new Set(events.flatMap(({ conversationId }) => conversationId ?? [])),
+    sandboxIds: new Set(events.flatMap(({ sandboxId }) => sandboxId ?? [])),
+  };
+  for (const subscription of Array.from(subscriptions)) {
+    if (!subscriptions.has(subscription)) continue;
+    try {
+      subscription.listener(written);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
 }

@@ -4,8 +4,9 @@ import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data.ts';
-import { locationHeader, resourceId, specId, text, timeQuery, timestamp, toTimestamp } from '../common-schemas.ts';
-import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import {
+  claimOf, idempotencyHeaders, locationHeader, resourceId, specId, text, timeQuery, timestamp, toTimestamp,
+} from '../common-schemas.ts';
 import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { repositoryName } from './microagents.ts';

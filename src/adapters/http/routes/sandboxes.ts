@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
 import type { KeyAccess } from '../../../domain/principal.ts';
-import { pauseKinds, sandboxStatuses, type Sandbox } from '../../../domain/sandbox.ts';
+import { pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { sandboxStatusSchema } from '../../shared/event-data.ts';
-import { locationHeader, resourceId, specId, timestamp, toTimestamp } from '../common-schemas.ts';
-import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import { claimOf, idempotencyHeaders, locationHeader, resourceId, specId, timestamp, toTimestamp } from '../common-schemas.ts';
 import { noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { invalidRequest } from '../request-input.ts';
