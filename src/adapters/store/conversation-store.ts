@@ -62,18 +62,12 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 }
 
 function createReplace(log: EventLog): ConversationStore['replace'] {
-  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
-  function replace(
-    conversation: Conversation,
-    events: readonly EventDraft[],
-    claim: IdempotencyClaim | undefined,
-  ): Promise<ReplaceOutcome | ClaimOutcome>;
-  function replace(
+  const replace = (
     conversation: Conversation,
     events: readonly EventDraft[] = [],
     claim?: IdempotencyClaim,
-  ): Promise<ReplaceOutcome | ClaimOutcome> {
-    return log.transaction(async (trx, writeEvents) => {
+  ): Promise<ReplaceOutcome | ClaimOutcome> =>
+    log.transaction(async (trx, writeEvents) => {
       const earlier = await findClaim(trx, 'conversation', claim);
       if (earlier !== null) return earlier;
       const { numUpdatedRows } = await trx
@@ -87,8 +81,8 @@ function createReplace(log: EventLog): ConversationStore['replace'] {
       await writeEvents(events);
       return { kind: 'replaced' };
     });
-  }
-  return replace;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- without a claim there is no outcome of one
+  return replace as ConversationStore['replace'];
 }
 
 interface Sorting {

@@ -12,8 +12,8 @@ export interface Database {
   readonly events: RowOf<EventDraft> & { sequence: Generated<number> };
   readonly claims: ClaimRow;
   readonly api_keys: RowOf<ApiKeyRecord>;
-  readonly specs: SpecRow;
-  readonly listing_cache: ListingCacheRow & { id: Generated<number> };
+  readonly specs: { id: string; fingerprint: string; first_seen: number };
+  readonly listing_cache: { id: Generated<number>; scope: string; key: string; value: string; bytes: number; used_at: number };
   readonly listing_cache_size: { bytes: number };
 }
 
@@ -40,18 +40,4 @@ export interface ClaimRow {
   key: string;
   fingerprint: string;
   record_id: string;
-}
-
-export interface SpecRow {
-  id: string;
-  fingerprint: string;
-  first_seen: number;
-}
-
-export interface ListingCacheRow {
-  scope: string;
-  key: string;
-  value: string;
-  bytes: number;
-  used_at: number;
 }

@@ -38,8 +38,6 @@ const sandboxResource = z
   })
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
-const sandboxPage = pageSchema(sandboxResource, 'SandboxPage');
-
 const sandboxSearchQuery = z.object({
   ...pageQuery,
   status__eq: z.enum(sandboxStatuses).optional().meta({ description: 'Only those with this status.' }),
@@ -90,7 +88,7 @@ export const sandboxOperations = [
     summary: 'List sandboxes',
     description: 'Newest first.',
     query: sandboxSearchQuery,
-    success: { status: 200, description: 'A page of sandboxes.', schema: sandboxPage },
+    success: { status: 200, description: 'A page of sandboxes.', schema: pageSchema(sandboxResource, 'SandboxPage') },
     failures: [],
     handle: async ({ skep, principal }, { query }) => {
       const filter = {
