@@ -121,15 +121,8 @@ function located({ argument, code, message }: RequestProblem): ValidationProblem
   return { loc: argumentLocations[argument] ?? ['body', snakeCase(argument)], msg: message, type: code };
 }
 
-/** What is sent back for a problem. */
-export interface ProblemAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Problem details as of RFC 9457, or the list of what is wrong with the request. */
-export function problemAnswer(problem: AnyProblem): ProblemAnswer {
+/** What is sent back: problem details as of RFC 9457, or the list of what is wrong with the request. */
+export function problemAnswer(problem: AnyProblem): { status: number; body: string; headers: Readonly<Record<string, string>> } {
   const status = statusOf(problem.code);
   if (problem.code === 'invalid_request') {
     const detail = problem.context.problems.map(({ loc, msg, type }) => ({ loc, msg, type }));

@@ -97,17 +97,10 @@ function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
 }
 
 function migrateAsVisitor(folder: DataFolder): void {
-  const lock = lockForMigration(folder);
+  let lock: FolderLock | undefined;
   try {
+    lock = lockFolder(folder);
     openAndMigrate(folder).close();
-  } finally {
-    lock.release();
-  }
-}
-
-function lockForMigration(folder: DataFolder): FolderLock {
-  try {
-    return lockFolder(folder);
   } catch (error) {
     if (!isStoreRefused(error) || error.reason !== 'locked') throw error;
     throw new StoreRefused(
@@ -115,6 +108,8 @@ function lockForMigration(folder: DataFolder): FolderLock {
       `The data folder ${folder.path} is open in a server of an older version. Stop that server and start this version's, then try again.`,
       { cause: error },
     );
+  } finally {
+    lock?.release();
   }
 }
 
