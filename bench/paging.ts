@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import { createConversationStore } from '../src/adapters/store/conversation-store.ts';
 import type { Database } from '../src/adapters/store/database.ts';
-import { createEventLog } from '../src/adapters/store/event-log.ts';
+import { createEventLog } from '../src/adapters/store/event-store.ts';
 import { createSqliteDialect } from '../src/adapters/store/sqlite/dialect.ts';
 import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { type Conversation, conversationSortOrders } from '../src/domain/conversation.ts';

@@ -31,8 +31,6 @@ export class Authenticator {
   readonly #requests: RateLimiterMemory | null;
   /** Digests of keys that were right, the oldest first. */
   readonly #knownKeys = new Set<string>();
-  /** When the last failed login has no effect any more, by `performance.now()`. */
-  #failuresForgottenAt = 0;
 
   constructor(auth: Auth, { failedLoginsPerMinute, requestsPerMinute }: AuthenticationLimits) {
     this.#auth = auth;
@@ -46,7 +44,7 @@ export class Authenticator {
     const key = headerOf(request, 'x-session-api-key');
     if (key === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', key);
-    if (performance.now() < this.#failuresForgottenAt) await this.#refuseBlocked(request, digest);
+    if (!this.#knownKeys.has(digest)) await this.#refuseBlocked(request);
     try {
       const principal = await this.#auth.authenticate(key);
       this.#remember(digest);
@@ -54,7 +52,6 @@ export class Authenticator {
     } catch (error) {
       if (!isFailureOf(error, 'unauthorized')) throw error;
       this.#knownKeys.delete(digest);
-      this.#failuresForgottenAt = performance.now() + windowSeconds * 1000;
       await consume(this.#failures, clientAddress(request), 'failed_logins_per_minute');
       throw error;
     }
@@ -65,8 +62,7 @@ export class Authenticator {
     if (this.#requests !== null) await consume(this.#requests, JSON.stringify([userId, keyName]), 'requests_per_minute');
   }
 
-  async #refuseBlocked(request: ClientRequest, digest: string): Promise<void> {
-    if (this.#knownKeys.has(digest)) return;
+  async #refuseBlocked(request: ClientRequest): Promise<void> {
     const failures = await this.#failures.get(clientAddress(request));
     if (failures !== null && failures.consumedPoints >= this.#failuresPerMinute) throw rateLimited('failed_logins_per_minute', failures);
   }

@@ -1,6 +1,9 @@
-import { sentenceOf } from '../shared/sentences.ts';
-import type { Reason } from '../../domain/reason.ts';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
+import type { Reason } from '../../domain/reason.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import { sentenceOf } from '../shared/sentences.ts';
+import { inSnakeCase } from '../shared/snake-case.ts';
 
 /** A point in time in an answer: RFC 3339, UTC. */
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });
@@ -45,25 +48,24 @@ export const retryAfterHeader = z.object({
   'Retry-After': z.int().min(1).meta({ description: 'In how many seconds to try again.' }),
 });
 
-type SnakeCase<S extends string> = S extends `${infer Head}${infer Rest}`
-  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${SnakeCase<Rest>}`
-  : S;
+export const idempotencyHeaders = z.object({
+  'Idempotency-Key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
+    .optional()
+    .meta({ description: 'Two requests with one key are one request: the second gets the answer of the first.' }),
+});
 
-type InSnakeCase<T> = T extends readonly (infer Item)[]
-  ? InSnakeCase<Item>[]
-  : T extends object
-    ? { [K in keyof T & string as SnakeCase<K>]: InSnakeCase<T[K]> }
-    : T;
-
-/** The value with the names of its fields in snake case; HTTP's data often differs from the domain's in nothing else. */
-export function inSnakeCase<T>(value: T): InSnakeCase<T> {
-  const converted: unknown = Array.isArray(value)
-    ? value.map(inSnakeCase)
-    : typeof value === 'object' && value !== null
-      ? Object.fromEntries(Object.entries(value).map(([name, member]) => [snakeCase(name), inSnakeCase(member)]))
-      : value;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type says the same as the code above
-  return converted as InSnakeCase<T>;
+/** The claim of a request that carries an idempotency key; `asked` is everything that it asks for. */
+export function claimOf(
+  headers: z.output<typeof idempotencyHeaders>,
+  ownerId: string,
+  operationId: string,
+  asked: unknown,
+): { readonly claim?: IdempotencyClaim } {
+  const key = headers['Idempotency-Key'];
+  if (key === undefined) return {};
+  return { claim: { ownerId, key, fingerprint: hash('sha256', JSON.stringify([operationId, asked])) } };
 }
 
 export const statusReason = z
@@ -82,9 +84,4 @@ export function presentReason(reason: Reason | null): z.output<typeof statusReas
 
 export function sentenceOrNull(reason: Reason | null): string | null {
   return reason === null ? null : sentenceOf(reason);
-}
-
-/** A name of the domain as HTTP spells it: `sandboxSpecId` is `sandbox_spec_id`. */
-export function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

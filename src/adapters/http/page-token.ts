@@ -42,32 +42,21 @@ export function encodePageToken(listing: string, { value, id }: PageKey): string
   return Buffer.from(JSON.stringify([listing, value, id])).toString('base64url');
 }
 
-/** The key of the page that the query asks for; null for the first page. Throws `invalid_request`. */
-export function pageKeyOf(listing: string, { page_id: token }: { readonly page_id?: string | undefined }): PageKey | null {
-  return token === undefined ? null : decodePageToken(listing, token);
-}
-
 /**
- * The key that {@link encodePageToken} encoded for this listing. Any other token is refused, also one that means the same in another
- * spelling. Throws `invalid_request`.
+ * The key of the page that the query asks for; null for the first page. A token that {@link encodePageToken} did not encode for this
+ * listing is refused, also one that means the same in another spelling. Throws `invalid_request`.
  */
-function decodePageToken(listing: string, token: string): PageKey {
-  const content = tokenContent.safeParse(jsonOrNothing(Buffer.from(token, 'base64url').toString()));
-  if (content.success) {
-    const [madeFor, value, id] = content.data;
+export function pageKeyOf(listing: string, { page_id: token }: { readonly page_id?: string | undefined }): PageKey | null {
+  if (token === undefined) return null;
+  try {
+    const [madeFor, value, id] = tokenContent.parse(JSON.parse(Buffer.from(token, 'base64url').toString()));
     if (madeFor === listing && encodePageToken(listing, { value, id }) === token) return { value, id };
+  } catch {
+    // It is no token at all.
   }
   throw unknownPage();
 }
 
 export function unknownPage() {
   return invalidRequest(['query', 'page_id'], 'must be the next_page_id of a page of this listing in this order', 'page_id');
-}
-
-function jsonOrNothing(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

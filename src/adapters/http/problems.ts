@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/sentences.ts';
-import { presentReason, snakeCase, statusReason } from './common-schemas.ts';
+import { snakeCase } from '../shared/snake-case.ts';
+import { presentReason, statusReason } from './common-schemas.ts';
 
 /** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
 export interface ValidationProblem {
@@ -122,15 +123,8 @@ function located({ argument, reason }: RequestProblem): ValidationProblem {
   return { loc: argumentLocations[argument] ?? ['body', snakeCase(argument)], msg: sentenceOf(reason), type: reason.code };
 }
 
-/** What is sent back for a problem. */
-export interface ProblemAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Problem details as of RFC 9457, or the list of what is wrong with the request. */
-export function problemAnswer(problem: AnyProblem): ProblemAnswer {
+/** What is sent back: problem details as of RFC 9457, or the list of what is wrong with the request. */
+export function problemAnswer(problem: AnyProblem): { status: number; body: string; headers: Readonly<Record<string, string>> } {
   const status = statusOf(problem.code);
   if (problem.code === 'invalid_request') {
     const detail = problem.context.problems.map(({ loc, msg, type }) => ({ loc, msg, type }));

@@ -1,7 +1,9 @@
 import { type ApiKeyRecord, keyAccesses } from '../../domain/principal.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
-import type { ApiKeyRow, Db } from './database.ts';
-import { wordOf } from './json-columns.ts';
+import type { Db } from './database.ts';
+import { rowOf, type RowOf, rowReader, word } from './record-rows.ts';
+
+const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({ access: word(keyAccesses) });
 
 export function createApiKeyStore(db: Db): ApiKeyStore {
   return {
@@ -31,31 +33,5 @@ export function createApiKeyStore(db: Db): ApiKeyStore {
         await trx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', key.id).executeTakeFirst();
         return true;
       }),
-  };
-}
-
-function rowOf(key: ApiKeyRecord): ApiKeyRow {
-  return {
-    id: key.id,
-    name: key.name,
-    user_id: key.userId,
-    access: key.access,
-    hash: key.hash,
-    created_at: key.createdAt,
-    expires_at: key.expiresAt,
-    revoked_at: key.revokedAt,
-  };
-}
-
-function recordOf(row: ApiKeyRow): ApiKeyRecord {
-  return {
-    id: row.id,
-    name: row.name,
-    userId: row.user_id,
-    access: wordOf(keyAccesses, row.access),
-    hash: row.hash,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
   };
 }

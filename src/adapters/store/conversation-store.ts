@@ -1,15 +1,20 @@
-import { sql } from 'kysely';
-import type { Conversation } from '../../domain/conversation.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { permissionPolicies } from '../../domain/agent.ts';
+import { isUnsettled } from '../../domain/conversation-next-step.ts';
+import {
+  type Conversation, type ConversationSortOrder, conversationStartStatuses, executionStatuses, foldTitle,
+} from '../../domain/conversation.ts';
 import type { EventDraft } from '../../domain/event.ts';
+import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
+import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
-import { conversationOf, rowOfConversation } from './conversation-row.ts';
-import { searchConversations } from './conversation-search.ts';
-import type { Db } from './database.ts';
-import type { EventLog } from './event-log.ts';
-import { findClaim, forgetClaims, keepClaim } from './idempotency-claims.ts';
-import { purgeRecords } from './record-purge.ts';
+import { permissionSchema } from '../shared/event-data.ts';
+import type { ConversationRow, Db } from './database.ts';
+import type { EventLog } from './event-store.ts';
+import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { jsonReader, PathsColumn, QueueColumn, QueuedMessageColumn, reasonOrNull } from './json-columns.ts';
+import { orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
@@ -57,18 +62,12 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 }
 
 function createReplace(log: EventLog): ConversationStore['replace'] {
-  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
-  function replace(
-    conversation: Conversation,
-    events: readonly EventDraft[],
-    claim: IdempotencyClaim | undefined,
-  ): Promise<ReplaceOutcome | ClaimOutcome>;
-  function replace(
+  const replace = (
     conversation: Conversation,
     events: readonly EventDraft[] = [],
     claim?: IdempotencyClaim,
-  ): Promise<ReplaceOutcome | ClaimOutcome> {
-    return log.transaction(async (trx, writeEvents) => {
+  ): Promise<ReplaceOutcome | ClaimOutcome> =>
+    log.transaction(async (trx, writeEvents) => {
       const earlier = await findClaim(trx, 'conversation', claim);
       if (earlier !== null) return earlier;
       const { numUpdatedRows } = await trx
@@ -82,6 +81,95 @@ function createReplace(log: EventLog): ConversationStore['replace'] {
       await writeEvents(events);
       return { kind: 'replaced' };
     });
-  }
-  return replace;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- without a claim there is no outcome of one
+  return replace as ConversationStore['replace'];
 }
+
+interface Sorting {
+  readonly column: 'created_at' | 'updated_at';
+  readonly field: 'createdAt' | 'updatedAt';
+  readonly direction: 'asc' | 'desc';
+}
+
+const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
+  CREATED_AT: { column: 'created_at', field: 'createdAt', direction: 'asc' },
+  CREATED_AT_DESC: { column: 'created_at', field: 'createdAt', direction: 'desc' },
+  UPDATED_AT: { column: 'updated_at', field: 'updatedAt', direction: 'asc' },
+  UPDATED_AT_DESC: { column: 'updated_at', field: 'updatedAt', direction: 'desc' },
+};
+
+/**
+ * Searches in the index of the owner and the sorted time, which has the rows in the order of the page. If the filter names
+ * ids or a sandbox, searches by those instead, since they are few.
+ */
+async function searchConversations(
+  db: Db,
+  ownerId: string,
+  filter: ConversationFilter,
+  order: ConversationSortOrder,
+  { after, limit }: PageRequest,
+): Promise<Page<Conversation>> {
+  const { ids, sandboxId, titleContains } = filter;
+  if (ids?.length === 0) return { items: [], next: null };
+  const { column, field, direction } = sortings[order];
+  const byOwner = ids === undefined && sandboxId === undefined;
+  let found = db.selectFrom('conversations').selectAll().where('deleted_at', 'is', null);
+  found = found.where(byOwner ? 'owner_id' : notByIndex('owner_id'), '=', ownerId);
+  if (ids !== undefined) found = found.where('id', 'in', ids);
+  if (sandboxId !== undefined) found = found.where(ids === undefined ? 'sandbox_id' : notByIndex('sandbox_id'), '=', sandboxId);
+  if (titleContains !== undefined) found = found.where(sql<number>`instr(title_folded, ${foldTitle(titleContains)})`, '>', sql.lit(0));
+  for (const [time, operator, bound] of boundsOf(filter)) {
+    if (bound === undefined) continue;
+    // The index is searched by one lower and one upper bound, and the place where the page begins is the narrower one.
+    const isNarrowest = time === column && (after === null || (operator === '>=') !== (direction === 'asc'));
+    found = found.where(isNarrowest ? time : timeNotByIndex(time), operator, bound);
+  }
+  if (after !== null) {
+    found = found.where((eb) => eb(eb.refTuple(column, 'id'), direction === 'asc' ? '>' : '<', eb.tuple(after.value, after.id)));
+  }
+  const rows = await found.orderBy(column, direction).orderBy('id', direction).limit(limit + 1).execute();
+  return pageOf(rows.map(conversationOf), limit, (row) => ({ value: row[field], id: row.id }));
+}
+
+function boundsOf({ createdFrom, createdBefore, updatedFrom, updatedBefore }: ConversationFilter) {
+  return [
+    ['created_at', '>=', createdFrom],
+    ['created_at', '<', createdBefore],
+    ['updated_at', '>=', updatedFrom],
+    ['updated_at', '<', updatedBefore],
+  ] as const;
+}
+
+/** The column as an expression, which no index can be searched by: SQLite has no statistics to choose the better index with. */
+function notByIndex(column: 'owner_id' | 'sandbox_id'): RawBuilder<string> {
+  return sql<string>`(${sql.ref(column)} || '')`;
+}
+
+function timeNotByIndex(column: 'created_at' | 'updated_at'): RawBuilder<number> {
+  return sql<number>`(${sql.ref(column)} + 0)`;
+}
+
+function rowOfConversation(conversation: Conversation): ConversationRow {
+  return {
+    ...rowOf(conversation),
+    title_folded: foldTitle(conversation.title ?? ''),
+    unsettled: Number(isUnsettled(conversation)),
+  };
+}
+
+const readQueue = jsonReader(QueueColumn);
+
+const conversationOf = rowReader<Conversation, ConversationRow>(
+  {
+    startsSandbox: (flag) => flag === 1,
+    queue: (text) => (text === '[]' ? [] : readQueue(text)),
+    turn: orNull(jsonReader(QueuedMessageColumn)),
+    permission: orNull(jsonReader(permissionSchema)),
+    permissionPolicy: word(permissionPolicies),
+    microagents: orNull(jsonReader(PathsColumn)),
+    startStatus: word(conversationStartStatuses),
+    executionStatus: orNull(word(executionStatuses)),
+    statusReason: reasonOrNull,
+  },
+  ['title_folded', 'unsettled'],
+);

@@ -1,10 +1,19 @@
 import type { Selectable } from 'kysely';
-import type { z } from 'zod';
-import { type Event, eventKinds } from '../../domain/event.ts';
-import type { EventFilter, EventStore } from '../../ports/event-store.ts';
+import { type Event, type EventDraft, eventKinds } from '../../domain/event.ts';
+import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
+import { eventActors, eventDataSchemas } from '../shared/event-data.ts';
 import type { Database, Db } from './database.ts';
-import type { EventLog } from './event-log.ts';
-import { eventActors, EventDataColumns, parseColumn, reasonOrNull, wordOf } from './json-columns.ts';
+import { parseColumn, reasonOrNull } from './json-columns.ts';
+import { rowOf, rowReader, word } from './record-rows.ts';
+
+const readKind = word(eventKinds);
+
+const eventOf = rowReader<Event, Selectable<Database['events']>>({
+  kind: readKind,
+  actor: word(eventActors),
+  reason: reasonOrNull,
+  data: (text, { kind }) => parseColumn<Event['data']>(eventDataSchemas[readKind(kind)], text),
+});
 
 /** `latest` returns the highest sequence number that was ever given, 0 for none; databases keep it in different places. */
 export function createEventStore(db: Db, log: EventLog, latest: () => Promise<number>): EventStore {
@@ -50,20 +59,54 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
   return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
 }
 
-function eventOf(row: Selectable<Database['events']>): Event {
-  const kind = wordOf(eventKinds, row.kind);
-  const column: z.ZodType = EventDataColumns[kind];
-  const event = {
-    sequence: row.sequence,
-    kind,
-    at: row.at,
-    ownerId: row.owner_id,
-    conversationId: row.conversation_id,
-    sandboxId: row.sandbox_id,
-    actor: wordOf(eventActors, row.actor),
-    reason: reasonOrNull(row.reason),
-    data: parseColumn(column, row.data),
+type WriteEvents = (events: readonly EventDraft[]) => Promise<void>;
+type Listener = (written: WrittenEvents) => void;
+
+/** Writes events in the transaction of the records that they are about. */
+export interface EventLog {
+  /** Runs a transaction that may write events, and wakes the subscribers after its commit. */
+  transaction<T>(work: (trx: Db, writeEvents: WriteEvents) => Promise<T>): Promise<T>;
+  /** Returns the function that ends the subscription. */
+  subscribe(listener: Listener): () => void;
+}
+
+export function createEventLog(db: Db): EventLog {
+  const subscriptions = new Set<{ readonly listener: Listener }>();
+
+  return {
+    async transaction(work) {
+      const written: EventDraft[] = [];
+      const result = await db.transaction().execute((trx) =>
+        work(trx, async (events) => {
+          for (const event of events) await trx.insertInto('events').values(rowOf(event)).executeTakeFirst();
+          written.push(...events);
+        }),
+      );
+      if (written.length > 0) wake(subscriptions, written);
+      return result;
+    },
+    subscribe(listener) {
+      // The same function may be subscribed twice; each subscription ends on its own.
+      const subscription = { listener };
+      subscriptions.add(subscription);
+      return () => void subscriptions.delete(subscription);
+    },
   };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the data was read by the schema of its own kind
-  return event as Event;
+}
+
+/** Calls those that were subscribed when the events were written, and still are. A listener that throws is a process warning. */
+function wake(subscriptions: ReadonlySet<{ readonly listener: Listener }>, events: readonly EventDraft[]): void {
+  const written = {
+    ownerIds: new Set(events.map(({ ownerId }) => ownerId)),
+    conversationIds: new Set(events.flatMap(({ conversationId }) => conversationId ?? [])),
+    sandboxIds: new Set(events.flatMap(({ sandboxId }) => sandboxId ?? [])),
+  };
+  for (const subscription of Array.from(subscriptions)) {
+    if (!subscriptions.has(subscription)) continue;
+    try {
+      subscription.listener(written);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ClaimRow, Db } from './database.ts';
 
@@ -30,4 +31,24 @@ export async function keepClaim(
 /** Deletes the claims of records. Call it in the transaction that deletes the records. */
 export async function forgetClaims(trx: Db, kind: ClaimRow['kind'], recordIds: readonly string[]): Promise<void> {
   await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', recordIds).executeTakeFirst();
+}
+
+const batchSize = 200;
+
+/**
+ * Deletes the records that were removed before the time, with their claims. Each batch is a transaction of its own, so
+ * that a large purge does not block other calls.
+ */
+export async function purgeRecords(db: Db, kind: 'sandbox' | 'conversation', removedBefore: number): Promise<void> {
+  const table = kind === 'sandbox' ? 'sandboxes' : 'conversations';
+  const purgeBatch = (): Promise<number> =>
+    db.transaction().execute(async (trx) => {
+      const rows = await trx.selectFrom(table).select('id').where('removed_at', '<', removedBefore).limit(batchSize).execute();
+      if (rows.length === 0) return 0;
+      const ids = rows.map(({ id }) => id);
+      await forgetClaims(trx, kind, ids);
+      await trx.deleteFrom(table).where('id', 'in', ids).executeTakeFirst();
+      return rows.length;
+    });
+  while ((await purgeBatch()) === batchSize) await setImmediate();
 }

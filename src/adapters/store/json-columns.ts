@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { permissionPolicies, type PermissionRequest, toolCallStatuses } from '../../domain/agent.ts';
-import { conversationStartStatuses, executionStatuses, type QueuedMessage } from '../../domain/conversation.ts';
-import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
+import { permissionPolicies } from '../../domain/agent.ts';
+import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import { type ExposedUrl, pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
+import type { ExposedUrl } from '../../domain/sandbox.ts';
+import { orNull } from './record-rows.ts';
 import { damagedRecord } from './store-failure.ts';
 
 /** Reads a JSON column. Throws `store_unavailable` if it holds something else. */
@@ -16,12 +16,8 @@ export function parseColumn<T>(schema: z.ZodType<T>, text: string): T {
   }
 }
 
-export function parseOrNull<T>(schema: z.ZodType<T>, text: string | null): T | null {
-  return text === null ? null : parseColumn(schema, text);
-}
-
-export function jsonOrNull(value: unknown): string | null {
-  return value === null ? null : JSON.stringify(value);
+export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
+  return (text) => parseColumn(schema, text);
 }
 
 /**
@@ -45,17 +41,6 @@ export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: st
     lastValue = value;
     return value;
   };
-}
-
-/** Reads a column that holds one of these words. Throws `store_unavailable` if it holds another. */
-export function wordOf<T extends string>(words: readonly T[], text: string): T {
-  const word = words.find((candidate) => candidate === text);
-  if (word === undefined) throw damagedRecord();
-  return word;
-}
-
-export function wordOrNull<T extends string>(words: readonly T[], text: string | null): T | null {
-  return text === null ? null : wordOf(words, text);
 }
 
 // The schemas of the JSON columns. The annotations hold each one to its domain type.
@@ -150,19 +135,6 @@ export const QueuedMessageColumn: z.ZodType<QueuedMessage> = z.object({
 
 export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMessageColumn);
 
-export const PermissionColumn: z.ZodType<PermissionRequest> = z.object({
-  permissionId: z.string(),
-  toolCallId: z.string(),
-  title: z.string(),
-  options: z.array(
-    z.object({
-      optionId: z.string(),
-      name: z.string(),
-      kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
-    }),
-  ),
-});
-
 export const PathsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 
 /** A reason of a later version, with a code that is not known here, is kept as it is. */
@@ -171,60 +143,4 @@ const ReasonColumn: z.ZodType<Reason> = z
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this program wrote it; who shows it copes with an unknown code
   .transform((reason) => reason as unknown as Reason);
 
-const readReason = columnReader(ReasonColumn);
-
-export function reasonOrNull(text: string | null): Reason | null {
-  return text === null ? null : readReason(text);
-}
-
-export const eventActors: readonly EventActor[] = ['user', 'agent', 'skep', 'runtime'];
-
-const channel = z.enum(['answer', 'thought']);
-const startStatus = z.enum(conversationStartStatuses);
-const executionStatus = z.enum(executionStatuses).nullable();
-const sandboxStatus = z.enum(sandboxStatuses).nullable();
-
-/** The data of an event, by its kind. */
-export const EventDataColumns: { readonly [K in EventKind]: z.ZodType<EventData[K]> } = {
-  message: z.object({ messageId: z.string(), role: z.enum(['user', 'agent']), channel, text: z.string() }),
-  message_chunk: z.object({ messageId: z.string(), channel, text: z.string() }),
-  tool_call: z.object({
-    toolCallId: z.string(),
-    title: z.string(),
-    toolKind: z.string(),
-    status: z.enum(toolCallStatuses),
-    paths: z.array(z.string()),
-    content: z.array(
-      z.discriminatedUnion('type', [
-        z.object({ type: z.literal('text'), text: z.string() }),
-        z.object({ type: z.literal('diff'), path: z.string(), oldText: z.string().nullable(), newText: z.string() }),
-      ]),
-    ),
-  }),
-  plan: z.object({
-    entries: z.array(
-      z.object({
-        content: z.string(),
-        priority: z.enum(['high', 'medium', 'low']),
-        status: z.enum(['pending', 'in_progress', 'completed']),
-      }),
-    ),
-  }),
-  usage: z.object({
-    usedTokens: z.number(),
-    contextTokens: z.number(),
-    cost: z.object({ amount: z.number(), currency: z.string() }).nullable(),
-  }),
-  permission_requested: PermissionColumn,
-  permission_answered: z.object({ permissionId: z.string(), optionId: z.string().nullable() }),
-  turn_started: z.object({ messageId: z.string() }),
-  turn_ended: z.object({
-    messageId: z.string(),
-    stopReason: z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted']),
-  }),
-  start_step: z.object({ from: startStatus.nullable(), to: startStatus }),
-  execution_changed: z.object({ from: executionStatus, to: executionStatus }),
-  agent_started: z.object({ sessionId: z.string(), loaded: z.boolean() }),
-  sandbox_moved: z.object({ from: sandboxStatus, to: sandboxStatus, pauseKind: z.enum(pauseKinds).nullable() }),
-  conversation_deleted: z.record(z.string(), z.never()),
-};
+export const reasonOrNull = orNull(jsonReader(ReasonColumn));

@@ -1,12 +1,15 @@
-import { sql } from 'kysely';
+import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { pageOf } from '../../domain/page.ts';
-import { type Sandbox, unowned } from '../../domain/sandbox.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import type { Db, SandboxRow } from './database.ts';
-import type { EventLog } from './event-log.ts';
-import { purgeRecords } from './record-purge.ts';
-import { sandboxOf } from './sandbox-row.ts';
-import { createSandboxWrites, pooled } from './sandbox-writes.ts';
+import { countsAsRunning } from '../../domain/sandbox-lifecycle.ts';
+import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../domain/sandbox-limits.ts';
+import { isPooled, pauseKinds, type Sandbox, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { InsertSandboxOutcome, SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Database, Db, SandboxRow } from './database.ts';
+import type { EventLog } from './event-store.ts';
+import { findClaim, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { columnReader, ExposedUrlsColumn, reasonOrNull, SpecColumn } from './json-columns.ts';
+import { orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
@@ -59,6 +62,138 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   };
 }
 
-function firstOf([row]: readonly SandboxRow[]): Sandbox | null {
+function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox | null {
   return row === undefined ? null : sandboxOf(row);
 }
+
+type SandboxWrites = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
+
+/** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
+function createSandboxWrites(log: EventLog): SandboxWrites {
+  return {
+    insert: (sandbox, limits, claim, events = []) =>
+      log.transaction(async (trx, writeEvents) => {
+        const earlier = await findEarlier(trx, sandbox, claim);
+        if (earlier !== null) return earlier;
+        const reached = await checkLimits(trx, sandbox, limits, 'new');
+        if (reached !== null) return { kind: 'limit', reached };
+        await writeEvents(events);
+        return await add(trx, sandbox, claim);
+      }),
+
+    claimFromPool: (sandbox, member, limits, claim, events = []) =>
+      log.transaction(async (trx, writeEvents) => {
+        const earlier = await findEarlier(trx, sandbox, claim);
+        if (earlier !== null) return earlier;
+        if (!(await isAvailable(trx, member))) return { kind: 'stale' };
+        const reached = await checkLimits(trx, sandbox, limits, 'new');
+        if (reached !== null) return { kind: 'limit', reached };
+        await trx.deleteFrom('sandboxes').where('id', '=', member.id).executeTakeFirst();
+        await writeEvents(events);
+        return await add(trx, sandbox, claim);
+      }),
+
+    insertPooled: (sandbox, fingerprint, size) =>
+      log.transaction(async (trx) => {
+        if ((await stateOf(trx, sandbox.id)) !== undefined) return { kind: 'inserted' };
+        if ((await count(trx, pooled(trx).where('pool_fingerprint', '=', fingerprint), size)) >= size) return { kind: 'full' };
+        return await add(trx, sandbox, undefined, fingerprint);
+      }),
+
+    replace: (sandbox, events = []) =>
+      log.transaction(async (trx, writeEvents) => {
+        if (!(await swap(trx, sandbox))) return { kind: 'stale' };
+        await writeEvents(events);
+        return { kind: 'replaced' };
+      }),
+
+    admit: (sandbox, limits, events = []) =>
+      log.transaction(async (trx, writeEvents) => {
+        const stored = await stateOf(trx, sandbox.id);
+        if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
+        // A sandbox that already counts as running takes no more room.
+        const reached = stored.running === 1 ? null : await checkLimits(trx, sandbox, limits, 'resumed');
+        if (reached !== null) return { kind: 'limit', reached };
+        await swap(trx, sandbox);
+        await writeEvents(events);
+        return { kind: 'replaced' };
+      }),
+  };
+}
+
+/** The members of all pools. */
+function pooled(db: Db) {
+  return db.selectFrom('sandboxes').where('owner_id', '=', sql.lit(unowned)).where('deleted_at', 'is', null);
+}
+
+/** Returns the outcome of an earlier insert of the same record or with the same claim; null if there was none. */
+async function findEarlier(trx: Db, { id }: Sandbox, claim: IdempotencyClaim | undefined): Promise<InsertSandboxOutcome | null> {
+  return (await stateOf(trx, id)) === undefined ? await findClaim(trx, 'sandbox', claim) : { kind: 'inserted' };
+}
+
+async function stateOf(trx: Db, id: string) {
+  return await trx.selectFrom('sandboxes').select(['version', 'running']).where('id', '=', id).executeTakeFirst();
+}
+
+/** Whether the pool still has the member, running, in exactly this version. */
+async function isAvailable(trx: Db, { id, version }: Pick<Sandbox, 'id' | 'version'>): Promise<boolean> {
+  const member = pooled(trx).where('id', '=', id).where('version', '=', version).where('status', '=', 'RUNNING');
+  return (await member.select('id').executeTakeFirst()) !== undefined;
+}
+
+async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, newcomer: Newcomer): Promise<LimitReached | null> {
+  if (isPooled(sandbox)) return null;
+  const { ownerId } = sandbox;
+  const running = trx.selectFrom('sandboxes').where('running', '=', sql.lit(1));
+  const existing = trx.selectFrom('sandboxes').where('deleted_at', 'is', null);
+  const counts = {
+    runningOfOwner: await count(trx, running.where('owner_id', '=', ownerId), limits.runningPerOwner),
+    running: await count(trx, running, limits.running),
+    existingOfOwner: await count(trx, existing.where('owner_id', '=', ownerId), limits.existingPerOwner),
+    existing: await count(trx, existing.where('owner_id', '>', sql.lit(unowned)), limits.existing),
+  };
+  return limitReached(limits, counts, newcomer);
+}
+
+/** Counts the rows, but no further than to the limit; 0 if there is no limit. */
+async function count(trx: Db, rows: SelectQueryBuilder<Database, 'sandboxes', object>, limit: number | null): Promise<number> {
+  if (limit === null) return 0;
+  const counted = trx
+    .selectFrom(rows.select((eb) => eb.lit(1).as('one')).limit(limit).as('rows'))
+    .select((eb) => eb.fn.countAll<number>().as('count'));
+  return (await counted.executeTakeFirstOrThrow()).count;
+}
+
+async function add(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerprint = ''): Promise<{ readonly kind: 'inserted' }> {
+  await trx.insertInto('sandboxes').values({ ...rowOfSandbox(sandbox), pool_fingerprint: fingerprint }).executeTakeFirst();
+  await keepClaim(trx, 'sandbox', claim, sandbox.id);
+  return { kind: 'inserted' };
+}
+
+/** Replaces the row if it is exactly one version older. Keeps activity that was noted since the caller read the record. */
+async function swap(trx: Db, sandbox: Sandbox): Promise<boolean> {
+  const { id, last_active_at: active, ...others } = rowOfSandbox(sandbox);
+  const { numUpdatedRows } = await trx
+    .updateTable('sandboxes')
+    .set(others)
+    .set((eb) => ({ last_active_at: eb.case().when('last_active_at', '>', active).then(eb.ref('last_active_at')).else(active).end() }))
+    .where('id', '=', id)
+    .where('version', '=', sandbox.version - 1)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows === 1n;
+}
+
+function rowOfSandbox(sandbox: Sandbox): SandboxRow {
+  return { ...rowOf(sandbox), spec_id: sandbox.spec.id, running: Number(countsAsRunning(sandbox) && !isPooled(sandbox)) };
+}
+
+const sandboxOf = rowReader<Sandbox, Selectable<Database['sandboxes']>>(
+  {
+    spec: columnReader(SpecColumn),
+    status: word(sandboxStatuses),
+    pauseKind: orNull(word(pauseKinds)),
+    exposedUrls: columnReader(ExposedUrlsColumn),
+    statusReason: reasonOrNull,
+  },
+  ['seq', 'spec_id', 'running', 'pool_fingerprint'],
+);

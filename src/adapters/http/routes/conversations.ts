@@ -3,12 +3,15 @@ import type { ConversationView } from '../../../application/conversations/conver
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
-import { locationHeader, presentReason, resourceId, sentenceOrNull, specId, statusReason, text, timeQuery, timestamp, toTimestamp } from '../common-schemas.ts';
-import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import { sandboxStatusSchema } from '../../shared/event-data.ts';
+import {
+  claimOf, idempotencyHeaders, locationHeader, presentReason, resourceId, sentenceOrNull, specId, statusReason, text, timeQuery, timestamp,
+  toTimestamp,
+} from '../common-schemas.ts';
 import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { repositoryName } from './microagents.ts';
-import { refuseUnknownSpec, sandboxStatus } from './sandboxes.ts';
+import { refuseUnknownSpec } from './sandboxes.ts';
 
 export const conversationResource = z
   .object({
@@ -16,7 +19,7 @@ export const conversationResource = z
     created_by_user_id: z.string(),
     title: z.string().nullable(),
     sandbox_id: z.string().nullable(),
-    sandbox_status: sandboxStatus,
+    sandbox_status: sandboxStatusSchema,
     sandbox_spec_id: z.string(),
     selected_repository: z.string().nullable(),
     selected_branch: z.string().nullable(),
@@ -30,8 +33,6 @@ export const conversationResource = z
   })
   .meta({ id: 'AppConversation', description: 'A conversation with an agent, powered by a sandbox.' });
 
-const conversationPage = pageSchema(conversationResource, 'AppConversationPage');
-
 const maxText = 100_000;
 
 const textContent = z.strictObject({ type: z.literal('text'), text: text(maxText).min(1) }).meta({ id: 'TextContent' });
@@ -44,36 +45,28 @@ const maxTitle = 500;
 
 /** What git itself takes as the name of a branch. */
 // oxlint-disable-next-line no-control-regex -- git refuses them too
-const branchName = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
+const branchPattern = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
+const branchName = z.string().max(255).regex(branchPattern, 'must be a branch name that git takes');
+
+/** A field that may be null or left out, which is the same. */
+const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });
+
+/** A filter of a listing. */
+const filter = <S extends z.ZodType>(schema: S, description: string) => schema.optional().meta({ description });
 
 /** No field is needed; the refinements say which of them go together. */
 const conversationStartBody = z
   .strictObject({
     title: text(maxTitle).nullable().default(null),
-    sandbox_id: resourceId.nullable().default(null).meta({ description: 'Use this sandbox; otherwise one is started.' }),
-    sandbox_spec_id: specId
-      .nullable()
-      .default(null)
-      .meta({ description: 'Start the sandbox from this spec; otherwise from the default one.' }),
-    selected_repository: repositoryName
-      .nullable()
-      .default(null)
-      .meta({ description: 'The repository to work on, which must exist; named as in the path of its microagents.' }),
-    selected_branch: z
-      .string()
-      .max(255)
-      .regex(branchName, 'must be a branch name that git takes')
-      .nullable()
-      .default(null)
-      .meta({ description: 'A branch of that repository.' }),
+    sandbox_id: orNull(resourceId, 'Use this sandbox; otherwise one is started.'),
+    sandbox_spec_id: orNull(specId, 'Start the sandbox from this spec; otherwise from the default one.'),
+    selected_repository: orNull(repositoryName, 'The repository to work on, which must exist; named as in the path of its microagents.'),
+    selected_branch: orNull(branchName, 'A branch of that repository.'),
     initial_message: message.nullable().default(null),
-    permission_policy: z
-      .enum(permissionPolicies)
-      .nullable()
-      .default(null)
-      .meta({
-        description: "What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy.",
-      }),
+    permission_policy: orNull(
+      z.enum(permissionPolicies),
+      "What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy.",
+    ),
   })
   .superRefine((body, context) => {
     if (body.sandbox_id !== null && body.sandbox_spec_id !== null) {
@@ -90,19 +83,17 @@ const conversationStartBody = z
 
 const conversationListQuery = z.object({
   ...pageQuery,
-  ids: z.array(resourceId).max(100).optional().meta({ description: 'Only these; repeat the parameter for each.' }),
+  ids: filter(z.array(resourceId).max(100), 'Only these; repeat the parameter for each.'),
   sort_order: z
     .enum(conversationSortOrders)
     .default('CREATED_AT_DESC')
     .meta({ description: 'By what the listing is sorted; ids break ties.' }),
-  title__contains: text(maxTitle).optional().meta({ description: 'Only those whose title contains it, in any case.' }),
-  created_at__gte: timeQuery
-    .optional()
-    .meta({ description: 'Only those created then or later. RFC 3339; the + of an offset is written %2B.' }),
-  created_at__lt: timeQuery.optional().meta({ description: 'Only those created before.' }),
-  updated_at__gte: timeQuery.optional().meta({ description: 'Only those updated then or later.' }),
-  updated_at__lt: timeQuery.optional().meta({ description: 'Only those updated before.' }),
-  sandbox_id__eq: resourceId.optional().meta({ description: 'Only those that use this sandbox.' }),
+  title__contains: filter(text(maxTitle), 'Only those whose title contains it, in any case.'),
+  created_at__gte: filter(timeQuery, 'Only those created then or later. RFC 3339; the + of an offset is written %2B.'),
+  created_at__lt: filter(timeQuery, 'Only those created before.'),
+  updated_at__gte: filter(timeQuery, 'Only those updated then or later.'),
+  updated_at__lt: filter(timeQuery, 'Only those updated before.'),
+  sandbox_id__eq: filter(resourceId, 'Only those that use this sandbox.'),
 });
 
 export function presentConversation({ conversation, sandboxStatus }: ConversationView): z.output<typeof conversationResource> {
@@ -171,7 +162,7 @@ export const conversationOperations = [
     operationId: 'list_app_conversations',
     summary: 'List conversations',
     query: conversationListQuery,
-    success: { status: 200, description: 'A page of conversations.', schema: conversationPage },
+    success: { status: 200, description: 'A page of conversations.', schema: pageSchema(conversationResource, 'AppConversationPage') },
     failures: [],
     handle: async ({ skep, principal }, { query }) => {
       const listing = `app-conversations/${query.sort_order}`;

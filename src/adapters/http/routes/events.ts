@@ -1,79 +1,19 @@
 import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
-import { toolCallStatuses } from '../../../domain/agent.ts';
-import { conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
-import { eventKinds, type Event, type EventKind } from '../../../domain/event.ts';
-import { pauseKinds } from '../../../domain/sandbox.ts';
-import { inSnakeCase, presentReason, sentenceOrNull, statusReason, timestamp, toTimestamp } from '../common-schemas.ts';
+import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
+import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
+import { inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
+import { presentReason, sentenceOrNull, statusReason, timestamp, toTimestamp } from '../common-schemas.ts';
 import { serverSentEvents } from '../event-stream.ts';
 import { noInput, operation, type StreamReply } from '../operation.ts';
 import { encodePageToken, pageKeyOf, pageQuery, pageSchema } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { conversationPath } from './conversations.ts';
-import { sandboxStatus } from './sandboxes.ts';
 
-const channel = z.enum(['answer', 'thought']).meta({ description: '`thought` shows how the agent came to its answer.' });
-const startStatus = z.enum(conversationStartStatuses);
-const executionStatus = z.enum(executionStatuses).nullable();
-const toolCallContent = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text'), text: z.string() }),
-  z.object({ type: z.literal('diff'), path: z.string(), old_text: z.string().nullable(), new_text: z.string() }),
-]);
-const planEntry = z.object({
-  content: z.string(),
-  priority: z.enum(['high', 'medium', 'low']),
-  status: z.enum(['pending', 'in_progress', 'completed']),
+const data = eventKinds.map((kind) => {
+  const id = `_${kind}_event_data`.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return schemaInSnakeCase(eventDataSchemas[kind]).meta({ id });
 });
-const permissionOption = z.object({
-  option_id: z.string(),
-  name: z.string(),
-  kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
-});
-
-const form = <S extends z.core.$ZodLooseShape>(id: string, shape: S) => z.object(shape).meta({ id });
-
-/** The data of each kind of event. */
-const data = {
-  message: form('MessageEventData', { message_id: z.string(), role: z.enum(['user', 'agent']), channel, text: z.string() }),
-  message_chunk: form('MessageChunkEventData', { message_id: z.string(), channel, text: z.string() }),
-  tool_call: form('ToolCallEventData', {
-    tool_call_id: z.string(),
-    title: z.string(),
-    tool_kind: z.string(),
-    status: z.enum(toolCallStatuses),
-    paths: z.array(z.string()),
-    content: z.array(toolCallContent),
-  }),
-  plan: form('PlanEventData', {
-    entries: z.array(planEntry),
-  }),
-  usage: form('UsageEventData', {
-    used_tokens: z.number(),
-    context_tokens: z.number(),
-    cost: z.object({ amount: z.number(), currency: z.string() }).nullable(),
-  }),
-  permission_requested: form('PermissionRequestedEventData', {
-    permission_id: z.string(),
-    tool_call_id: z.string(),
-    title: z.string(),
-    options: z.array(permissionOption),
-  }),
-  permission_answered: form('PermissionAnsweredEventData', { permission_id: z.string(), option_id: z.string().nullable() }),
-  turn_started: form('TurnStartedEventData', { message_id: z.string() }),
-  turn_ended: form('TurnEndedEventData', {
-    message_id: z.string(),
-    stop_reason: z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted']),
-  }),
-  start_step: form('StartStepEventData', { from: startStatus.nullable(), to: startStatus }),
-  execution_changed: form('ExecutionChangedEventData', { from: executionStatus, to: executionStatus }),
-  agent_started: form('AgentStartedEventData', { session_id: z.string(), loaded: z.boolean() }),
-  sandbox_moved: form('SandboxMovedEventData', {
-    from: sandboxStatus.nullable(),
-    to: sandboxStatus.nullable(),
-    pause_kind: z.enum(pauseKinds).nullable(),
-  }),
-  conversation_deleted: form('ConversationDeletedEventData', {}),
-} satisfies Readonly<Record<EventKind, z.ZodObject>>;
 
 const eventResource = z
   .object({
@@ -82,12 +22,12 @@ const eventResource = z
     at: timestamp,
     conversation_id: z.string().nullable(),
     sandbox_id: z.string().nullable(),
-    actor: z.enum(['user', 'agent', 'skep', 'runtime']).meta({
+    actor: z.enum(eventActors).meta({
       description: 'Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found.',
     }),
     reason: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
     status_reason: statusReason.nullable(),
-    data: z.union(Object.values(data)).meta({ description: 'The data of the event; the kind decides which form it has.' }),
+    data: z.union(data).meta({ description: 'The data of the event; the kind decides which form it has.' }),
   })
   .meta({ id: 'Event', description: 'Something that was said or done.' });
 
@@ -234,4 +174,18 @@ async function follow(
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
   return { parts: serverSentEvents(after, batches, presentEvent), headers: { 'Last-Event-ID': String(after) } };
+}
+
+/** The schema of what {@link inSnakeCase} returns for a value of the schema. */
+function schemaInSnakeCase(schema: z.ZodType<EventData[EventKind]>): z.ZodType<InSnakeCase<EventData[EventKind]>> {
+  const renamed = (inner: z.core.$ZodType): z.core.$ZodType => {
+    if (inner instanceof z.ZodObject) {
+      return z.object(Object.fromEntries(Object.entries(inner.shape).map(([name, field]) => [snakeCase(name), renamed(field)])));
+    }
+    if (inner instanceof z.ZodDiscriminatedUnion) return inner.clone({ ...inner.def, options: inner.options.map(renamed) });
+    if (inner instanceof z.ZodArray) return z.array(renamed(inner.element));
+    return inner instanceof z.ZodNullable ? z.nullable(renamed(inner.unwrap())) : inner;
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type says the same as the code above
+  return renamed(schema) as z.ZodType<InSnakeCase<EventData[EventKind]>>;
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { resourceId, text } from '../common-schemas.ts';
-import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import { claimOf, idempotencyHeaders, resourceId, text } from '../common-schemas.ts';
 import { noInput, operation } from '../operation.ts';
 import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
 

@@ -15,8 +15,6 @@ const microagentResource = z
   })
   .meta({ id: 'MicroagentResponse', description: 'A Markdown file in a repository that guides agents.' });
 
-const microagentList = z.array(microagentResource);
-
 /** A decoded repository name. */
 export const repositoryName = z
   .string()
@@ -30,8 +28,6 @@ export const repositoryName = z
       'A host may stand in front (`github.com/owner/name`) and chooses the provider.',
     example: 'acme/shop',
   });
-
-const repositoryPath = z.object({ repository_name: repositoryName });
 
 function presentMicroagent({ name, path, createdAt }: Microagent): z.output<typeof microagentResource> {
   return { name, path, created_at: toTimestamp(createdAt) };
@@ -50,8 +46,8 @@ export const microagentOperations = [
       'No content of a file is read. If the git host is down, the deployment may serve what the ' +
       'host confirmed before; the header `Age` says how many seconds ago.',
     needsKey: true,
-    params: repositoryPath,
-    success: { status: 200, description: 'The microagents.', schema: microagentList },
+    params: z.object({ repository_name: repositoryName }),
+    success: { status: 200, description: 'The microagents.', schema: z.array(microagentResource) },
     failures: ['repository_not_found', ...gitProviderFailures],
     handle: async (context, { params }) => {
       const { skep } = context;

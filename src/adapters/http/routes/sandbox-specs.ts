@@ -5,8 +5,6 @@ import { timestamp, toTimestamp } from '../common-schemas.ts';
 import { noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage, unknownPage } from '../page-token.ts';
 
-const sandboxPort = z.object({ name: z.string(), port: z.int() }).meta({ id: 'SandboxPort' });
-
 const sandboxResources = z
   .object({
     cpus: z.number().nullable(),
@@ -23,15 +21,11 @@ const sandboxSpecResource = z
     command: z.array(z.string()).nullable().meta({ description: "The program and its arguments; null is the image's own." }),
     working_dir: z.string(),
     initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
-    ports: z.array(sandboxPort),
+    ports: z.array(z.object({ name: z.string(), port: z.int() }).meta({ id: 'SandboxPort' })),
     resources: sandboxResources,
     created_at: timestamp,
   })
   .meta({ id: 'SandboxSpec', description: 'A template from which sandboxes are started.' });
-
-const sandboxSpecPage = pageSchema(sandboxSpecResource, 'SandboxSpecPage');
-
-const sandboxSpecSearchQuery = z.object(pageQuery);
 
 function presentSandboxSpec({ spec, createdAt }: DatedSpec): z.output<typeof sandboxSpecResource> {
   const { cpus, memoryBytes, pids } = spec.resources;
@@ -60,8 +54,8 @@ export const sandboxSpecOperations = [
     summary: 'List sandbox specs',
     description: "In the deployment's order; the first one is the default.",
     needsKey: true,
-    query: sandboxSpecSearchQuery,
-    success: { status: 200, description: 'A page of sandbox specs.', schema: sandboxSpecPage },
+    query: z.object(pageQuery),
+    success: { status: 200, description: 'A page of sandbox specs.', schema: pageSchema(sandboxSpecResource, 'SandboxSpecPage') },
     failures: [],
     handle: async ({ skep }, { query }) => {
       const after = pageKeyOf(listing, query);

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
 import type { KeyAccess } from '../../../domain/principal.ts';
-import { pauseKinds, sandboxStatuses, type Sandbox } from '../../../domain/sandbox.ts';
-import { locationHeader, presentReason, resourceId, sentenceOrNull, specId, statusReason, timestamp, toTimestamp } from '../common-schemas.ts';
-import { claimOf, idempotencyHeaders } from '../idempotency.ts';
+import { pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
+import { sandboxStatusSchema } from '../../shared/event-data.ts';
+import {
+  claimOf, idempotencyHeaders, locationHeader, presentReason, resourceId, sentenceOrNull, specId, statusReason, timestamp, toTimestamp,
+} from '../common-schemas.ts';
 import { noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { invalidRequest } from '../request-input.ts';
-
-export const sandboxStatus = z.enum(sandboxStatuses).meta({ id: 'SandboxStatus' });
 
 const pauseKind = z
   .enum(pauseKinds)
@@ -27,7 +27,7 @@ const sandboxResource = z
     id: z.string(),
     created_by_user_id: z.string(),
     sandbox_spec_id: z.string(),
-    status: sandboxStatus,
+    status: sandboxStatusSchema,
     status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
     status_reason: statusReason.nullable(),
     pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
@@ -40,8 +40,6 @@ const sandboxResource = z
     last_active_at: timestamp,
   })
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
-
-const sandboxPage = pageSchema(sandboxResource, 'SandboxPage');
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
@@ -94,7 +92,7 @@ export const sandboxOperations = [
     summary: 'List sandboxes',
     description: 'Newest first.',
     query: sandboxSearchQuery,
-    success: { status: 200, description: 'A page of sandboxes.', schema: sandboxPage },
+    success: { status: 200, description: 'A page of sandboxes.', schema: pageSchema(sandboxResource, 'SandboxPage') },
     failures: [],
     handle: async ({ skep, principal }, { query }) => {
       const filter = {

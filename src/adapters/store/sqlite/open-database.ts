@@ -1,11 +1,10 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { createPrivateFile, type DataFolder, makePrivate, unusable } from './data-folder.ts';
+import { createPrivateFile, type DataFolder, makePrivate, StoreRefused, unusable } from './data-folder.ts';
 import { applicationId, migrate, migrations } from './migrations.ts';
 import { sentenceOf } from '../../shared/sentences.ts';
 import { reasonOf } from './sqlite-error.ts';
-import { StoreRefused } from './store-refused.ts';
 
 /** How long opening waits for another process, in milliseconds. */
 const openTimeoutMs = 5000;

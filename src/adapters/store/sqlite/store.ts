@@ -8,16 +8,16 @@ import type { Store } from '../../../ports/store.ts';
 import { createApiKeyStore } from '../api-key-store.ts';
 import { createConversationStore } from '../conversation-store.ts';
 import type { Database, Db } from '../database.ts';
-import { createEventLog } from '../event-log.ts';
-import { createEventStore } from '../event-store.ts';
+import { createEventLog, createEventStore } from '../event-store.ts';
 import { createListingCache } from '../listing-cache.ts';
 import { createSandboxStore } from '../sandbox-store.ts';
 import { createSpecStore } from '../spec-store.ts';
-import { type DataFolder, dataFolderAt, type FolderLock, lockFolder, prepareDataFolder } from './data-folder.ts';
+import {
+  type DataFolder, dataFolderAt, type FolderLock, isStoreRefused, lockFolder, prepareDataFolder, StoreRefused,
+} from './data-folder.ts';
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
 import { openAndMigrate, openCurrent, openInMemory, openReadOnly, schemaVersionOf } from './open-database.ts';
-import { isStoreRefused, StoreRefused } from './store-refused.ts';
 
 const defaultBusyTimeoutMs = 5000;
 const defaultListingCacheBytes = 64 * 1024 * 1024;
@@ -98,17 +98,10 @@ function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
 }
 
 function migrateAsVisitor(folder: DataFolder): void {
-  const lock = lockForMigration(folder);
+  let lock: FolderLock | undefined;
   try {
+    lock = lockFolder(folder);
     openAndMigrate(folder).close();
-  } finally {
-    lock.release();
-  }
-}
-
-function lockForMigration(folder: DataFolder): FolderLock {
-  try {
-    return lockFolder(folder);
   } catch (error) {
     if (!isStoreRefused(error) || error.reason !== 'locked') throw error;
     throw new StoreRefused(
@@ -116,6 +109,8 @@ function lockForMigration(folder: DataFolder): FolderLock {
       `The data folder ${folder.path} is open in a server of an older version. Stop that server and start this version's, then try again.`,
       { cause: error },
     );
+  } finally {
+    lock?.release();
   }
 }
 

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { explained } from '../../../../src/domain/reason.ts';
 import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
-import { createEventLog } from '../../../../src/adapters/store/event-log.ts';
+import { createEventLog } from '../../../../src/adapters/store/event-store.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { nextVersion, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
-import { createEventLog } from '../../../../src/adapters/store/event-log.ts';
-import { createEventStore } from '../../../../src/adapters/store/event-store.ts';
+import { createEventLog, createEventStore } from '../../../../src/adapters/store/event-store.ts';
 import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
 import { createSandboxStore } from '../../../../src/adapters/store/sandbox-store.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrations.ts';

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { type PermissionRequest, toolCallStatuses } from '../../domain/agent.ts';
+import { conversationStartStatuses, executionStatuses } from '../../domain/conversation.ts';
+import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
+import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
+
+export const eventActors: readonly EventActor[] = ['user', 'agent', 'skep', 'runtime'];
+
+export const sandboxStatusSchema = z.enum(sandboxStatuses).meta({ id: 'SandboxStatus' });
+
+const channel = z.enum(['answer', 'thought']).meta({ description: '`thought` shows how the agent came to its answer.' });
+const startStatus = z.enum(conversationStartStatuses);
+const executionStatus = z.enum(executionStatuses).nullable();
+const sandboxStatus = sandboxStatusSchema.nullable();
+
+export const permissionSchema: z.ZodType<PermissionRequest> = z.object({
+  permissionId: z.string(),
+  toolCallId: z.string(),
+  title: z.string(),
+  options: z.array(
+    z.object({
+      optionId: z.string(),
+      name: z.string(),
+      kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
+    }),
+  ),
+});
+
+/** The data of an event, by its kind: the store reads it by these schemas, and the HTTP interface documents it by them. */
+export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[K]> } = {
+  message: z.object({ messageId: z.string(), role: z.enum(['user', 'agent']), channel, text: z.string() }),
+  message_chunk: z.object({ messageId: z.string(), channel, text: z.string() }),
+  tool_call: z.object({
+    toolCallId: z.string(),
+    title: z.string(),
+    toolKind: z.string(),
+    status: z.enum(toolCallStatuses),
+    paths: z.array(z.string()),
+    content: z.array(
+      z.discriminatedUnion('type', [
+        z.object({ type: z.literal('text'), text: z.string() }),
+        z.object({ type: z.literal('diff'), path: z.string(), oldText: z.string().nullable(), newText: z.string() }),
+      ]),
+    ),
+  }),
+  plan: z.object({
+    entries: z.array(
+      z.object({
+        content: z.string(),
+        priority: z.enum(['high', 'medium', 'low']),
+        status: z.enum(['pending', 'in_progress', 'completed']),
+      }),
+    ),
+  }),
+  usage: z.object({
+    usedTokens: z.number(),
+    contextTokens: z.number(),
+    cost: z.object({ amount: z.number(), currency: z.string() }).nullable(),
+  }),
+  permission_requested: permissionSchema,
+  permission_answered: z.object({ permissionId: z.string(), optionId: z.string().nullable() }),
+  turn_started: z.object({ messageId: z.string() }),
+  turn_ended: z.object({
+    messageId: z.string(),
+    stopReason: z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted']),
+  }),
+  start_step: z.object({ from: startStatus.nullable(), to: startStatus }),
+  execution_changed: z.object({ from: executionStatus, to: executionStatus }),
+  agent_started: z.object({ sessionId: z.string(), loaded: z.boolean() }),
+  sandbox_moved: z.object({ from: sandboxStatus, to: sandboxStatus, pauseKind: z.enum(pauseKinds).nullable() }),
+  conversation_deleted: z.strictObject({}),
+};

@@ -1,0 +1,25 @@
+export type SnakeCase<S extends string> = S extends `${infer Head}${infer Rest}`
+  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${SnakeCase<Rest>}`
+  : S;
+
+export type InSnakeCase<T> = T extends readonly (infer Item)[]
+  ? InSnakeCase<Item>[]
+  : T extends object
+    ? { [K in keyof T & string as SnakeCase<K>]: InSnakeCase<T[K]> }
+    : T;
+
+/** The value with the names of its fields in snake case; HTTP's data often differs from the domain's in nothing else. */
+export function inSnakeCase<T>(value: T): InSnakeCase<T> {
+  const converted: unknown = Array.isArray(value)
+    ? value.map(inSnakeCase)
+    : typeof value === 'object' && value !== null
+      ? Object.fromEntries(Object.entries(value).map(([name, member]) => [snakeCase(name), inSnakeCase(member)]))
+      : value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type says the same as the code above
+  return converted as InSnakeCase<T>;
+}
+
+/** A name of the domain as HTTP and SQL spell it: `sandboxSpecId` is `sandbox_spec_id`. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,75 @@
+import { type SnakeCase, snakeCase } from '../shared/snake-case.ts';
+import { damagedRecord } from './store-failure.ts';
+
+/** A flag is stored as 0 or 1, and what is structured as JSON text. */
+type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T extends object ? string : T;
+
+/** A record as the row of its table: one column a field, named in snake case. */
+export type RowOf<T> = { [K in keyof T & string as SnakeCase<K>]: ColumnOf<T[K]> };
+
+/** Reads the columns whose content the database does not hold to the type of the field: words, flags and JSON. */
+type Readers<T, R> = {
+  readonly [K in keyof T & string as ColumnOf<T[K]> extends T[K] ? never : K]: (column: ColumnOf<T[K]>, row: R) => T[K];
+};
+
+type Reader<R> = (column: never, row: R) => unknown;
+
+export function rowOf<T extends object>(record: T): RowOf<T> {
+  const row = Object.entries(record).map(([name, value]: [string, unknown]) => [columnNameOf(name), columnOf(value)]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type says the same as the code above
+  return Object.fromEntries(row) as RowOf<T>;
+}
+
+const columnNames = new Map<string, string>();
+
+function columnNameOf(field: string): string {
+  let name = columnNames.get(field);
+  if (name === undefined) columnNames.set(field, (name = snakeCase(field)));
+  return name;
+}
+
+function columnOf(value: unknown): unknown {
+  if (typeof value === 'boolean') return Number(value);
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+}
+
+/**
+ * Makes a reader of whole rows of one table. `computed` names the columns that belong to no field. The reader throws
+ * `store_unavailable` if a column holds something else than its field.
+ */
+export function rowReader<T extends object, R extends RowOf<T>>(
+  readers: Readers<T, R>,
+  computed: readonly Exclude<keyof R, keyof RowOf<T>>[] = [],
+): (row: R) => T {
+  const left = new Set<string | number | symbol>(computed);
+  const readersByName = new Map<string, Reader<R>>(Object.entries(readers));
+  let fields: { name: string; column: string; read: Reader<R> | undefined }[] | undefined;
+  return (row) => {
+    // Every row of a table has the same columns.
+    fields ??= Object.keys(row).flatMap((column) => {
+      const name = column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+      return left.has(column) ? [] : [{ name, column, read: readersByName.get(name) }];
+    });
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each reader is of its column's type
+    const columns = row as Readonly<Record<string, never>>;
+    const record: Record<string, unknown> = {};
+    for (const { name, column, read } of fields) record[name] = read === undefined ? columns[column] : read(columns[column]!, row);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the readers' type holds each field to its type
+    return record as T;
+  };
+}
+
+/** Makes a reader of a column that holds one of these words. It throws `store_unavailable` for another. */
+export function word<T extends string>(words: readonly T[]): (text: string) => T {
+  const known = new Map<string, T>(words.map((one) => [one, one]));
+  return (text) => {
+    const found = known.get(text);
+    if (found === undefined) throw damagedRecord();
+    return found;
+  };
+}
+
+/** Makes the reader of a column that may be null. */
+export function orNull<C, T>(read: (column: C) => T): (column: C | null) => T | null {
+  return (column) => (column === null ? null : read(column));
+}
