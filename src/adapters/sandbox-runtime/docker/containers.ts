@@ -2,10 +2,10 @@ import type Docker from 'dockerode';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { createContainer } from './create-container.ts';
-import { type Engine, removeContainer, statusOf } from './engine.ts';
+import { createContainer, type CreateOptions } from './create-container.ts';
+import { removeContainer, statusOf } from './engine.ts';
 import { type Preparation, removeInitContainers } from './init-container.ts';
-import { isFull, isGone, maxNetworks, type Networks } from './networks.ts';
+import { isFull, isGone, maxNetworks } from './networks.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { details } from './status-details.ts';
 import { removeVolumes } from './volumes.ts';
@@ -17,14 +17,15 @@ type State = ObservedSandbox['state'];
 /** The new state if it is certain without a new inspect. Otherwise null. */
 type Outcome = Promise<ObservedSandbox | null>;
 
-export interface ContainersOptions {
-  readonly engine: Engine;
-  readonly networks: Networks;
+/** A request to the engine about one container. */
+type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
+
+const pause: Request = (container, options) => container.pause(options);
+const unpause: Request = (container, options) => container.unpause(options);
+
+export interface ContainersOptions extends CreateOptions {
   readonly preparation: Preparation;
-  /** The address of the engine's host that exposed ports are bound to. */
-  readonly publishAddress: string;
   readonly stopGraceMs: number;
-  readonly callTimeoutMs: number;
 }
 
 /**
@@ -55,22 +56,16 @@ export class Containers {
   }
 
   async freeze(id: string, change: ExpectedChange): Outcome {
-    const { docker, call } = this.#options.engine;
-    const pause = (container: string): Promise<unknown> =>
-      call((abortSignal) => docker.getContainer(container).pause({ abortSignal }));
     change.expect('frozen');
     const observed = await this.#tryAtOnce(id, 'running', 'frozen', pause);
     if (observed !== null) return observed;
     const found = await this.#find(id);
     if (found === null || stateNow(found) !== 'running') change.expect();
-    else await this.#ask(id, found, () => pause(found.Id));
+    else await this.#ask(id, found, pause);
     return null;
   }
 
   async resume(launch: SandboxLaunch, signal: AbortSignal, change: ExpectedChange): Outcome {
-    const { docker, call } = this.#options.engine;
-    const unpause = (container: string): Promise<unknown> =>
-      call((abortSignal) => docker.getContainer(container).unpause({ abortSignal }));
     change.expect('running');
     const observed = await this.#tryAtOnce(launch.id, 'frozen', 'running', unpause);
     if (observed !== null) return observed;
@@ -78,29 +73,25 @@ export class Containers {
     signal.throwIfAborted();
     const state = found === null ? 'absent' : stateNow(found);
     if (found !== null && state === 'stopped') await this.#run(found, launch, change);
-    else if (found !== null && state === 'frozen') await this.#ask(launch.id, found, () => unpause(found.Id));
+    else if (found !== null && state === 'frozen') await this.#ask(launch.id, found, unpause);
     else change.expect();
     return null;
   }
 
   async stop(id: string, change: ExpectedChange): Outcome {
-    const { engine, stopGraceMs, callTimeoutMs } = this.#options;
+    const { stopGraceMs, callTimeoutMs } = this.#options;
     const found = await this.#find(id);
     if (found === null || (stateNow(found) !== 'running' && stateNow(found) !== 'frozen')) return null;
     change.expect('running', 'stopped');
     const t = Math.ceil(stopGraceMs / 1000);
-    const limitMs = callTimeoutMs + t * 1000;
-    const container = engine.docker.getContainer(found.Id);
-    await this.#ask(id, found, () => engine.call((abortSignal) => container.stop({ t, abortSignal }), { limitMs }));
+    await this.#ask(id, found, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
     return null;
   }
 
   /** Kills a sandbox whose stop is under way. */
   async cutStopShort(id: string): Promise<void> {
-    const { docker, call } = this.#options.engine;
     const found = await this.#find(id);
-    if (found === null) return;
-    await this.#ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).kill({ signal: 'SIGKILL', abortSignal })));
+    if (found !== null) await this.#ask(id, found, (container, options) => container.kill({ signal: 'SIGKILL', ...options }));
   }
 
   async remove(id: string, change: ExpectedChange): Outcome {
@@ -129,11 +120,11 @@ export class Containers {
   }
 
   /** Sends a request that only a container in state `from` accepts, without an inspect. Null if it was not seen so, or is not so. */
-  async #tryAtOnce(id: string, from: State, to: State, request: (container: string) => Promise<unknown>): Outcome {
+  async #tryAtOnce(id: string, from: State, to: State, request: Request): Outcome {
     const known = this.#last.get(id);
     if (known?.observed.state !== from) return null;
     try {
-      await request(known.container);
+      await this.#send(known.container, request);
     } catch (error) {
       if (statusOf(error) === null) throw error;
       return null;
@@ -145,9 +136,9 @@ export class Containers {
   }
 
   /** Sends a request. If the engine refuses it, that is an error only if the state is unchanged. */
-  async #ask(id: string, before: Found, request: () => Promise<unknown>): Promise<void> {
+  async #ask(id: string, before: Found, request: Request, limitMs?: number): Promise<void> {
     try {
-      await request();
+      await this.#send(before.Id, request, limitMs);
     } catch (error) {
       if (statusOf(error) === null) throw error;
       const now = await this.#find(id);
@@ -177,9 +168,8 @@ export class Containers {
 
   /** Returns the error if the engine refused. */
   async #tryRun(containerId: string): Promise<unknown> {
-    const { docker, call } = this.#options.engine;
     try {
-      await call((abortSignal) => docker.getContainer(containerId).start({ abortSignal }));
+      await this.#send(containerId, (container, options) => container.start(options));
       return null;
     } catch (error) {
       if (statusOf(error) === null) throw error;
@@ -189,12 +179,16 @@ export class Containers {
 
   /** Waits for a program that is known to end at once, but not for ever if it does not. */
   async #ended(containerId: string): Promise<void> {
-    const { docker, call } = this.#options.engine;
     try {
-      await call((abortSignal) => docker.getContainer(containerId).wait({ abortSignal }), { limitMs: 5_000 });
+      await this.#send(containerId, (container, options) => container.wait(options), 5_000);
     } catch (error) {
       if (statusOf(error) === null && !isFailureOf(error, 'runtime_timeout')) throw error;
     }
+  }
+
+  #send(containerId: string, request: Request, limitMs?: number): Promise<unknown> {
+    const { docker, call } = this.#options.engine;
+    return call((abortSignal) => request(docker.getContainer(containerId), { abortSignal }), { limitMs });
   }
 
   /** A container that is not the deployment's own is treated as absent. */

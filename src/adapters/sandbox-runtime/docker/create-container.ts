@@ -10,6 +10,7 @@ import { details } from './status-details.ts';
 export interface CreateOptions {
   readonly engine: Engine;
   readonly networks: Networks;
+  /** The address of the engine's host that exposed ports are bound to. */
   readonly publishAddress: string;
   readonly callTimeoutMs: number;
 }

@@ -10,16 +10,15 @@ import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { Containers } from './containers.ts';
 import { checkEngine, createEngine, type Engine, Refusal, withFailures } from './engine.ts';
-import { configFolder, type Endpoint, type Environment, findEndpoint } from './engine-address.ts';
-import { createClient } from './engine-client.ts';
+import { type Client, configFolder, createClient, type Environment } from './engine-client.ts';
 import { Executions } from './executions.ts';
-import { createEndedFromOutside, RunHistory } from './exit-causes.ts';
+import { RunHistory } from './exit-causes.ts';
 import { getFiles, putFiles } from './file-transfer.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
 import { isDnsLabel } from './labels.ts';
 import { Networks } from './networks.ts';
-import { listContainers, Observer } from './observed-sandbox.ts';
+import { Observer } from './observed-sandbox.ts';
 import { details } from './status-details.ts';
 import { type ExpectedChange, Watch } from './watch.ts';
 
@@ -64,10 +63,8 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     const given = JSON.stringify(deployment);
     throw new TypeError(`createDockerRuntime: deployment is a lower-case DNS label, for example "main", and not ${given}.`);
   }
-  if (docker !== undefined) return new DockerRuntime(options, docker, null, () => {});
-  const endpoint = findEndpoint(options.host, env, options.configDir);
-  const client = createClient(endpoint);
-  return new DockerRuntime(options, client.docker, endpoint, () => client.close());
+  const given = docker && { docker, remoteHost: null, close: () => {} };
+  return new DockerRuntime(options, given ?? createClient(options.host, env, options.configDir));
 }
 
 class DockerRuntime implements SandboxRuntime {
@@ -75,7 +72,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly ignores = [];
   readonly #engine: Engine;
   readonly #closing = new AbortController();
-  readonly #closeClient: () => void;
+  readonly #client: Client;
   readonly #observer: Observer;
   readonly #watch: Watch;
   readonly #images: Images;
@@ -86,20 +83,19 @@ class DockerRuntime implements SandboxRuntime {
   readonly #mutex = createKeyedMutex();
   readonly #stopping = new Set<string>();
 
-  constructor(options: DockerRuntimeOptions, docker: Docker, endpoint: Endpoint | null, closeClient: () => void) {
+  constructor(options: DockerRuntimeOptions, client: Client) {
     const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
-    const engine = createEngine({ docker, deployment, callTimeoutMs, closed: this.#closing.signal });
+    const engine = createEngine({ docker: client.docker, deployment, callTimeoutMs, closed: this.#closing.signal });
     const runs = new RunHistory();
     this.#engine = engine;
-    this.#closeClient = closeClient;
-    this.#observer = new Observer(engine, options.urlHost ?? urlHost(endpoint, publishAddress), createEndedFromOutside(engine, runs));
+    this.#client = client;
+    this.#observer = new Observer(engine, runs, options.urlHost ?? client.remoteHost ?? localHost(publishAddress));
     this.#networks = new Networks(engine);
     const preparation = new Preparation(engine);
     this.#containers = new Containers({ engine, networks: this.#networks, preparation, publishAddress, stopGraceMs, callTimeoutMs });
     this.#watch = new Watch({
       engine,
       runs,
-      list: () => listContainers(engine),
       onNews: (id) => this.#containers.forget(id),
       compareMs: options.compareMs ?? 60_000,
     });
@@ -187,7 +183,7 @@ class DockerRuntime implements SandboxRuntime {
     await this.#mutex.settled();
     // If the engine refuses, nothing is lost.
     await this.#networks.removeUnused().catch(() => {});
-    this.#closeClient();
+    this.#client.close();
   }
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its detail. */
@@ -230,7 +226,6 @@ function checkedId(id: string): string {
   return id;
 }
 
-function urlHost(endpoint: Endpoint | null, publishAddress: string): string {
-  if (endpoint !== null && endpoint.kind !== 'socket') return endpoint.host;
+function localHost(publishAddress: string): string {
   return publishAddress === '0.0.0.0' || publishAddress === '::' || publishAddress === '' ? '127.0.0.1' : publishAddress;
 }

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Engine, streamed } from './engine.ts';
+import { type Engine, linesOf, parseJson, streamed } from './engine.ts';
 import { labels } from './labels.ts';
 
-const actions = ['start', 'die', 'kill', 'pause', 'unpause', 'destroy'] as const;
+export const actions = ['start', 'die', 'kill', 'pause', 'unpause', 'destroy'] as const;
 
 /** Something that happened to a container of the deployment's sandboxes. */
 export interface EngineEvent {
@@ -21,60 +21,22 @@ const Message = z.object({
   Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
 });
 
-export interface EventStream {
-  /** When it was opened, in milliseconds of the engine's clock, which shows whole seconds. Undefined if the engine does not say. */
-  readonly openedAt: number | undefined;
-  /** Ends when the connection does, and throws if it was cut. */
-  readonly events: AsyncIterable<EngineEvent>;
-  readonly close: () => void;
-}
-
-/** Follows what happens to the deployment's containers from now on. Rejects as calls do. */
-export async function openEvents(engine: Engine, signal: AbortSignal): Promise<EventStream> {
-  const answer = await openStream(engine, actions, signal);
-  const date = Date.parse(answer.headers.date ?? '');
-  return {
-    openedAt: Number.isNaN(date) ? undefined : date,
-    events: parse(answer),
-    close: () => void answer.destroy(),
-  };
-}
-
-async function openStream({ docker, deployment, call }: Engine, event: readonly string[], signal: AbortSignal): Promise<IncomingMessage> {
+/** Follows what happens to the deployment's containers from now on, until the signal fires. Each line is an event. Rejects as calls do. */
+export async function openEvents(engine: Engine, event: readonly string[], signal: AbortSignal): Promise<IncomingMessage> {
+  const { docker, deployment, call } = engine;
   const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: [...event] };
-  const answer = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }));
+  const answer = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
   // A host that disappeared is noticed.
   answer.socket.setKeepAlive(true, 15_000);
   return answer;
 }
 
-async function* parse(answer: IncomingMessage): AsyncGenerator<EngineEvent> {
-  for await (const line of linesOf(answer)) {
-    const event = eventOf(line);
-    if (event !== null) yield event;
-  }
-}
-
-/** The lines of a stream. Throws if it was cut. */
-export async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
-  let rest = '';
-  answer.setEncoding('utf8');
-  for await (const chunk of answer) {
-    const lines = `${rest}${String(chunk)}`.split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-  if (rest !== '') yield rest;
-}
-
-function eventOf(line: string): EngineEvent | null {
-  try {
-    const { Action: action, Actor } = Message.parse(JSON.parse(line));
-    const id = Actor.Attributes[labels.sandbox];
-    return id === undefined ? null : { action, id, containerId: Actor.ID, signal: Actor.Attributes['signal'] ?? null };
-  } catch {
-    return null;
-  }
+/** Returns null if the line is no event of a sandbox. */
+export function parseEvent(line: string): EngineEvent | null {
+  const { Action: action, Actor } = parseJson(Message, line) ?? {};
+  const id = Actor?.Attributes[labels.sandbox];
+  if (action === undefined || Actor === undefined || id === undefined) return null;
+  return { action, id, containerId: Actor.ID, signal: Actor.Attributes['signal'] ?? null };
 }
 
 interface Watched {
@@ -115,28 +77,20 @@ export class ExitNotices {
     this.#isFollowing = true;
     while (this.#watched.size > 0 && !closed.aborted) {
       // The events are only hints: whoever is woken looks for itself, and looks again when the stream begins anew.
-      await this.#read().catch(() => {});
+      await this.#read(closed).catch(() => {});
       await pause(reconnectMs, undefined, { signal: closed }).catch(() => {});
     }
     this.#isFollowing = false;
   }
 
-  async #read(): Promise<void> {
-    const { closed } = this.#engine;
-    const stream = await openStream(this.#engine, ['exec_die'], closed);
-    const end = (): void => void stream.destroy();
-    closed.addEventListener('abort', end);
-    try {
-      for (const { wake } of this.#watched.values()) wake();
-      for await (const line of linesOf(stream)) {
-        const watched = this.#watched.get(/"execID":"([0-9a-f]+)"/.exec(line)?.[1] ?? '');
-        if (watched === undefined) continue;
-        watched.isReported = true;
-        watched.wake();
-      }
-    } finally {
-      closed.removeEventListener('abort', end);
-      end();
+  async #read(signal: AbortSignal): Promise<void> {
+    const stream = await openEvents(this.#engine, ['exec_die'], signal);
+    for (const { wake } of this.#watched.values()) wake();
+    for await (const line of linesOf(stream)) {
+      const watched = this.#watched.get(/"execID":"([0-9a-f]+)"/.exec(line)?.[1] ?? '');
+      if (watched === undefined) continue;
+      watched.isReported = true;
+      watched.wake();
     }
   }
 }

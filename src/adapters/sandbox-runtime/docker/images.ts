@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import { isFailure } from '../../../domain/failure.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
-import { linesOf } from './engine-events.ts';
+import { type Engine, linesOf, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
 import { parsePullMessage, PulledLayers } from './pull-progress.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions } from './spec-options.ts';
@@ -85,14 +85,15 @@ export class Images {
       login = await raceSignal(findLogin(configFolder, registry), ended);
       const options = login === null ? {} : { authconfig: login };
       const pulling = call((abortSignal) => docker.pull(image, { ...options, abortSignal }), { signal: ended, limitMs });
-      const error = await follow(image, streamed(await pulling), progress, progressMs, ended);
+      const error = await follow(image, streamed(await pulling, ended), progress, progressMs);
       return error === null ? { kind: 'provided' } : refused(describe(image, error, registry, login));
     } catch (error) {
       if (ended.aborted && ended.reason === tooLate.reason) {
         return refused(details.pullTimedOut(image, Math.round(limitMs / 1000), registryName(registry)));
       }
-      if (statusOf(error) === null) throw error;
-      return refused(describe(image, messageOf(error), registry, login));
+      ended.throwIfAborted();
+      if (statusOf(error) !== null) return refused(describe(image, messageOf(error), registry, login));
+      throw isFailure(error) ? error : unavailable(whyUnreachable(error), error);
     }
   }
 }
@@ -102,35 +103,22 @@ function refused(detail: string): Provision {
 }
 
 /** Reads the engine's messages to their end. Returns the error that one of them reports. */
-async function follow(
-  image: string, answer: IncomingMessage, progress: Progress, progressMs: number, signal: AbortSignal,
-): Promise<string | null> {
+async function follow(image: string, answer: IncomingMessage, progress: Progress, progressMs: number): Promise<string | null> {
   const layers = new PulledLayers();
   let last = '';
   let lastAt = Number.NEGATIVE_INFINITY;
-  const leave = (): void => void answer.destroy(signal.reason instanceof Error ? signal.reason : undefined);
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    let failed: string | null = null;
-    for await (const text of linesOf(answer)) {
-      const message = parsePullMessage(text);
-      failed ??= message.error ?? null;
-      layers.note(message);
-      const line = details.pulling(image, layers.progress());
-      if (line === last || performance.now() - lastAt < progressMs) continue;
-      last = line;
-      lastAt = performance.now();
-      progress(line);
-    }
-    signal.throwIfAborted();
-    return failed;
-  } catch (error) {
-    signal.throwIfAborted();
-    throw unavailable(whyUnreachable(error), error);
-  } finally {
-    signal.removeEventListener('abort', leave);
-    answer.destroy();
+  let failed: string | null = null;
+  for await (const text of linesOf(answer)) {
+    const message = parsePullMessage(text);
+    failed ??= message.error ?? null;
+    layers.note(message);
+    const line = details.pulling(image, layers.progress());
+    if (line === last || performance.now() - lastAt < progressMs) continue;
+    last = line;
+    lastAt = performance.now();
+    progress(line);
   }
+  return failed;
 }
 
 /** Returns why an image can't be had, and what to do. */

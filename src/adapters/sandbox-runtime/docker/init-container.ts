@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { type Header, pack } from 'tar-stream';
-import { ContainerFiles, type Owner } from './container-files.ts';
+import { ContainerFiles, type Owner, resolveOwner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
 import { containerName, labels } from './labels.ts';
 
@@ -69,7 +69,7 @@ export class Preparation {
 }
 
 async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<Needs> {
-  const owner = await files.resolveOwner(container.Config.User);
+  const owner = await resolveOwner(container.Config.User, (path) => files.text(path));
   const directories: Directory[] = [];
   const workingDir = container.Config.WorkingDir;
   if (owner !== null && workingDir !== '' && workingDir !== '/') {

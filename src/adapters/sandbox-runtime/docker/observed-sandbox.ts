@@ -2,29 +2,29 @@ import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { absentSandbox, type ExposedUrl, type ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { SandboxPort } from '../../../domain/sandbox-spec.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, parseJson } from './engine.ts';
+import { endedFromOutside, type RunHistory } from './exit-causes.ts';
 import { containerName, labels } from './labels.ts';
 import { details } from './status-details.ts';
 
 type State = ObservedSandbox['state'];
 
-/** Returns whether something outside of the sandbox ended a container that stopped. */
-export type EndedFromOutside = (container: Docker.ContainerInspectInfo) => Promise<boolean>;
-
 const inspectionsAtOnce = 8;
+
+/** The ports of the spec, which a label of the container holds. */
+const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
 
 /** Reads the state of sandboxes from what the engine reports of their containers. */
 export class Observer {
   readonly #engine: Engine;
+  readonly #runs: RunHistory;
   /** The host in exposed URLs. */
   readonly #urlHost: string;
-  readonly #endedFromOutside: EndedFromOutside;
 
-  constructor(engine: Engine, urlHost: string, endedFromOutside: EndedFromOutside) {
+  constructor(engine: Engine, runs: RunHistory, urlHost: string) {
     this.#engine = engine;
-    this.#urlHost = urlHost;
-    this.#endedFromOutside = endedFromOutside;
+    this.#runs = runs;
+    this.#urlHost = urlHost.includes(':') ? `[${urlHost}]` : urlHost;
   }
 
   async observe(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox> {
@@ -76,16 +76,15 @@ export class Observer {
     // Skep does not ask for that before the sandbox is deleted, so somebody else has.
     if (Status === 'removing' || Status === 'dead') return stopped(details.beingRemoved, true);
     if (OOMKilled) return stopped(details.outOfMemory(ExitCode, found.Path));
-    const isFromOutside = await this.#endedFromOutside(found);
+    const isFromOutside = await endedFromOutside(this.#engine, this.#runs, found);
     return stopped(isFromOutside ? details.endedFromOutside(ExitCode, found.Path) : details.exited(ExitCode, found.Path), isFromOutside);
   }
 
   /** `hostPorts` are the ports of the host that lead to those of the container. */
   #exposedUrls(found: Readonly<Record<string, string>>, hostPorts: ReadonlyMap<number, number>): ExposedUrl[] {
-    const host = this.#urlHost.includes(':') ? `[${this.#urlHost}]` : this.#urlHost;
-    return portsOf(found).flatMap(({ name, port }) => {
+    return (parseJson(Ports, found[labels.ports] ?? '[]') ?? []).flatMap(({ name, port }) => {
       const hostPort = hostPorts.get(port);
-      return hostPort === undefined ? [] : [{ name, url: `http://${host}:${hostPort}`, port }];
+      return hostPort === undefined ? [] : [{ name, url: `http://${this.#urlHost}:${hostPort}`, port }];
     });
   }
 }
@@ -110,15 +109,4 @@ export async function listContainers({ docker, deployment, call }: Engine): Prom
   const filters = { label: [`${labels.deployment}=${deployment}`] };
   const found = await call((abortSignal) => docker.listContainers({ all: true, filters, abortSignal }));
   return found.filter(({ Names, Labels }) => Names.includes(`/${containerName(deployment, Labels[labels.sandbox] ?? '')}`));
-}
-
-const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
-
-/** The ports of the spec, which a label of the container holds. */
-function portsOf(found: Readonly<Record<string, string>>): readonly SandboxPort[] {
-  try {
-    return Ports.parse(JSON.parse(found[labels.ports] ?? '[]'));
-  } catch {
-    return [];
-  }
 }

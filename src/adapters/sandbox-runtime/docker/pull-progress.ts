@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from './engine.ts';
 
 /** A message of the engine while it pulls. */
 const PullMessage = z.object({
@@ -9,11 +10,7 @@ const PullMessage = z.object({
 });
 
 export function parsePullMessage(text: string): z.infer<typeof PullMessage> {
-  try {
-    return PullMessage.parse(JSON.parse(text));
-  } catch {
-    return {};
-  }
+  return parseJson(PullMessage, text) ?? {};
 }
 
 const layerDone = new Set(['Pull complete', 'Already exists']);
