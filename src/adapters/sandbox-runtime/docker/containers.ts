@@ -2,20 +2,20 @@ import type Docker from 'dockerode';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { removeVolumes } from './container-config.ts';
 import { createContainer, type CreateOptions } from './create-container.ts';
 import { removeContainer, statusOf } from './engine.ts';
 import { type Preparation, removeInitContainers } from './init-container.ts';
 import { isFull, isGone, maxNetworks } from './networks.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { details } from './status-details.ts';
-import { removeVolumes } from './volumes.ts';
 import type { ExpectedChange } from './watch.ts';
 
 type Found = Docker.ContainerInspectInfo;
 type State = ObservedSandbox['state'];
 
-/** The new state if it is certain without a new inspect. Otherwise null. */
-type Outcome = Promise<ObservedSandbox | null>;
+/** The new state if it is certain without a new inspect. Otherwise undefined. */
+type Outcome = Promise<ObservedSandbox | undefined>;
 
 /** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
@@ -45,47 +45,43 @@ export class Containers {
   async start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, change: ExpectedChange): Outcome {
     const { engine, preparation } = this.#options;
     const found = (await engine.find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
-    if (found === 'foreign' || stateNow(found) !== 'created') return null;
+    if (found === 'foreign' || stateNow(found) !== 'created') return;
     signal.throwIfAborted();
     const isRunnable = await preparation.prepare(found, launch.id);
     signal.throwIfAborted();
     progress(details.startingContainer);
     await this.#run(found, launch, change);
     if (!isRunnable) await this.#ended(found.Id);
-    return null;
   }
 
   async freeze(id: string, change: ExpectedChange): Outcome {
     change.expect('frozen');
     const observed = await this.#tryAtOnce(id, 'running', 'frozen', pause);
-    if (observed !== null) return observed;
+    if (observed !== undefined) return observed;
     const found = await this.#find(id);
     if (found === null || stateNow(found) !== 'running') change.expect();
     else await this.#ask(id, found, pause);
-    return null;
   }
 
   async resume(launch: SandboxLaunch, signal: AbortSignal, change: ExpectedChange): Outcome {
     change.expect('running');
     const observed = await this.#tryAtOnce(launch.id, 'frozen', 'running', unpause);
-    if (observed !== null) return observed;
+    if (observed !== undefined) return observed;
     const found = await this.#find(launch.id);
     signal.throwIfAborted();
     const state = found === null ? 'absent' : stateNow(found);
     if (found !== null && state === 'stopped') await this.#run(found, launch, change);
     else if (found !== null && state === 'frozen') await this.#ask(launch.id, found, unpause);
     else change.expect();
-    return null;
   }
 
   async stop(id: string, change: ExpectedChange): Outcome {
     const { stopGraceMs, callTimeoutMs } = this.#options;
     const found = await this.#find(id);
-    if (found === null || (stateNow(found) !== 'running' && stateNow(found) !== 'frozen')) return null;
+    if (found === null || (stateNow(found) !== 'running' && stateNow(found) !== 'frozen')) return;
     change.expect('running', 'stopped');
     const t = Math.ceil(stopGraceMs / 1000);
     await this.#ask(id, found, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
-    return null;
   }
 
   /** Kills a sandbox whose stop is under way. */
@@ -97,15 +93,14 @@ export class Containers {
   async remove(id: string, change: ExpectedChange): Outcome {
     const { engine } = this.#options;
     const found = await engine.find(id);
-    if (found === 'foreign') return null;
+    if (found === 'foreign') return;
     if (found !== null) {
       change.expect('running', 'stopped', 'absent');
       await removeContainer(engine, found.Id);
-      if (found.HostConfig.ReadonlyRootfs !== true) return null;
+      if (found.HostConfig.ReadonlyRootfs !== true) return;
     }
     await removeInitContainers(engine, id);
     await removeVolumes(engine, id);
-    return null;
   }
 
   /** Remembers how a sandbox was seen, which saves the next step an inspect. */
@@ -119,15 +114,15 @@ export class Containers {
     this.#last.delete(id);
   }
 
-  /** Sends a request that only a container in state `from` accepts, without an inspect. Null if it was not seen so, or is not so. */
+  /** Sends a request that only a container in state `from` accepts, without an inspect. Undefined if it was not seen so, or is not so. */
   async #tryAtOnce(id: string, from: State, to: State, request: Request): Outcome {
     const known = this.#last.get(id);
-    if (known?.observed.state !== from) return null;
+    if (known?.observed.state !== from) return undefined;
     try {
       await this.#send(known.container, request);
     } catch (error) {
       if (statusOf(error) === null) throw error;
-      return null;
+      return undefined;
     }
     const observed = { ...known.observed, state: to };
     // What was seen of it meanwhile is newer.

@@ -187,13 +187,13 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its detail. */
-  #change(id: string, step: (change: ExpectedChange) => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
+  #change(id: string, step: (change: ExpectedChange) => Promise<ObservedSandbox | undefined>, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, details.invalidId));
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
         const change = this.#watch.begin(id);
-        let observed: ObservedSandbox | null = null;
+        let observed: ObservedSandbox | undefined;
         try {
           observed = await step(change).catch((error: unknown) => this.#observeRefused(id, error));
           observed ??= await this.#observe(id);

@@ -21,9 +21,25 @@ const Message = z.object({
   Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
 });
 
-/** Follows what happens to the deployment's containers from now on, until the signal fires. Each line is an event. Rejects as calls do. */
-export async function openEvents(engine: Engine, event: readonly string[], signal: AbortSignal): Promise<IncomingMessage> {
-  const { docker, deployment, call } = engine;
+const firstPauseMs = 100;
+const longestPauseMs = 5_000;
+
+/**
+ * Follows what happens to the deployment's containers until the signal fires. `read` gets each stream, whose lines are events; when that
+ * ends or fails, another stream is opened after a pause. Never rejects.
+ */
+export async function followEvents(
+  engine: Engine, event: readonly string[], signal: AbortSignal, read: (stream: IncomingMessage) => Promise<void>,
+): Promise<void> {
+  for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    const began = performance.now();
+    await openEvents(engine, event, signal).then(read).catch(() => {});
+    if (performance.now() - began > longestPauseMs) pauseMs = firstPauseMs;
+    await pause(pauseMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+async function openEvents({ docker, deployment, call }: Engine, event: readonly string[], signal: AbortSignal): Promise<IncomingMessage> {
   const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: [...event] };
   const answer = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
   // A host that disappeared is noticed.
@@ -44,8 +60,6 @@ interface Watched {
   isReported: boolean;
 }
 
-const reconnectMs = 1_000;
-
 /**
  * Reports when an execution may have ended, also if nobody reads its output. One stream of the engine's events serves all; whenever it
  * begins anew, all are woken.
@@ -62,7 +76,8 @@ export class ExitNotices {
   /** Calls `wake` now and then. Returns the function that ends it. */
   watch(exec: string, wake: () => void): () => void {
     this.#watched.set(exec, { wake, isReported: false });
-    void this.#follow();
+    if (!this.#isFollowing) void followEvents(this.#engine, ['exec_die'], this.#engine.closed, (stream) => this.#read(stream));
+    this.#isFollowing = true;
     return () => void this.#watched.delete(exec);
   }
 
@@ -71,20 +86,8 @@ export class ExitNotices {
     return this.#watched.get(exec)?.isReported ?? false;
   }
 
-  async #follow(): Promise<void> {
-    const { closed } = this.#engine;
-    if (this.#isFollowing) return;
-    this.#isFollowing = true;
-    while (this.#watched.size > 0 && !closed.aborted) {
-      // The events are only hints: whoever is woken looks for itself, and looks again when the stream begins anew.
-      await this.#read(closed).catch(() => {});
-      await pause(reconnectMs, undefined, { signal: closed }).catch(() => {});
-    }
-    this.#isFollowing = false;
-  }
-
-  async #read(signal: AbortSignal): Promise<void> {
-    const stream = await openEvents(this.#engine, ['exec_die'], signal);
+  /** The events are only hints: whoever is woken looks for itself. */
+  async #read(stream: IncomingMessage): Promise<void> {
     for (const { wake } of this.#watched.values()) wake();
     for await (const line of linesOf(stream)) {
       const watched = this.#watched.get(/"execID":"([0-9a-f]+)"/.exec(line)?.[1] ?? '');

@@ -76,6 +76,14 @@ export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Throws `sandbox_not_found` if the sandbox has no container. */
+export async function findContainer({ find }: Engine, id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
+  signal.throwIfAborted();
+  const found = await find(id, signal);
+  if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
+  return found;
+}
+
 /** Something that the sandbox or its engine can't do. It becomes the detail of the observed sandbox. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';

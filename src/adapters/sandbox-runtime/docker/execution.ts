@@ -13,8 +13,8 @@ export interface StartedExecution {
   readonly engine: Engine;
   readonly exec: Docker.Exec;
   readonly notices: ExitNotices;
-  /** The run of the container in which it was begun. */
-  readonly run: { readonly container: string; readonly startedAt: string };
+  /** As it was when the execution was begun. */
+  readonly container: Docker.ContainerInspectInfo;
   readonly socket: Duplex;
   /** The value of the variable by which its processes are known. */
   readonly mark: string;
@@ -120,7 +120,7 @@ const doubtMs = 5_000;
 
 /** Returns how an execution ended; `runs` while it goes on; null if it can't be known. */
 async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
-  const { engine, exec, notices, run } = started;
+  const { engine, exec, notices, container } = started;
   try {
     const found = await engine.call((abortSignal) => exec.inspect({ abortSignal }));
     if (found.Running) return 'runs';
@@ -128,8 +128,8 @@ async function exitCode(started: StartedExecution): Promise<number | null | 'run
     // The code is true if the events report the end, or if the container still runs after a while.
     const deadline = performance.now() + doubtMs;
     for (let waitMs = 2; !notices.isReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
-      const container = await inspectContainer(started);
-      if (container?.State.Running !== true || container.State.StartedAt !== run.startedAt) return null;
+      const now = await inspectContainer(started);
+      if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
       if (performance.now() > deadline) break;
       await pause(waitMs, undefined, { signal: engine.closed });
     }
@@ -157,10 +157,10 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
 }
 
 /** Returns the exit code of the script that kills. Null if the sandbox runs nothing now. */
-async function runKill({ engine: { docker, call }, run, mark }: StartedExecution, leader: Leader): Promise<number | null> {
+async function runKill({ engine: { docker, call }, container, mark }: StartedExecution, leader: Leader): Promise<number | null> {
   const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: killCommand(leader, mark) };
   try {
-    const exec = await call((abortSignal) => docker.getContainer(run.container).exec({ ...options, abortSignal }));
+    const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }));
     return await call(async (abortSignal) => {
       const stream = await exec.start({ hijack: true, abortSignal });
       stream.resume();
@@ -179,6 +179,6 @@ async function runKill({ engine: { docker, call }, run, mark }: StartedExecution
 }
 
 /** Returns null if the container is gone. */
-function inspectContainer({ engine: { docker, call }, run }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
-  return unlessMissing(call((abortSignal) => docker.getContainer(run.container).inspect({ abortSignal })));
+function inspectContainer({ engine: { docker, call }, container }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
+  return unlessMissing(call((abortSignal) => docker.getContainer(container.Id).inspect({ abortSignal })));
 }

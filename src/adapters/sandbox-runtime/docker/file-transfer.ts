@@ -5,7 +5,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { ParentDirectories, uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, resolveOwner } from './container-files.ts';
-import { type Engine, statusOf } from './engine.ts';
+import { type Engine, findContainer, statusOf } from './engine.ts';
 import { withInitContainer } from './init-container.ts';
 
 type Container = Docker.ContainerInspectInfo;
@@ -37,13 +37,6 @@ export async function getFiles(engine: Engine, id: string, path: string, signal:
     await findContainer(engine, id, signal);
     throw new Failure('file_not_found', { path }, { cause: error });
   }
-}
-
-async function findContainer(engine: Engine, id: string, signal: AbortSignal): Promise<Container> {
-  signal.throwIfAborted();
-  const found = await engine.find(id, signal);
-  if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
-  return found;
 }
 
 async function unpack(

@@ -5,8 +5,9 @@ import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { type Engine, linesOf, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
-import { parsePullMessage, PulledLayers } from './pull-progress.ts';
+import {
+  type Engine, linesOf, messageOf, parseJson, statusOf, streamed, unavailable, unlessMissing, whyUnreachable,
+} from './engine.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions } from './spec-options.ts';
 import { details } from './status-details.ts';
@@ -26,7 +27,7 @@ export class Images {
   readonly #engine: Engine;
   readonly #options: ImageOptions;
   readonly #pulls = createSingleFlight<Provision>();
-  readonly #listeners = new Map<string, Set<Progress>>();
+  readonly #listeners = new Set<{ readonly image: string; readonly progress: Progress }>();
 
   constructor(engine: Engine, options: ImageOptions) {
     this.#engine = engine;
@@ -60,17 +61,10 @@ export class Images {
   }
 
   async #pullTogether(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
-    const listeners = this.#listeners.get(image) ?? new Set();
-    const own: Progress = (line) => progress(line);
-    this.#listeners.set(image, listeners.add(own));
-    try {
-      return await this.#pulls.join(image, signal, (shared) =>
-        this.#pull(image, (line) => listeners.forEach((tell) => tell(line)), shared),
-      );
-    } finally {
-      listeners.delete(own);
-      if (listeners.size === 0 && this.#listeners.get(image) === listeners) this.#listeners.delete(image);
-    }
+    const own = { image, progress };
+    const report: Progress = (line) => this.#listeners.forEach((one) => one.image === image && one.progress(line));
+    this.#listeners.add(own);
+    return this.#pulls.join(image, signal, (shared) => this.#pull(image, report, shared)).finally(() => this.#listeners.delete(own));
   }
 
   /** Rejects with the signal's reason if that fires; the engine stops the pull then. */
@@ -109,7 +103,7 @@ async function follow(image: string, answer: IncomingMessage, progress: Progress
   let lastAt = Number.NEGATIVE_INFINITY;
   let failed: string | null = null;
   for await (const text of linesOf(answer)) {
-    const message = parsePullMessage(text);
+    const message = parseJson(PullMessage, text) ?? {};
     failed ??= message.error ?? null;
     layers.note(message);
     const line = details.pulling(image, layers.progress());
@@ -152,4 +146,46 @@ export function registryOf(image: string): string {
 
 function registryName(registry: string): string {
   return registry === dockerHub ? 'Docker Hub' : registry;
+}
+
+/** A message of the engine while it pulls. */
+const PullMessage = z.object({
+  id: z.string().optional(),
+  status: z.string().optional(),
+  error: z.string().optional(),
+  progressDetail: z.object({ current: z.number().optional(), total: z.number().optional() }).optional(),
+});
+
+const layerDone = new Set(['Pull complete', 'Already exists']);
+const layerWork =
+  /^(?:Pulling fs layer|Waiting|Downloading|Verifying Checksum|Download complete|Extracting|Pull complete|Already exists)$/;
+
+/** Adds up what the messages report of single layers. */
+export class PulledLayers {
+  readonly #layers = new Map<string, { current: number; total: number; isDone: boolean }>();
+
+  note({ id, status = '', progressDetail }: z.infer<typeof PullMessage>): void {
+    if (id === undefined || !layerWork.test(status)) return;
+    const layer = this.#layers.get(id) ?? { current: 0, total: 0, isDone: false };
+    this.#layers.set(id, layer);
+    if (status === 'Downloading') {
+      layer.current = progressDetail?.current ?? layer.current;
+      layer.total = progressDetail?.total ?? layer.total;
+    } else if (status === 'Download complete') layer.current = layer.total;
+    if (layerDone.has(status)) layer.isDone = true;
+  }
+
+  /** Returns `: 2 of 5 layers, 31 of 96 MB`. Empty before the first layer. */
+  progress(): string {
+    const all = [...this.#layers.values()];
+    if (all.length === 0) return '';
+    const sum = (key: 'current' | 'total'): number => all.reduce((bytes, layer) => bytes + layer[key], 0);
+    const bytes = sum('total') > 0 ? `, ${megabytes(sum('current'))} of ${megabytes(sum('total'))} MB` : '';
+    return `: ${all.filter(({ isDone }) => isDone).length} of ${all.length} layers${bytes}`;
+  }
+}
+
+function megabytes(bytes: number): string {
+  const value = bytes / 1e6;
+  return value < 10 ? value.toFixed(1) : String(Math.round(value));
 }

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { absentSandbox, type ExposedUrl, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { type Engine, parseJson } from './engine.ts';
 import { endedFromOutside, type RunHistory } from './exit-causes.ts';
 import { containerName, labels } from './labels.ts';
@@ -31,21 +31,12 @@ export class Observer {
     if (found === null) return absentSandbox(id);
     if (found === 'foreign') return absentSandbox(id, details.foreignContainer);
     const state = stateOf(found.State.Status, found.State.Error);
-    const unended = { id, state, exposedUrls: [], detail: null, endedFromOutside: false };
-    switch (state) {
-      case 'created':
-        return unended;
-      case 'absent':
-      case 'stopped':
-        return await this.#stopped(id, found);
-      case 'running':
-      case 'frozen': {
-        const hostPorts = Object.entries(found.NetworkSettings.Ports ?? {}).flatMap(([port, bindings]) =>
-          (bindings ?? []).slice(0, 1).map(({ HostPort }): [number, number] => [Number.parseInt(port, 10), Number(HostPort)]),
-        );
-        return { ...unended, exposedUrls: this.#exposedUrls(found.Config.Labels, new Map(hostPorts)) };
-      }
-    }
+    if (state === 'stopped') return await this.#stopped(id, found);
+    const bound = state === 'created' ? {} : (found.NetworkSettings.Ports ?? {});
+    const hostPorts = Object.entries(bound).flatMap(([port, bindings]) =>
+      (bindings ?? []).slice(0, 1).map(({ HostPort }): [number, number] => [Number.parseInt(port, 10), Number(HostPort)]),
+    );
+    return this.#unended(id, state, found.Config.Labels, hostPorts);
   }
 
   /** Returns every sandbox of the deployment, in the order of their ids. */
@@ -65,7 +56,7 @@ export class Observer {
     const state = stateOf(State, '');
     if (state !== 'running' && state !== 'frozen') return null;
     const hostPorts = Ports.flatMap(({ PrivatePort, PublicPort }): [number, number][] => (PublicPort ? [[PrivatePort, PublicPort]] : []));
-    return { id, state, exposedUrls: this.#exposedUrls(Labels, new Map(hostPorts)), detail: null, endedFromOutside: false };
+    return this.#unended(id, state, Labels, hostPorts);
   }
 
   async #stopped(id: string, found: Docker.ContainerInspectInfo): Promise<ObservedSandbox> {
@@ -80,12 +71,14 @@ export class Observer {
     return stopped(isFromOutside ? details.endedFromOutside(ExitCode, found.Path) : details.exited(ExitCode, found.Path), isFromOutside);
   }
 
-  /** `hostPorts` are the ports of the host that lead to those of the container. */
-  #exposedUrls(found: Readonly<Record<string, string>>, hostPorts: ReadonlyMap<number, number>): ExposedUrl[] {
-    return (parseJson(Ports, found[labels.ports] ?? '[]') ?? []).flatMap(({ name, port }) => {
-      const hostPort = hostPorts.get(port);
+  /** `hostPorts` are the ports of the container, each with the port of the host that leads to it. */
+  #unended(id: string, state: State, found: Readonly<Record<string, string>>, hostPorts: [number, number][]): ObservedSandbox {
+    const hostPortOf = new Map(hostPorts);
+    const exposedUrls = (parseJson(Ports, found[labels.ports] ?? '[]') ?? []).flatMap(({ name, port }) => {
+      const hostPort = hostPortOf.get(port);
       return hostPort === undefined ? [] : [{ name, url: `http://${this.#urlHost}:${hostPort}`, port }];
     });
+    return { id, state, exposedUrls, detail: null, endedFromOutside: false };
   }
 }
 

@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import type { IncomingMessage } from 'node:http';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import { type Engine, linesOf } from './engine.ts';
-import { actions, type EngineEvent, openEvents, parseEvent } from './engine-events.ts';
+import { actions, type EngineEvent, followEvents, parseEvent } from './engine-events.ts';
 import type { RunHistory } from './exit-causes.ts';
 import { labels } from './labels.ts';
 import { listContainers, stateOf } from './observed-sandbox.ts';
@@ -21,8 +21,8 @@ export interface WatchOptions {
 export interface ExpectedChange {
   /** The engine will be asked to bring the sandbox to the last of these states, through those before it. No state: it is not asked. */
   expect(...states: readonly State[]): void;
-  /** The change is over, with the state afterwards. Null if that is not known. */
-  finish(observed: ObservedSandbox | null): void;
+  /** The change is over, with the state afterwards. Undefined if that is not known. */
+  finish(observed: ObservedSandbox | undefined): void;
 }
 
 const results: Readonly<Record<EngineEvent['action'], State | null>> = {
@@ -34,9 +34,6 @@ const results: Readonly<Record<EngineEvent['action'], State | null>> = {
   // A `die` follows.
   kill: null,
 };
-
-const firstPauseMs = 100;
-const longestPauseMs = 5_000;
 
 /** Calls listeners when something happened to a sandbox that nobody asked this runtime for. */
 export class Watch {
@@ -67,7 +64,7 @@ export class Watch {
       finish: (observed) => {
         this.#changing.delete(id);
         this.#keep(id, observed?.state);
-        if (observed === null) return this.#expectations.forget(id);
+        if (observed === undefined) return this.#expectations.forget(id);
         this.#expectations.done(id);
         if (target !== undefined && observed.state !== target) this.#wake(id);
       },
@@ -85,7 +82,9 @@ export class Watch {
     this.#listeners.add(listener);
     if (this.#following === undefined) {
       const { signal } = (this.#following = new AbortController());
-      this.#over = this.#over.then(() => this.#keepFollowing(signal));
+      this.#over = this.#over.then(() =>
+        followEvents(this.#options.engine, actions, signal, (stream) => this.#follow(stream)),
+      );
     }
     return () => {
       if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#stopFollowing();
@@ -113,18 +112,8 @@ export class Watch {
     else this.#known.set(id, state);
   }
 
-  async #keepFollowing(signal: AbortSignal): Promise<void> {
-    let pauseMs = firstPauseMs;
-    while (!signal.aborted) {
-      await this.#follow(signal, () => (pauseMs = firstPauseMs)).catch(() => {});
-      await pause(pauseMs, undefined, { signal }).catch(() => {});
-      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
-    }
-  }
-
-  async #follow(signal: AbortSignal, onSuccess: () => void): Promise<void> {
-    const { engine, runs, compareMs } = this.#options;
-    const stream = await openEvents(engine, actions, signal);
+  async #follow(stream: IncomingMessage): Promise<void> {
+    const { runs, compareMs } = this.#options;
     // By the engine's clock, which shows whole seconds. NaN if the engine does not say.
     const openedAt = Date.parse(stream.headers.date ?? '');
     const comparing = setInterval(() => void this.#compare(openedAt).catch(() => stream.destroy()), compareMs);
@@ -132,7 +121,6 @@ export class Watch {
       const reading = this.#read(linesOf(stream));
       reading.catch(() => {});
       await this.#compare(openedAt);
-      onSuccess();
       await reading;
     } finally {
       clearInterval(comparing);
