@@ -71,7 +71,7 @@ function hardening({ isolation, runtimeOptions }: SandboxSpec): Docker.HostConfi
   const { capabilities, newPrivileges, seccomp, ociRuntime } = options;
   return {
     CapDrop: ['ALL'],
-    CapAdd: [...capabilities],
+    CapAdd: capabilities,
     SecurityOpt: [...(newPrivileges ? [] : ['no-new-privileges']), ...(seccomp === 'unconfined' ? ['seccomp=unconfined'] : [])],
     ReadonlyRootfs: isolation.readOnlyRoot,
     IpcMode: 'private',

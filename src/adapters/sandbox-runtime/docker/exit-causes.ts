@@ -17,8 +17,8 @@ const startupMs = 10_000;
  */
 export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, State }: Docker.ContainerInspectInfo): Promise<boolean> {
   const finishedAt = Date.parse(State.FinishedAt);
-  const cause = await runs.causeOfEnd(Id, finishedAt);
-  if (cause !== 'unseen') return cause === 'asked';
+  const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
+  if (wasAsked !== null) return wasAsked;
   if (State.ExitCode === sigkill || State.ExitCode === sigterm) return true;
   // The engine makes its default network anew when it starts. The time is that of its own clock.
   const bridge = await unlessMissing(engine.call(() => engine.docker.getNetwork('bridge').inspect()));
@@ -28,9 +28,6 @@ export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, S
   // A program that ends well when it is asked to may have been down for as long as the host.
   return State.ExitCode === 0 || finishedAt > engineStartedAt - shutdownMs;
 }
-
-/** What was seen of how a run of a container ended: somebody asked the engine for it, it ended by itself, or nobody looked. */
-export type CauseOfEnd = 'asked' | 'by itself' | 'unseen';
 
 interface Run {
   /** Every request to end it is seen from this time on, in milliseconds of the engine's clock. */
@@ -90,14 +87,17 @@ export class RunHistory {
     }
   }
 
-  /** Returns how the run that ended at this time ended. Waits a little if the event may be on its way. */
-  async causeOfEnd(containerId: string, finishedAt: number): Promise<CauseOfEnd> {
+  /**
+   * Returns whether somebody asked the engine to end the run that ended at this time. Null if nobody looked. Waits a little if the event
+   * may be on its way.
+   */
+  async wasAskedToEnd(containerId: string, finishedAt: number): Promise<boolean | null> {
     const run = this.#runs.get(containerId);
-    if (run === undefined) return 'unseen';
+    if (run === undefined) return null;
     await raceSignal(run.died.promise, AbortSignal.timeout(behindMs)).catch(() => {});
-    if (!run.isOver || this.#runs.get(containerId) !== run) return 'unseen';
-    if (run.isKilled) return 'asked';
-    return finishedAt >= run.followedFrom ? 'by itself' : 'unseen';
+    if (!run.isOver || this.#runs.get(containerId) !== run) return null;
+    if (run.isKilled) return true;
+    return finishedAt >= run.followedFrom ? false : null;
   }
 
   #begin(id: string, followedFrom: number): void {
