@@ -15,7 +15,7 @@ type Found = Docker.ContainerInspectInfo;
 type State = ObservedSandbox['state'];
 
 /** The new state if it is certain without a new inspect. Otherwise undefined. */
-type Outcome = Promise<ObservedSandbox | undefined>;
+export type Outcome = Promise<ObservedSandbox | undefined>;
 
 /** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;

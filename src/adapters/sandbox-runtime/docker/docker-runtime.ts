@@ -8,7 +8,7 @@ import type {
 } from '../../../ports/sandbox-runtime.ts';
 import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { Containers } from './containers.ts';
+import { Containers, type Outcome } from './containers.ts';
 import { checkEngine, createEngine, type Engine, Refusal, withFailures } from './engine.ts';
 import { type Client, configFolder, createClient, type Environment } from './engine-client.ts';
 import { Executions } from './executions.ts';
@@ -139,7 +139,6 @@ class DockerRuntime implements SandboxRuntime {
 
   inspect(id: string): Promise<ObservedSandbox> {
     return withFailures(async () => {
-      if (!isDnsLabel(id)) return absentSandbox(id);
       const observed = await this.#observe(id);
       this.#watch.seen(observed);
       return observed;
@@ -155,15 +154,15 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return withFailures(() => this.#executions.execute(checkedId(id), request, signal));
+    return withFailures(() => this.#executions.execute(id, request, signal));
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return withFailures(() => putFiles(this.#engine, checkedId(id), directory, archive, signal));
+    return withFailures(() => putFiles(this.#engine, id, directory, archive, signal));
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => getFiles(this.#engine, checkedId(id), path, signal));
+    return withFailures(() => getFiles(this.#engine, id, path, signal));
   }
 
   subscribe(listener: (id: string) => void): () => void {
@@ -187,7 +186,7 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its detail. */
-  #change(id: string, step: (change: ExpectedChange) => Promise<ObservedSandbox | undefined>, signal?: AbortSignal): Promise<ObservedSandbox> {
+  #change(id: string, step: (change: ExpectedChange) => Outcome, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, details.invalidId));
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
@@ -218,12 +217,6 @@ class DockerRuntime implements SandboxRuntime {
     const observed = await this.#observe(id);
     return { ...observed, detail: observed.detail ?? error.message };
   }
-}
-
-/** Throws `sandbox_not_found` if no sandbox can have the id. */
-function checkedId(id: string): string {
-  if (!isDnsLabel(id)) throw new Failure('sandbox_not_found', { id });
-  return id;
 }
 
 function localHost(publishAddress: string): string {

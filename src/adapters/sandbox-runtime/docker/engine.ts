@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { containerName, isOwn } from './labels.ts';
+import { containerName, isDnsLabel, isOwn } from './labels.ts';
 
 export interface CallOptions {
   /** If it fires, the call is given up, and rejects with the signal's reason. */
@@ -50,6 +50,7 @@ export function createEngine(options: Omit<Engine, 'call' | 'find'> & { readonly
     }
   };
   const find: Engine['find'] = async (id, signal) => {
+    if (!isDnsLabel(id)) return null;
     const container = docker.getContainer(containerName(deployment, id));
     const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
     return found === null || isOwn(found.Config.Labels, deployment, id) ? found : 'foreign';
