@@ -120,7 +120,7 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
   for await (const entry of entries) {
     bytes += entryBytes + (entry.kind === 'file' ? entry.size : 0);
     if (bytes <= maxBatchBytes) {
-      batch.push(entry.kind === 'file' ? { ...entry, content: Readable.from(await Readable.from(entry.content).toArray()) } : entry);
+      batch.push(entry.kind === 'file' ? { ...entry, content: await inMemory(entry.content) } : entry);
       continue;
     }
     yield [...batch, entry];
@@ -128,6 +128,12 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
     bytes = 0;
   }
   if (batch.length > 0) yield batch;
+}
+
+async function inMemory(content: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of content) chunks.push(chunk);
+  return Readable.from(chunks);
 }
 
 /**
