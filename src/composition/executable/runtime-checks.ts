@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
-import { findEndpoint } from '../../adapters/sandbox-runtime/docker/engine-address.ts';
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
@@ -49,7 +48,7 @@ const noSwapLimit = 'engine: its kernel does not limit swap, so a sandbox may sw
 
 /** Returns what the engine offers, and what it lacks for the specs. */
 async function engineLines(host: string | undefined, specs: readonly SandboxSpec[]): Promise<Line[]> {
-  const client = createClient(findEndpoint(host, process.env));
+  const client = createClient(host, process.env);
   const { docker } = client;
   try {
     const version = await docker.version();

@@ -1,5 +1,4 @@
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
-import { findEndpoint } from '../../adapters/sandbox-runtime/docker/engine-address.ts';
 import { labels } from '../../adapters/sandbox-runtime/docker/labels.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 
@@ -11,7 +10,7 @@ export async function removeSandboxes(runtime: SandboxRuntime): Promise<void> {
 
 /** Removes its networks, since an engine has few. */
 export async function removeNetworks(deployment: string, host: string | undefined): Promise<void> {
-  const client = createClient(findEndpoint(host, process.env));
+  const client = createClient(host, process.env);
   const { docker } = client;
   try {
     const networks = await docker.listNetworks({ filters: { label: [`${labels.deployment}=${deployment}`] } });

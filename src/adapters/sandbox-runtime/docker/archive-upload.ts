@@ -1,17 +1,16 @@
+import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { pack, type Pack } from 'tar-stream';
 import { isFailure } from '../../../domain/failure.ts';
-import { refusedFiles } from '../sandbox-path.ts';
-import { addEntry, type TarEntry, tarHeader, type TarName, tarOf } from '../tar.ts';
-import type { Owner } from './container-files.ts';
+import { quoted, refusedFiles } from '../sandbox-path.ts';
+import { addEntry, tarEntries, type TarEntry, tarHeader, type TarName, tarOf, throughLink } from '../tar.ts';
+import type { ContainerFiles, Owner } from './container-files.ts';
 import { type Engine, messageOf, statusOf, unavailable, withSignal } from './engine.ts';
-import type { ParentDirectories } from './parent-directories.ts';
 
 export interface Upload {
   readonly engine: Engine;
   readonly container: string;
-  /** The entries to unpack. They break off when the signal fires. */
-  readonly entries: (signal: AbortSignal) => AsyncGenerator<TarEntry, void, void>;
+  readonly archive: ReadableStream<Uint8Array>;
   /** Throws if an entry may not go where its name says. */
   readonly demandEntry: (entry: TarEntry) => void;
   readonly parents: ParentDirectories;
@@ -29,9 +28,9 @@ export interface Upload {
  * whose parents are unknown, since the engine answers nothing about a container while it unpacks in it.
  */
 export async function uploadArchive(upload: Upload): Promise<void> {
-  const { entries, parents, below, missing, signal } = upload;
+  const { archive, parents, below, missing, signal } = upload;
   const over = new AbortController();
-  const batches = inBatches(entries(AbortSignal.any([signal, over.signal])));
+  const batches = inBatches(tarEntries(archive, AbortSignal.any([signal, over.signal])));
   try {
     let next = await batches.next();
     let toMake = below.map((_, index) => below.slice(0, index + 1)).slice(below.length - missing);
@@ -135,4 +134,81 @@ async function inMemory(content: AsyncIterable<Uint8Array>): Promise<AsyncIterab
   const chunks: Uint8Array[] = [];
   for await (const chunk of content) chunks.push(chunk);
   return Readable.from(chunks);
+}
+
+/**
+ * What is known of the directories that an archive's entries lead through. The engine would follow a link there, but it never takes one
+ * for a directory that the archive itself has an entry of.
+ */
+export class ParentDirectories {
+  readonly #directory: string;
+  /** Is the directory made for this archive, so that nothing is in it? */
+  readonly #isNew: boolean;
+  readonly #files: ContainerFiles;
+  readonly #known = new Map<string, 'directory' | 'to be made' | 'made'>();
+
+  constructor(directory: string, isNew: boolean, files: ContainerFiles) {
+    this.#directory = directory;
+    this.#isNew = isNew;
+    this.#files = files;
+  }
+
+  /** Is each parent of the entries known, or will it be by the time that the engine gets there? */
+  knows(entries: readonly TarEntry[]): boolean {
+    return this.#unknown(entries).next().done === true;
+  }
+
+  /**
+   * Looks up the unknown parents. Rejects with `invalid_request` if one is a link or a file. The engine must not be unpacking: it would
+   * not answer.
+   */
+  async lookUp(entries: readonly TarEntry[]): Promise<void> {
+    for (const { parent, parts } of this.#unknown(entries)) this.#known.set(parent.join('/'), await this.#kindOf(parent, parts));
+  }
+
+  /** Returns the directories that have to be made before the entry, which is unpacked then. */
+  enter(entry: TarEntry): readonly TarName[] {
+    const made: TarName[] = [];
+    for (const parent of parentsOf(entry)) {
+      const name = parent.join('/');
+      const kind = this.#known.get(name) ?? 'to be made';
+      if (kind === 'to be made') made.push(parent);
+      this.#known.set(name, kind === 'directory' ? kind : 'made');
+    }
+    if (entry.kind === 'directory') this.#known.set(entry.parts.join('/'), this.#isBelowNew(entry.parts) ? 'made' : 'directory');
+    return made;
+  }
+
+  #isBelowNew(parts: TarName): boolean {
+    if (parts.length === 1) return this.#isNew;
+    const above = parts.slice(0, -1);
+    const kind = this.#known.get(above.join('/'));
+    return kind === undefined ? this.#isBelowNew(above) : kind !== 'directory';
+  }
+
+  async #kindOf(parent: TarName, parts: TarName): Promise<'directory' | 'to be made'> {
+    const found = await this.#files.stat(posix.join(this.#directory, ...parent));
+    if (found === null) return 'to be made';
+    if (found.kind === 'directory') return 'directory';
+    if (found.kind === 'link') throw throughLink(parts, parent.length);
+    throw refusedFiles('archive', `${quoted(parent.join('/'))} is there, and is not a directory`);
+  }
+
+  /** Parents that we have not looked up and that no earlier entry creates. What is found out of one decides about those that follow. */
+  *#unknown(entries: readonly TarEntry[]): Generator<{ readonly parent: TarName; readonly parts: TarName }> {
+    const announced = new Set<string>();
+    for (const entry of entries) {
+      for (const parent of parentsOf(entry)) {
+        const name = parent.join('/');
+        if (!this.#known.has(name) && !announced.has(name) && !this.#isBelowNew(parent)) yield { parent, parts: entry.parts };
+      }
+      if (entry.kind === 'directory') announced.add(entry.parts.join('/'));
+    }
+  }
+}
+
+/** The parents of an entry, and of what it links to, from the outermost on. */
+function parentsOf(entry: TarEntry): TarName[] {
+  const ends = entry.kind === 'hardlink' ? [entry.parts, entry.target] : [entry.parts];
+  return ends.flatMap((parts) => parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1)));
 }

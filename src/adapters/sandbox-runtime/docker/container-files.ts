@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
-import { addAbortSignal } from 'node:stream';
-import { extract, type Header } from 'tar-stream';
+import { text } from 'node:stream/consumers';
+import type Docker from 'dockerode';
+import { type Extract, extract, type Header } from 'tar-stream';
 import { z } from 'zod';
 import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
 
@@ -20,29 +21,29 @@ export interface Owner {
   readonly gid: number;
 }
 
+type Entry = Extract extends AsyncIterable<infer E> ? E : never;
+
 const StatHeader = z.object({ mode: z.number(), linkTarget: z.string() });
 
 /** Bits of a mode, as Go has them. */
 const directoryBit = 2 ** 31;
 const linkBit = 2 ** 27;
 const maxLinks = 8;
-const maxBytes = 1 << 20;
+const maxBytes = 16 << 20;
 
 /** Reads the file system of a container, which need not run. */
 export class ContainerFiles {
-  readonly #engine: Engine;
-  readonly #containerId: string;
+  readonly #call: Engine['call'];
+  readonly #container: Docker.Container;
 
-  constructor(engine: Engine, containerId: string) {
-    this.#engine = engine;
-    this.#containerId = containerId;
+  constructor({ docker, call }: Engine, containerId: string) {
+    this.#call = call;
+    this.#container = docker.getContainer(containerId);
   }
 
   /** Returns null if nothing is there. */
   async stat(path: string): Promise<PathStat | null> {
-    const { docker, call } = this.#engine;
-    const container = docker.getContainer(this.#containerId);
-    const answer = await unlessMissing(call((abortSignal) => container.infoArchive(withSignal({ path }, abortSignal))));
+    const answer = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
     if (answer === null) return null;
     answer.resume();
     const header = String(answer.headers['x-docker-container-path-stat']);
@@ -62,7 +63,7 @@ export class ContainerFiles {
   async header(path: string): Promise<Header | null> {
     let at = path;
     for (let links = 0; links < maxLinks; links += 1) {
-      const header = await this.#firstEntry(at, async (found) => found);
+      const header = await this.#firstEntry(at, async (entry) => entry.header);
       if (header?.type !== 'symlink') return header;
       at = posix.resolve(posix.dirname(at), header.linkname ?? '');
     }
@@ -71,48 +72,23 @@ export class ContainerFiles {
 
   /** Returns the engine's tar of a path, which fails when the signal fires. */
   async archive(path: string, signal: AbortSignal): Promise<IncomingMessage> {
-    const { docker, call } = this.#engine;
-    const container = docker.getContainer(this.#containerId);
-    const answer = streamed(await call((abortSignal) => container.getArchive(withSignal({ path }, abortSignal)), { signal }));
-    // A caller that has left reads no error either.
-    answer.on('error', () => {});
-    return addAbortSignal(signal, answer);
+    return streamed(await this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }), signal);
   }
 
-  /**
-   * Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image, by its `/etc/passwd` and `/etc/group`. Null if
-   * it has no such user: the engine reports that when it starts the container.
-   */
-  resolveOwner(user: string): Promise<Owner | null> {
-    return resolveOwner(user, (path) => this.#text(path));
-  }
-
-  /** Returns the text of a small file. Empty if there is none. */
-  async #text(path: string): Promise<string> {
-    const text = await this.#firstEntry(path, async (_header, content) => {
-      const chunks: Uint8Array[] = [];
-      let size = 0;
-      for await (const chunk of content) {
-        if (!(chunk instanceof Uint8Array)) continue;
-        size += chunk.length;
-        if (size > maxBytes) break;
-        chunks.push(chunk);
-      }
-      return Buffer.concat(chunks).toString();
-    });
-    return text ?? '';
+  /** Returns the text of a file. Empty if there is none, or it is too large. */
+  async text(path: string): Promise<string> {
+    const found = await this.#firstEntry(path, async (entry) => (entry.header.size > maxBytes ? '' : text(entry)));
+    return found ?? '';
   }
 
   /** Reads the first entry of the archive of a path, and nothing of the rest. */
-  async #firstEntry<T>(path: string, take: (header: Header, content: AsyncIterable<unknown>) => Promise<T>): Promise<T | null> {
-    const { docker, call } = this.#engine;
-    const container = docker.getContainer(this.#containerId);
-    const work = call(async (abortSignal) => {
-      const archive = streamed(await container.getArchive({ path, abortSignal }));
+  async #firstEntry<T>(path: string, take: (entry: Entry) => Promise<T>): Promise<T | null> {
+    const work = this.#call(async (abortSignal) => {
+      const archive = streamed(await this.#container.getArchive({ path, abortSignal }));
       const entries = extract();
       archive.on('error', (error) => entries.destroy(error));
       try {
-        for await (const entry of archive.pipe(entries)) return await take(entry.header, entry);
+        for await (const entry of archive.pipe(entries)) return await take(entry);
         return null;
       } finally {
         archive.destroy();
@@ -122,6 +98,10 @@ export class ContainerFiles {
   }
 }
 
+/**
+ * Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image, by its `/etc/passwd` and `/etc/group`. Null if
+ * it has no such user: the engine reports that when it starts the container.
+ */
 export async function resolveOwner(user: string, read: (path: string) => Promise<string>): Promise<Owner | null> {
   const [name = '', group] = user.split(':');
   if ((name === '' || name === '0' || name === 'root') && group === undefined) return { uid: 0, gid: 0 };

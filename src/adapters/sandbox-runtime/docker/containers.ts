@@ -2,29 +2,30 @@ import type Docker from 'dockerode';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { createContainer } from './create-container.ts';
-import { type Engine, removeContainer, statusOf } from './engine.ts';
+import { removeVolumes } from './container-config.ts';
+import { createContainer, type CreateOptions } from './create-container.ts';
+import { removeContainer, statusOf } from './engine.ts';
 import { type Preparation, removeInitContainers } from './init-container.ts';
-import { isFull, isGone, maxNetworks, type Networks } from './networks.ts';
+import { isFull, isGone, maxNetworks } from './networks.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { reasons } from './status-reasons.ts';
-import { removeVolumes } from './volumes.ts';
 import type { ExpectedChange } from './watch.ts';
 
 type Found = Docker.ContainerInspectInfo;
 type State = ObservedSandbox['state'];
 
-/** The new state if it is certain without a new inspect. Otherwise null. */
-type Outcome = Promise<ObservedSandbox | null>;
+/** The new state if it is certain without a new inspect. Otherwise undefined. */
+export type Outcome = Promise<ObservedSandbox | undefined>;
 
-export interface ContainersOptions {
-  readonly engine: Engine;
-  readonly networks: Networks;
+/** A request to the engine about one container. */
+type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
+
+const pause: Request = (container, options) => container.pause(options);
+const unpause: Request = (container, options) => container.unpause(options);
+
+export interface ContainersOptions extends CreateOptions {
   readonly preparation: Preparation;
-  /** The address of the engine's host that exposed ports are bound to. */
-  readonly publishAddress: string;
   readonly stopGraceMs: number;
-  readonly callTimeoutMs: number;
 }
 
 /**
@@ -44,77 +45,62 @@ export class Containers {
   async start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal, change: ExpectedChange): Outcome {
     const { engine, preparation } = this.#options;
     const found = (await engine.find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
-    if (found === 'foreign' || stateNow(found) !== 'created') return null;
+    if (found === 'foreign' || stateNow(found) !== 'created') return;
     signal.throwIfAborted();
     const isRunnable = await preparation.prepare(found, launch.id);
     signal.throwIfAborted();
     progress(reasons.startingCommand);
     await this.#run(found, launch, change);
     if (!isRunnable) await this.#ended(found.Id);
-    return null;
   }
 
   async freeze(id: string, change: ExpectedChange): Outcome {
-    const { docker, call } = this.#options.engine;
-    const pause = (container: string): Promise<unknown> =>
-      call((abortSignal) => docker.getContainer(container).pause({ abortSignal }));
     change.expect('frozen');
     const observed = await this.#tryAtOnce(id, 'running', 'frozen', pause);
-    if (observed !== null) return observed;
+    if (observed !== undefined) return observed;
     const found = await this.#find(id);
     if (found === null || stateNow(found) !== 'running') change.expect();
-    else await this.#ask(id, found, () => pause(found.Id));
-    return null;
+    else await this.#ask(id, found, pause);
   }
 
   async resume(launch: SandboxLaunch, signal: AbortSignal, change: ExpectedChange): Outcome {
-    const { docker, call } = this.#options.engine;
-    const unpause = (container: string): Promise<unknown> =>
-      call((abortSignal) => docker.getContainer(container).unpause({ abortSignal }));
     change.expect('running');
     const observed = await this.#tryAtOnce(launch.id, 'frozen', 'running', unpause);
-    if (observed !== null) return observed;
+    if (observed !== undefined) return observed;
     const found = await this.#find(launch.id);
     signal.throwIfAborted();
     const state = found === null ? 'absent' : stateNow(found);
     if (found !== null && state === 'stopped') await this.#run(found, launch, change);
-    else if (found !== null && state === 'frozen') await this.#ask(launch.id, found, () => unpause(found.Id));
+    else if (found !== null && state === 'frozen') await this.#ask(launch.id, found, unpause);
     else change.expect();
-    return null;
   }
 
   async stop(id: string, change: ExpectedChange): Outcome {
-    const { engine, stopGraceMs, callTimeoutMs } = this.#options;
+    const { stopGraceMs, callTimeoutMs } = this.#options;
     const found = await this.#find(id);
-    if (found === null || (stateNow(found) !== 'running' && stateNow(found) !== 'frozen')) return null;
+    if (found === null || (stateNow(found) !== 'running' && stateNow(found) !== 'frozen')) return;
     change.expect('running', 'stopped');
     const t = Math.ceil(stopGraceMs / 1000);
-    const limitMs = callTimeoutMs + t * 1000;
-    const container = engine.docker.getContainer(found.Id);
-    await this.#ask(id, found, () => engine.call((abortSignal) => container.stop({ t, abortSignal }), { limitMs }));
-    return null;
+    await this.#ask(id, found, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
   }
 
   /** Kills a sandbox whose stop is under way. */
   async cutStopShort(id: string): Promise<void> {
-    const { docker, call } = this.#options.engine;
     const found = await this.#find(id);
-    if (found === null) return;
-    await this.#ask(id, found, () => call((abortSignal) => docker.getContainer(found.Id).kill({ signal: 'SIGKILL', abortSignal })));
+    if (found !== null) await this.#ask(id, found, (container, options) => container.kill({ signal: 'SIGKILL', ...options }));
   }
 
   async remove(id: string, change: ExpectedChange): Outcome {
     const { engine } = this.#options;
     const found = await engine.find(id);
-    if (found === 'foreign') return null;
+    if (found === 'foreign') return;
     if (found !== null) {
       change.expect('running', 'stopped', 'absent');
       await removeContainer(engine, found.Id);
-      if (found.HostConfig.ReadonlyRootfs !== true) return null;
+      if (found.HostConfig.ReadonlyRootfs !== true) return;
     }
     await removeInitContainers(engine, id);
     await removeVolumes(engine, id);
-    return null;
   }
 
   /** Remembers how a sandbox was seen, which saves the next step an inspect. */
@@ -128,15 +114,15 @@ export class Containers {
     this.#last.delete(id);
   }
 
-  /** Sends a request that only a container in state `from` accepts, without an inspect. Null if it was not seen so, or is not so. */
-  async #tryAtOnce(id: string, from: State, to: State, request: (container: string) => Promise<unknown>): Outcome {
+  /** Sends a request that only a container in state `from` accepts, without an inspect. Undefined if it was not seen so, or is not so. */
+  async #tryAtOnce(id: string, from: State, to: State, request: Request): Outcome {
     const known = this.#last.get(id);
-    if (known?.observed.state !== from) return null;
+    if (known?.observed.state !== from) return undefined;
     try {
-      await request(known.container);
+      await this.#send(known.container, request);
     } catch (error) {
       if (statusOf(error) === null) throw error;
-      return null;
+      return undefined;
     }
     const observed = { ...known.observed, state: to };
     // What was seen of it meanwhile is newer.
@@ -145,9 +131,9 @@ export class Containers {
   }
 
   /** Sends a request. If the engine refuses it, that is an error only if the state is unchanged. */
-  async #ask(id: string, before: Found, request: () => Promise<unknown>): Promise<void> {
+  async #ask(id: string, before: Found, request: Request, limitMs?: number): Promise<void> {
     try {
-      await request();
+      await this.#send(before.Id, request, limitMs);
     } catch (error) {
       if (statusOf(error) === null) throw error;
       const now = await this.#find(id);
@@ -177,9 +163,8 @@ export class Containers {
 
   /** Returns the error if the engine refused. */
   async #tryRun(containerId: string): Promise<unknown> {
-    const { docker, call } = this.#options.engine;
     try {
-      await call((abortSignal) => docker.getContainer(containerId).start({ abortSignal }));
+      await this.#send(containerId, (container, options) => container.start(options));
       return null;
     } catch (error) {
       if (statusOf(error) === null) throw error;
@@ -189,12 +174,16 @@ export class Containers {
 
   /** Waits for a program that is known to end at once, but not for ever if it does not. */
   async #ended(containerId: string): Promise<void> {
-    const { docker, call } = this.#options.engine;
     try {
-      await call((abortSignal) => docker.getContainer(containerId).wait({ abortSignal }), { limitMs: 5_000 });
+      await this.#send(containerId, (container, options) => container.wait(options), 5_000);
     } catch (error) {
       if (statusOf(error) === null && !isFailureOf(error, 'runtime_timeout')) throw error;
     }
+  }
+
+  #send(containerId: string, request: Request, limitMs?: number): Promise<unknown> {
+    const { docker, call } = this.#options.engine;
+    return call((abortSignal) => request(docker.getContainer(containerId), { abortSignal }), { limitMs });
   }
 
   /** A container that is not the deployment's own is treated as absent. */

@@ -11,6 +11,7 @@ import { reasons } from './status-reasons.ts';
 export interface CreateOptions {
   readonly engine: Engine;
   readonly networks: Networks;
+  /** The address of the engine's host that exposed ports are bound to. */
   readonly publishAddress: string;
   readonly callTimeoutMs: number;
 }

@@ -8,18 +8,17 @@ import type {
 } from '../../../ports/sandbox-runtime.ts';
 import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { Containers } from './containers.ts';
+import { Containers, type Outcome } from './containers.ts';
 import { checkEngine, createEngine, type Engine, Refusal, withFailures } from './engine.ts';
-import { configFolder, type Endpoint, type Environment, findEndpoint } from './engine-address.ts';
-import { createClient } from './engine-client.ts';
+import { type Client, configFolder, createClient, type Environment } from './engine-client.ts';
 import { Executions } from './executions.ts';
-import { createEndedFromOutside, RunHistory } from './exit-causes.ts';
+import { RunHistory } from './exit-causes.ts';
 import { getFiles, putFiles } from './file-transfer.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
 import { isDnsLabel } from './labels.ts';
 import { Networks } from './networks.ts';
-import { listContainers, Observer } from './observed-sandbox.ts';
+import { Observer } from './observed-sandbox.ts';
 import { reasons } from './status-reasons.ts';
 import { type ExpectedChange, Watch } from './watch.ts';
 
@@ -64,10 +63,8 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     const given = JSON.stringify(deployment);
     throw new TypeError(`createDockerRuntime: deployment is a lower-case DNS label, for example "main", and not ${given}.`);
   }
-  if (docker !== undefined) return new DockerRuntime(options, docker, null, () => {});
-  const endpoint = findEndpoint(options.host, env, options.configDir);
-  const client = createClient(endpoint);
-  return new DockerRuntime(options, client.docker, endpoint, () => client.close());
+  const given = docker && { docker, remoteHost: null, close: () => {} };
+  return new DockerRuntime(options, given ?? createClient(options.host, env, options.configDir));
 }
 
 class DockerRuntime implements SandboxRuntime {
@@ -75,7 +72,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly ignores = [];
   readonly #engine: Engine;
   readonly #closing = new AbortController();
-  readonly #closeClient: () => void;
+  readonly #client: Client;
   readonly #observer: Observer;
   readonly #watch: Watch;
   readonly #images: Images;
@@ -86,20 +83,19 @@ class DockerRuntime implements SandboxRuntime {
   readonly #mutex = createKeyedMutex();
   readonly #stopping = new Set<string>();
 
-  constructor(options: DockerRuntimeOptions, docker: Docker, endpoint: Endpoint | null, closeClient: () => void) {
+  constructor(options: DockerRuntimeOptions, client: Client) {
     const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
-    const engine = createEngine({ docker, deployment, callTimeoutMs, closed: this.#closing.signal });
+    const engine = createEngine({ docker: client.docker, deployment, callTimeoutMs, closed: this.#closing.signal });
     const runs = new RunHistory();
     this.#engine = engine;
-    this.#closeClient = closeClient;
-    this.#observer = new Observer(engine, options.urlHost ?? urlHost(endpoint, publishAddress), createEndedFromOutside(engine, runs));
+    this.#client = client;
+    this.#observer = new Observer(engine, runs, options.urlHost ?? client.remoteHost ?? localHost(publishAddress));
     this.#networks = new Networks(engine);
     const preparation = new Preparation(engine);
     this.#containers = new Containers({ engine, networks: this.#networks, preparation, publishAddress, stopGraceMs, callTimeoutMs });
     this.#watch = new Watch({
       engine,
       runs,
-      list: () => listContainers(engine),
       onNews: (id) => this.#containers.forget(id),
       compareMs: options.compareMs ?? 60_000,
     });
@@ -143,7 +139,6 @@ class DockerRuntime implements SandboxRuntime {
 
   inspect(id: string): Promise<ObservedSandbox> {
     return withFailures(async () => {
-      if (!isDnsLabel(id)) return absentSandbox(id);
       const observed = await this.#observe(id);
       this.#watch.seen(observed);
       return observed;
@@ -159,15 +154,15 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return withFailures(() => this.#executions.execute(checkedId(id), request, signal));
+    return withFailures(() => this.#executions.execute(id, request, signal));
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return withFailures(() => putFiles(this.#engine, checkedId(id), directory, archive, signal));
+    return withFailures(() => putFiles(this.#engine, id, directory, archive, signal));
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => getFiles(this.#engine, checkedId(id), path, signal));
+    return withFailures(() => getFiles(this.#engine, id, path, signal));
   }
 
   subscribe(listener: (id: string) => void): () => void {
@@ -187,17 +182,17 @@ class DockerRuntime implements SandboxRuntime {
     await this.#mutex.settled();
     // If the engine refuses, nothing is lost.
     await this.#networks.removeUnused().catch(() => {});
-    this.#closeClient();
+    this.#client.close();
   }
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its reason. */
-  #change(id: string, step: (change: ExpectedChange) => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
+  #change(id: string, step: (change: ExpectedChange) => Outcome, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, reasons.invalidId));
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
         const change = this.#watch.begin(id);
-        let observed: ObservedSandbox | null = null;
+        let observed: ObservedSandbox | undefined;
         try {
           observed = await step(change).catch((error: unknown) => this.#observeRefused(id, error));
           observed ??= await this.#observe(id);
@@ -224,13 +219,6 @@ class DockerRuntime implements SandboxRuntime {
   }
 }
 
-/** Throws `sandbox_not_found` if no sandbox can have the id. */
-function checkedId(id: string): string {
-  if (!isDnsLabel(id)) throw new Failure('sandbox_not_found', { id });
-  return id;
-}
-
-function urlHost(endpoint: Endpoint | null, publishAddress: string): string {
-  if (endpoint !== null && endpoint.kind !== 'socket') return endpoint.host;
+function localHost(publishAddress: string): string {
   return publishAddress === '0.0.0.0' || publishAddress === '::' || publishAddress === '' ? '127.0.0.1' : publishAddress;
 }

@@ -1,14 +1,30 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import Docker from 'dockerode';
-import type { Endpoint } from './engine-address.ts';
+import { z } from 'zod';
+import { misconfigured, parseJson } from './engine.ts';
 import { SshAgent } from './ssh-connection.ts';
 
-/** Proxies on the way to the engine may drop a connection that is idle for longer. */
-const idleMs = 30_000;
+/** Proxies on the way to the engine may drop a connection that is idle for longer. The number of open connections has no limit. */
+const connections = { keepAlive: true, timeout: 30_000 };
 
-export interface Client {
+/** What a TLS connection needs, as PEM. */
+type TlsKeys = Partial<Readonly<Record<'ca' | 'cert' | 'key', string>>>;
+
+/** Where an engine listens, and how it is reached. */
+interface Endpoint {
+  readonly agent: Agent;
+  readonly address: Docker.DockerOptions;
+  /** Null if the engine is on this machine. */
+  readonly remoteHost: string | null;
+}
+
+export interface Client extends Pick<Endpoint, 'remoteHost'> {
   readonly docker: Docker;
   /** Ends its idle connections. */
   close(): void;
@@ -18,33 +34,108 @@ export interface Client {
 const names = ['host', 'port', 'socketPath', 'username', 'ca', 'cert', 'key'];
 const unset = Object.fromEntries(names.map((name) => [name, undefined]));
 
-/** Returns the client of an engine. Its connections are kept for the next call, and there is no limit on how many are open. */
-export function createClient(endpoint: Endpoint): Client {
-  const agent = agentOf(endpoint);
+/**
+ * Returns the client of the engine at `host` if that is given, otherwise where Docker's own client would look (`DOCKER_HOST`, then the
+ * context that `DOCKER_CONTEXT` or its configuration names, then the default socket). `DOCKER_TLS_VERIFY` or `DOCKER_CERT_PATH` ask for
+ * TLS, which is always verified. Throws `runtime_unavailable` for an invalid address or unusable files.
+ */
+export function createClient(host: string | undefined, env: Environment, configDir?: string): Client {
+  const { agent, address, remoteHost } = findEndpoint(host ?? (env['DOCKER_HOST'] || undefined), env, configDir);
   // The client describes each request in full for a log that nobody reads. With all of the agent's sockets, that takes longer than the
   // request.
   Object.defineProperty(agent, inspect.custom, { value: () => agent.constructor.name });
-  const docker = new Docker(Object.assign({ ...unset, protocol: 'http' as const, agent }, addressOf(endpoint)));
-  return { docker, close: () => agent.destroy() };
+  const docker = new Docker(Object.assign({ ...unset, protocol: 'http' as const, agent }, address));
+  return { docker, remoteHost, close: () => agent.destroy() };
 }
 
-function agentOf(endpoint: Endpoint): Agent {
-  const options = { keepAlive: true, timeout: idleMs };
-  if (endpoint.kind === 'ssh') return new SshAgent(endpoint, options);
-  if (endpoint.kind === 'tcp' && endpoint.tls !== null) return new SecureAgent({ ...options, ...endpoint.tls });
-  return new Agent(options);
+function findEndpoint(given: string | undefined, env: Environment, configDir?: string): Endpoint {
+  if (given !== undefined) return parseEndpoint(given, () => keysOf(env, configDir));
+  const context = currentContext(env, configDir);
+  return context === null ? socketEndpoint(defaultSocket(env)) : parseEndpoint(context.host, () => context.tls);
 }
 
-function addressOf(endpoint: Endpoint): Docker.DockerOptions {
-  switch (endpoint.kind) {
-    case 'socket':
-      return { socketPath: endpoint.path };
-    case 'tcp': {
-      const { host, port, tls } = endpoint;
-      return { host: host.includes(':') ? `[${host}]` : host, port, protocol: tls === null ? 'http' : 'https', ...tls };
-    }
-    case 'ssh':
-      // The agent connects by itself; the name is only for the header.
-      return { host: 'docker.invalid', port: 80 };
+function socketEndpoint(socketPath: string): Endpoint {
+  return { agent: new Agent(connections), address: { socketPath }, remoteHost: null };
+}
+
+/** Throws `runtime_unavailable` if the address is of no form that Docker knows. */
+function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
+  const socket = /^(?:unix|npipe):\/\/(.*)$/.exec(text)?.[1];
+  if (socket !== undefined) return socketEndpoint(socket === '' ? defaultSocket({}) : socket);
+  const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
+  const remoteHost = url?.hostname.replaceAll(/[[\]]/g, '') ?? '';
+  if (url?.protocol === 'ssh:' && remoteHost !== '') {
+    const agent = new SshAgent({ host: remoteHost, user: decodeURIComponent(url.username), port: url.port }, connections);
+    // The agent connects by itself; the name is only for the header.
+    return { agent, address: { host: 'docker.invalid', port: 80 }, remoteHost };
+  }
+  if (url === null || remoteHost === '' || !['tcp:', 'http:', 'https:'].includes(url.protocol)) {
+    const forms = 'unix:///path, tcp://host:port or ssh://user@host';
+    throw misconfigured(`its engine's address is not of the form ${forms}; correct SKEP_DOCKER_HOST or DOCKER_HOST`);
+  }
+  const keys = tls() ?? (url.protocol === 'https:' ? {} : null);
+  const host = remoteHost.includes(':') ? `[${remoteHost}]` : remoteHost;
+  const port = Number(url.port || (keys === null ? 2375 : 2376));
+  return keys === null
+    ? { agent: new Agent(connections), address: { host, port, protocol: 'http' }, remoteHost }
+    : { agent: new SecureAgent({ ...connections, ...keys }), address: { host, port, protocol: 'https', ...keys }, remoteHost };
+}
+
+function keysOf(env: Environment, configDir?: string): TlsKeys | null {
+  const folder = env['DOCKER_CERT_PATH'] || undefined;
+  if (folder === undefined && !env['DOCKER_TLS_VERIFY']) return null;
+  const from = folder ?? configFolder(env, configDir);
+  try {
+    const read = (name: string): string => readFileSync(join(from, name), 'utf8');
+    return { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') };
+  } catch (error) {
+    throw misconfigured('DOCKER_CERT_PATH does not name a folder with ca.pem, cert.pem and key.pem that can be read', error);
+  }
+}
+
+function defaultSocket(env: Environment): string {
+  if (process.platform === 'win32') return '//./pipe/docker_engine';
+  const rootless = env['XDG_RUNTIME_DIR'];
+  const home = env['HOME'];
+  const candidates = [
+    '/var/run/docker.sock',
+    ...(home ? [join(home, '.docker/run/docker.sock')] : []),
+    ...(rootless ? [join(rootless, 'docker.sock')] : []),
+  ];
+  return candidates.find((path) => existsSync(path)) ?? '/var/run/docker.sock';
+}
+
+const Config = z.object({ currentContext: z.string().optional() });
+const Meta = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.string() }) }) });
+
+/** Returns the context of Docker's client that is in use. Null is its default one. Throws `runtime_unavailable` if it does not exist. */
+function currentContext(env: Environment, configDir?: string): { readonly host: string; readonly tls: TlsKeys | null } | null {
+  const folder = configFolder(env, configDir);
+  const name = env['DOCKER_CONTEXT'] || parseJson(Config, readText(join(folder, 'config.json')))?.currentContext || 'default';
+  if (name === 'default') return null;
+  const digest = createHash('sha256').update(name).digest('hex');
+  const meta = parseJson(Meta, readText(join(folder, 'contexts/meta', digest, 'meta.json')));
+  if (meta === undefined) {
+    const hint = 'correct DOCKER_CONTEXT, or say where the engine is with SKEP_DOCKER_HOST';
+    throw misconfigured(`Docker's client has no context ${JSON.stringify(name)}; ${hint}`);
+  }
+  const key = (file: string): string => readText(join(folder, 'contexts/tls', digest, 'docker', file));
+  const entries = Object.entries({ ca: key('ca.pem'), cert: key('cert.pem'), key: key('key.pem') }).filter(([, pem]) => pem !== '');
+  return { host: meta.Endpoints.docker.Host, tls: entries.length === 0 ? null : Object.fromEntries(entries) };
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The folder of Docker's own configuration. */
+export function configFolder(env: Environment, configDir?: string): string {
+  return configDir ?? (env['DOCKER_CONFIG'] || join(env['HOME'] || homedir(), '.docker'));
+}
+
+/** Returns an empty text if there is no such file, or it can't be read. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
   }
 }

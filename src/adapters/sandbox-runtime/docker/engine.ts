@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import { addAbortSignal } from 'node:stream';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { sentenceOfFailure } from '../../shared/sentences.ts';
@@ -6,13 +7,13 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { containerName, isOwn } from './labels.ts';
+import { containerName, isDnsLabel, isOwn } from './labels.ts';
 
 export interface CallOptions {
   /** If it fires, the call is given up, and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** In milliseconds, instead of the engine's own limit. */
-  readonly limitMs?: number;
+  readonly limitMs?: number | undefined;
 }
 
 /** A Docker engine, and the deployment whose containers may be touched. */
@@ -31,14 +32,8 @@ export interface Engine {
   readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | 'foreign' | null>;
 }
 
-export interface EngineOptions {
-  readonly docker: Docker;
-  readonly deployment: string;
-  readonly callTimeoutMs: number;
-  readonly closed: AbortSignal;
-}
-
-export function createEngine({ docker, deployment, callTimeoutMs, closed }: EngineOptions): Engine {
+export function createEngine(options: Omit<Engine, 'call' | 'find'> & { readonly callTimeoutMs: number }): Engine {
+  const { docker, deployment, callTimeoutMs, closed } = options;
   const call: Engine['call'] = async (work, { signal, limitMs = callTimeoutMs } = {}) => {
     const controller = new AbortController();
     const leave = (): void => controller.abort(signal?.reason);
@@ -57,6 +52,7 @@ export function createEngine({ docker, deployment, callTimeoutMs, closed }: Engi
     }
   };
   const find: Engine['find'] = async (id, signal) => {
+    if (!isDnsLabel(id)) return null;
     const container = docker.getContainer(containerName(deployment, id));
     const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
     return found === null || isOwn(found.Config.Labels, deployment, id) ? found : 'foreign';
@@ -69,6 +65,11 @@ export function unavailable(reason: Reason | string, cause?: unknown, retryAfter
   return new Failure('runtime_unavailable', context, cause === undefined ? {} : { cause });
 }
 
+/** The engine can't be reached until somebody changes the configuration. */
+export function misconfigured(reason: string, cause?: unknown): Failure<'runtime_unavailable'> {
+  return unavailable(reason, cause, 60);
+}
+
 /** Turns an error response of the engine into the port's failure. */
 export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
   try {
@@ -77,6 +78,14 @@ export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
     const status = statusOf(error);
     throw isFailure(error) || status === null ? error : unavailable(`its engine answered ${status}; its log tells more`, error);
   }
+}
+
+/** Throws `sandbox_not_found` if the sandbox has no container. */
+export async function findContainer({ find }: Engine, id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
+  signal.throwIfAborted();
+  const found = await find(id, signal);
+  if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
+  return found;
 }
 
 /** Something that the sandbox or its engine can't do. Its reason becomes that of the observed sandbox. */
@@ -143,10 +152,33 @@ export function whyUnreachable(error: unknown): string {
   return code === '' ? 'its engine could not be spoken to' : `its engine could not be spoken to (${code})`;
 }
 
-/** The response of a call that the engine streams: dockerode's types say less of it than it is. */
-export function streamed(answer: unknown): IncomingMessage {
-  if (answer instanceof IncomingMessage) return answer;
-  throw new TypeError('the client does not answer with a stream of HTTP');
+/** The response of a call that the engine streams, until the signal fires. dockerode's types say less of it than it is. */
+export function streamed(answer: unknown, signal?: AbortSignal): IncomingMessage {
+  if (!(answer instanceof IncomingMessage)) throw new TypeError('the client does not answer with a stream of HTTP');
+  // Whoever does not read any more gets no error either.
+  if (signal !== undefined) addAbortSignal(signal, answer.on('error', () => {}));
+  return answer;
+}
+
+/** The lines of a stream. Throws if it was cut. */
+export async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
+  let rest = '';
+  answer.setEncoding('utf8');
+  for await (const chunk of answer) {
+    const lines = `${rest}${String(chunk)}`.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}
+
+/** Returns undefined if the text is no JSON, or not of the form. */
+export function parseJson<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Adds the signal that ends a call, which the client takes and its types leave out. */

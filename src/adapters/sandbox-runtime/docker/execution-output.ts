@@ -1,21 +1,6 @@
 import { Readable, type Duplex } from 'node:stream';
 import { parseBeginning, type Leader } from './shell-scripts.ts';
 
-/** The two outputs of an execution, which the engine sends interleaved over one connection. */
-export interface Outputs {
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** The process that leads it. If the connection ended before the command began: the message sent in its place. */
-  readonly begun: Promise<Leader | { readonly refusal: string }>;
-  /** Is the command held back, since nobody reads what it wrote? */
-  isHeld(): boolean;
-  /**
-   * Holds nothing back any more. To be called when the command has ended: an engine with unread output does not stop the container.
-   * What was written is kept for a later reader; what processes that are left behind write on, is kept up to a limit.
-   */
-  release(): void;
-}
-
 /** How much of an output that nobody reads is kept, about as much as a pipe holds, before both outputs are held back. */
 const heldBytes = 64 * 1024;
 /** More than an engine and its pipes hold of an execution. */
@@ -23,23 +8,23 @@ const releasedBytes = 8 * 1024 * 1024;
 /** Longer than the line that an execution begins with, and than the engine's message about one that it can't begin. */
 const beginningBytes = 4096;
 
-/** `onHeld` is called each time that the command begins to be held back. */
-export function demultiplex(socket: Duplex, onHeld: () => void): Outputs {
-  return new Demultiplexer(socket, onHeld);
-}
-
-class Demultiplexer implements Outputs {
+/** The two outputs of an execution, which the engine sends interleaved over one connection. */
+export class ExecutionOutput {
   readonly stdout = this.#output();
   readonly stderr = this.#output();
+  /** Called each time that the command begins to be held back. */
+  onHeld: () => void = () => {};
   readonly #socket: Duplex;
   readonly #begun = Promise.withResolvers<Leader | { readonly refusal: string }>();
+  /** The process that leads it. If the connection ended before the command began: the message sent in its place. */
+  readonly begun = this.#begun.promise;
   readonly #full = new Set<Readable>();
   readonly #over = new Set<Readable>();
   /** What came of the standard output before its first line was complete. Null from then on. */
   #beginning: Buffer | null = Buffer.alloc(0);
   #isReleased = false;
 
-  constructor(socket: Duplex, onHeld: () => void) {
+  constructor(socket: Duplex) {
     this.#socket = socket;
     const read = createFrameReader((stream, content) => {
       if (stream === 'stderr') this.#give(this.stderr, content);
@@ -51,7 +36,7 @@ class Demultiplexer implements Outputs {
       // Until the command has begun nobody can read, and nothing is held back.
       if (this.#full.size === 0 || this.#beginning !== null || this.#isReleased) return;
       socket.pause();
-      onHeld();
+      this.onHeld();
     });
     socket.once('close', () => {
       this.#begun.resolve({ refusal: this.#beginning?.toString().trim() ?? '' });
@@ -63,14 +48,15 @@ class Demultiplexer implements Outputs {
     socket.on('error', () => {});
   }
 
-  get begun(): Promise<Leader | { readonly refusal: string }> {
-    return this.#begun.promise;
-  }
-
+  /** Is the command held back, since nobody reads what it wrote? */
   isHeld(): boolean {
     return this.#socket.isPaused();
   }
 
+  /**
+   * Holds nothing back any more. To be called when the command has ended: an engine with unread output does not stop the container.
+   * What was written is kept for a later reader; what processes that are left behind write on, is kept up to a limit.
+   */
   release(): void {
     this.#isReleased = true;
     this.#socket.resume();

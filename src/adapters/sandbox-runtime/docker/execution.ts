@@ -1,28 +1,23 @@
 import type { Duplex } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { type Engine, statusOf, unavailable, unlessMissing } from './engine.ts';
 import type { ExitNotices } from './engine-events.ts';
-import { demultiplex, type Outputs } from './execution-output.ts';
+import { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 
 export interface StartedExecution {
   readonly engine: Engine;
   readonly exec: Docker.Exec;
   readonly notices: ExitNotices;
-  /** The run of the container in which it was begun. */
-  readonly run: { readonly container: string; readonly startedAt: string };
+  /** As it was when the execution was begun. */
+  readonly container: Docker.ContainerInspectInfo;
   readonly socket: Duplex;
   /** The value of the variable by which its processes are known. */
   readonly mark: string;
-}
-
-/** An execution, and how to let go of it when the runtime is closed. */
-export interface OwnExecution extends Execution {
-  /** Ends it, unless its sandbox is frozen, and lets go of it. Never rejects. */
-  leave(): Promise<void>;
 }
 
 const heldPollMs = 250;
@@ -31,89 +26,78 @@ const longestPollMs = 1_000;
 
 /** Waits until the command has begun. Returns the engine's message instead if it can't begin it. */
 export async function beginExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
-  const { socket } = started;
-  let onHeld: (() => void) | null = null;
-  const outputs = demultiplex(socket, () => onHeld?.());
-  const leader = await outputs.begun;
-  if ('refusal' in leader) return leader;
-  const exit = new Exit(started, outputs);
-  onHeld = () => void exit.pollWhile(heldPollMs, () => outputs.isHeld());
-  if (outputs.isHeld()) onHeld();
-  let killing: Promise<void> | undefined;
-  const kill = (): Promise<void> => {
-    killing ??= end(started, leader, exit).catch((error: unknown) => {
-      killing = undefined;
-      if (!exit.givenUp.aborted) throw error;
-    });
-    return killing;
-  };
-  return {
-    stdin: inputStream(socket),
-    stdout: outputStream(outputs.stdout),
-    stderr: outputStream(outputs.stderr),
-    exited: exit.exited,
-    kill,
-    async leave() {
-      const found = await inspectContainer(started).catch(() => null);
-      if (found?.State.Running === true && !found.State.Paused) await kill().catch(() => {});
-      exit.giveUp();
-      socket.destroy();
-    },
-  };
-}
-
-async function end(started: StartedExecution, leader: Leader, exit: Exit): Promise<void> {
-  let isKilled = false;
-  const polling = exit.pollWhile(killPollMs, () => !isKilled);
-  await killProcesses(started, leader, exit.givenUp).finally(() => (isKilled = true));
-  await polling;
-  await exit.pollWhile(killPollMs, () => true);
+  const output = new ExecutionOutput(started.socket);
+  const leader = await output.begun;
+  return 'refusal' in leader ? leader : new OwnExecution(started, output, leader);
 }
 
 /**
- * Finds out how an execution ends: when the engine reports it, when the output ends, and by polling while the output is held back, when
- * the engine can't report it yet.
+ * An execution that this runtime began. It finds out how that ends: when the engine reports it, when the output ends, and by polling
+ * while the output is held back, when the engine can't report it yet.
  */
-class Exit {
-  readonly #started: StartedExecution;
-  readonly #outputs: Outputs;
+export class OwnExecution implements Execution {
+  readonly stdin: WritableStream<Uint8Array>;
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly stderr: ReadableStream<Uint8Array>;
   readonly #exited = Promise.withResolvers<number | null>();
+  readonly exited = this.#exited.promise;
+  readonly #started: StartedExecution;
+  readonly #output: ExecutionOutput;
+  readonly #leader: Leader;
+  /** Fires when nobody waits for the end any more. */
   readonly #givenUp = new AbortController();
   readonly #unwatch: () => void;
+  #killing: Promise<void> | undefined;
   #isOver = false;
 
-  constructor(started: StartedExecution, outputs: Outputs) {
+  constructor(started: StartedExecution, output: ExecutionOutput, leader: Leader) {
     const { exec, notices, socket } = started;
     this.#started = started;
-    this.#outputs = outputs;
+    this.#output = output;
+    this.#leader = leader;
+    this.stdin = inputStream(socket);
+    this.stdout = outputStream(output.stdout);
+    this.stderr = outputStream(output.stderr);
     this.#unwatch = notices.watch(exec.id, () => void this.#look());
     // The output ends a moment before the command does, or long before if the command closed it.
-    const onClose = (): void => void this.pollWhile(1, () => true);
+    const onClose = (): void => void this.#pollWhile(1, () => true);
     if (socket.destroyed) onClose();
     else socket.once('close', onClose);
+    output.onHeld = () => void this.#pollWhile(heldPollMs, () => output.isHeld());
+    if (output.isHeld()) output.onHeld();
   }
 
-  get exited(): Promise<number | null> {
-    return this.#exited.promise;
+  kill(): Promise<void> {
+    this.#killing ??= this.#kill().catch((error: unknown) => {
+      this.#killing = undefined;
+      if (!this.#givenUp.signal.aborted) throw error;
+    });
+    return this.#killing;
   }
 
-  /** Fires when nobody waits for the end any more. */
-  get givenUp(): AbortSignal {
-    return this.#givenUp.signal;
+  /** Ends it when the runtime is closed, unless its sandbox is frozen, and lets go of it. Never rejects. */
+  async leave(): Promise<void> {
+    const found = await inspectContainer(this.#started).catch(() => null);
+    if (found?.State.Running === true && !found.State.Paused) await this.kill().catch(() => {});
+    this.#givenUp.abort(new Error('the runtime is closed'));
+    this.#end(null);
+    this.#started.socket.destroy();
+  }
+
+  async #kill(): Promise<void> {
+    let isKilled = false;
+    const polling = this.#pollWhile(killPollMs, () => !isKilled);
+    await killProcesses(this.#started, this.#leader, this.#givenUp.signal).finally(() => (isKilled = true));
+    await polling;
+    await this.#pollWhile(killPollMs, () => true);
   }
 
   /** Checks whether it has ended, at once and then again and again, less and less often. */
-  async pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
-    for (let waitMs = everyMs; !this.#isOver && isWanted(); waitMs = Math.min(waitMs * 2, Math.max(everyMs, longestPollMs))) {
+  async #pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
+    for (let waitMs = everyMs; !this.#isOver && isWanted(); waitMs = Math.min(waitMs * 2, longestPollMs)) {
       await this.#look();
-      if (!this.#isOver) await pause(waitMs, undefined, { signal: this.givenUp }).catch(() => {});
+      if (!this.#isOver) await pause(waitMs, undefined, { signal: this.#givenUp.signal }).catch(() => {});
     }
-  }
-
-  /** From now on nobody knows how it ends. */
-  giveUp(): void {
-    this.#givenUp.abort(new Error('the runtime is closed'));
-    this.#end(null);
   }
 
   async #look(): Promise<void> {
@@ -125,7 +109,7 @@ class Exit {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#unwatch();
-    this.#outputs.release();
+    this.#output.release();
     this.#exited.resolve(code);
   }
 }
@@ -136,7 +120,7 @@ const doubtMs = 5_000;
 
 /** Returns how an execution ended; `runs` while it goes on; null if it can't be known. */
 async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
-  const { engine, exec, notices, run } = started;
+  const { engine, exec, notices, container } = started;
   try {
     const found = await engine.call((abortSignal) => exec.inspect({ abortSignal }));
     if (found.Running) return 'runs';
@@ -144,8 +128,8 @@ async function exitCode(started: StartedExecution): Promise<number | null | 'run
     // The code is true if the events report the end, or if the container still runs after a while.
     const deadline = performance.now() + doubtMs;
     for (let waitMs = 2; !notices.isReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
-      const container = await inspectContainer(started);
-      if (container?.State.Running !== true || container.State.StartedAt !== run.startedAt) return null;
+      const now = await inspectContainer(started);
+      if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
       if (performance.now() > deadline) break;
       await pause(waitMs, undefined, { signal: engine.closed });
     }
@@ -173,18 +157,14 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
 }
 
 /** Returns the exit code of the script that kills. Null if the sandbox runs nothing now. */
-async function runKill({ engine: { docker, call }, run, mark }: StartedExecution, leader: Leader): Promise<number | null> {
+async function runKill({ engine: { docker, call }, container, mark }: StartedExecution, leader: Leader): Promise<number | null> {
   const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: killCommand(leader, mark) };
   try {
-    const exec = await call((abortSignal) => docker.getContainer(run.container).exec({ ...options, abortSignal }));
+    const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }));
     return await call(async (abortSignal) => {
       const stream = await exec.start({ hijack: true, abortSignal });
       stream.resume();
-      await new Promise<void>((resolve) => {
-        stream.once('close', resolve);
-        stream.once('end', resolve);
-        stream.once('error', () => resolve());
-      });
+      await finished(stream, { writable: false }).catch(() => {});
       for (;;) {
         const { Running, ExitCode } = await exec.inspect({ abortSignal });
         if (!Running) return ExitCode ?? 1;
@@ -199,6 +179,6 @@ async function runKill({ engine: { docker, call }, run, mark }: StartedExecution
 }
 
 /** Returns null if the container is gone. */
-function inspectContainer({ engine: { docker, call }, run }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
-  return unlessMissing(call((abortSignal) => docker.getContainer(run.container).inspect({ abortSignal })));
+function inspectContainer({ engine: { docker, call }, container }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
+  return unlessMissing(call((abortSignal) => docker.getContainer(container.Id).inspect({ abortSignal })));
 }

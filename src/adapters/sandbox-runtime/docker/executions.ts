@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Duplex } from 'node:stream';
+import { addAbortSignal, type Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
 import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
-import { type Engine, statusOf, unavailable } from './engine.ts';
+import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
 import { ExitNotices } from './engine-events.ts';
 import { beginExecution, type OwnExecution } from './execution.ts';
 import { beginCommand, markVariable } from './shell-scripts.ts';
@@ -76,7 +76,7 @@ export class Executions {
 
   /** Returns the engine's message instead if it can't begin the command. */
   async #run(
-    { Id, State }: Docker.ContainerInspectInfo, request: ExecutionRequest, workingDir: string, signal: AbortSignal,
+    container: Docker.ContainerInspectInfo, request: ExecutionRequest, workingDir: string, signal: AbortSignal,
   ): Promise<OwnExecution | { readonly refusal: string }> {
     const { docker, call } = this.#engine;
     const mark = randomUUID();
@@ -88,14 +88,11 @@ export class Executions {
       Env: [...Object.entries(request.env ?? {}).map(([name, value]) => `${name}=${value}`), `${markVariable}=${mark}`],
       WorkingDir: '/',
     };
-    const exec = await call((abortSignal) => docker.getContainer(Id).exec({ ...options, abortSignal }), { signal });
+    const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
     // It is not given up from here on: nobody would know whether the command has begun.
     const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, abortSignal }));
-    const run = { container: Id, startedAt: State.StartedAt };
-    const drop = (): void => void socket.destroy();
-    this.#left.signal.addEventListener('abort', drop);
-    const begun = beginExecution({ engine: this.#engine, exec, notices: this.#notices, run, socket, mark });
-    return begun.finally(() => this.#left.signal.removeEventListener('abort', drop));
+    addAbortSignal(this.#left.signal, socket);
+    return beginExecution({ engine: this.#engine, exec, notices: this.#notices, container, socket, mark });
   }
 
   async #refused(id: string, message: string): Promise<Execution> {
@@ -107,8 +104,7 @@ export class Executions {
   }
 
   async #runningContainer(id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
-    const found = await this.#engine.find(id, signal);
-    if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
+    const found = await findContainer(this.#engine, id, signal);
     const { Running, Paused, Status } = found.State;
     if (!Running || Paused) throw new Failure('sandbox_not_running', { id, status: Paused ? 'frozen' : Status });
     return found;

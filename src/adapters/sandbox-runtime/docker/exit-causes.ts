@@ -2,7 +2,6 @@ import type Docker from 'dockerode';
 import { raceSignal } from '../../shared/timeout.ts';
 import { type Engine, unlessMissing } from './engine.ts';
 import type { EngineEvent } from './engine-events.ts';
-import type { EndedFromOutside } from './observed-sandbox.ts';
 
 const sigkill = 128 + 9;
 const sigterm = 128 + 15;
@@ -16,24 +15,19 @@ const startupMs = 10_000;
  * events say more: a `kill` comes before `die` if somebody asked for the end. Without them the exit code decides (a program that ended
  * by SIGTERM or SIGKILL was ended), or the time: when an engine goes down, all its containers end.
  */
-export function createEndedFromOutside({ docker, call }: Engine, runs: RunHistory): EndedFromOutside {
-  return async ({ Id, State }) => {
-    const finishedAt = Date.parse(State.FinishedAt);
-    const cause = await runs.causeOfEnd(Id, finishedAt);
-    if (cause !== 'unseen') return cause === 'asked';
-    if (State.ExitCode === sigkill || State.ExitCode === sigterm) return true;
-    // The engine makes its default network anew when it starts. The time is that of its own clock.
-    const bridge = await unlessMissing(call(() => docker.getNetwork('bridge').inspect()));
-    if (bridge === null) return false;
-    const engineStartedAt = Date.parse(bridge.Created);
-    if (Date.parse(State.StartedAt) > engineStartedAt || finishedAt > engineStartedAt + startupMs) return false;
-    // A program that ends well when it is asked to may have been down for as long as the host.
-    return State.ExitCode === 0 || finishedAt > engineStartedAt - shutdownMs;
-  };
+export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, State }: Docker.ContainerInspectInfo): Promise<boolean> {
+  const finishedAt = Date.parse(State.FinishedAt);
+  const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
+  if (wasAsked !== null) return wasAsked;
+  if (State.ExitCode === sigkill || State.ExitCode === sigterm) return true;
+  // The engine makes its default network anew when it starts. The time is that of its own clock.
+  const bridge = await unlessMissing(engine.call(() => engine.docker.getNetwork('bridge').inspect()));
+  if (bridge === null) return false;
+  const engineStartedAt = Date.parse(bridge.Created);
+  if (Date.parse(State.StartedAt) > engineStartedAt || finishedAt > engineStartedAt + startupMs) return false;
+  // A program that ends well when it is asked to may have been down for as long as the host.
+  return State.ExitCode === 0 || finishedAt > engineStartedAt - shutdownMs;
 }
-
-/** What was seen of how a run of a container ended: somebody asked the engine for it, it ended by itself, or nobody looked. */
-export type CauseOfEnd = 'asked' | 'by itself' | 'unseen';
 
 interface Run {
   /** Every request to end it is seen from this time on, in milliseconds of the engine's clock. */
@@ -72,13 +66,13 @@ export class RunHistory {
 
   /**
    * These are all containers there are. What happens to running ones is seen from `openedAt` on, in milliseconds of the engine's
-   * clock. Undefined if that is not known.
+   * clock. NaN if that is not known.
    */
-  follow(containers: readonly Pick<Docker.ContainerInfo, 'Id' | 'State'>[], openedAt: number | undefined): void {
+  follow(containers: readonly Pick<Docker.ContainerInfo, 'Id' | 'State'>[], openedAt: number): void {
     const ids = new Set(containers.map(({ Id }) => Id));
     for (const [id, run] of this.#runs) if (!run.isCurrent && !ids.has(id)) this.#runs.delete(id);
     for (const { Id, State } of containers) {
-      if (openedAt === undefined || (State !== 'running' && State !== 'paused')) continue;
+      if (Number.isNaN(openedAt) || (State !== 'running' && State !== 'paused')) continue;
       if (this.#runs.get(Id)?.isCurrent !== true) this.#begin(Id, openedAt + pendingMs);
     }
   }
@@ -93,14 +87,17 @@ export class RunHistory {
     }
   }
 
-  /** Returns how the run that ended at this time ended. Waits a little if the event may be on its way. */
-  async causeOfEnd(containerId: string, finishedAt: number): Promise<CauseOfEnd> {
+  /**
+   * Returns whether somebody asked the engine to end the run that ended at this time. Null if nobody looked. Waits a little if the event
+   * may be on its way.
+   */
+  async wasAskedToEnd(containerId: string, finishedAt: number): Promise<boolean | null> {
     const run = this.#runs.get(containerId);
-    if (run === undefined) return 'unseen';
+    if (run === undefined) return null;
     await raceSignal(run.died.promise, AbortSignal.timeout(behindMs)).catch(() => {});
-    if (!run.isOver || this.#runs.get(containerId) !== run) return 'unseen';
-    if (run.isKilled) return 'asked';
-    return finishedAt >= run.followedFrom ? 'by itself' : 'unseen';
+    if (!run.isOver || this.#runs.get(containerId) !== run) return null;
+    if (run.isKilled) return true;
+    return finishedAt >= run.followedFrom ? false : null;
   }
 
   #begin(id: string, followedFrom: number): void {

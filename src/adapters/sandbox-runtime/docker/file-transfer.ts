@@ -3,12 +3,10 @@ import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
-import { tarEntries } from '../tar.ts';
-import { uploadArchive } from './archive-upload.ts';
-import { ContainerFiles } from './container-files.ts';
-import { type Engine, statusOf } from './engine.ts';
+import { ParentDirectories, uploadArchive } from './archive-upload.ts';
+import { ContainerFiles, resolveOwner } from './container-files.ts';
+import { type Engine, findContainer, statusOf } from './engine.ts';
 import { withInitContainer } from './init-container.ts';
-import { ParentDirectories } from './parent-directories.ts';
 
 type Container = Docker.ContainerInspectInfo;
 type Archive = ReadableStream<Uint8Array>;
@@ -41,20 +39,8 @@ export async function getFiles(engine: Engine, id: string, path: string, signal:
   }
 }
 
-async function findContainer(engine: Engine, id: string, signal: AbortSignal): Promise<Container> {
-  signal.throwIfAborted();
-  const found = await engine.find(id, signal);
-  if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
-  return found;
-}
-
 async function unpack(
-  engine: Engine,
-  container: Container,
-  id: string,
-  directory: string,
-  archive: Archive,
-  signal: AbortSignal,
+  engine: Engine, container: Container, id: string, directory: string, archive: Archive, signal: AbortSignal,
 ): Promise<void> {
   const files = new ContainerFiles(engine, container.Id);
   const { existing, missing } = await findPlace(directory, files);
@@ -63,14 +49,14 @@ async function unpack(
     const hint = `choose a directory below ${quoted(container.Config.WorkingDir)}`;
     throw refusedFiles('directory', `${quoted(directory)} is read-only in this sandbox; ${hint}`);
   }
-  const owner = (await files.resolveOwner(container.Config.User)) ?? { uid: 0, gid: 0 };
+  const owner = (await resolveOwner(container.Config.User, (path) => files.text(path))) ?? { uid: 0, gid: 0 };
   const place = [...partsOf(existing), ...missing];
   // From the root, since the engine takes a link that leads out of where it unpacks for an attack.
   const upload = (target: string, below: readonly string[]): Promise<void> =>
     uploadArchive({
       engine,
       container: target,
-      entries: (ended) => tarEntries(archive, ended),
+      archive,
       demandEntry: ({ parts }) => demandReachable(container, `/${[...place, ...parts].join('/')}`, 'directory'),
       parents: new ParentDirectories(`/${place.join('/')}`, missing.length > 0, files),
       below,

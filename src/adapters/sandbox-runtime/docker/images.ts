@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import { isFailure } from '../../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../../domain/reason.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
-import { linesOf } from './engine-events.ts';
-import { parsePullMessage, PulledLayers } from './pull-progress.ts';
+import {
+  type Engine, linesOf, messageOf, parseJson, statusOf, streamed, unavailable, unlessMissing, whyUnreachable,
+} from './engine.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions } from './spec-options.ts';
 import { reasons } from './status-reasons.ts';
@@ -27,7 +28,7 @@ export class Images {
   readonly #engine: Engine;
   readonly #options: ImageOptions;
   readonly #pulls = createSingleFlight<Provision>();
-  readonly #listeners = new Map<string, Set<Progress>>();
+  readonly #listeners = new Set<{ readonly image: string; readonly progress: Progress }>();
 
   constructor(engine: Engine, options: ImageOptions) {
     this.#engine = engine;
@@ -61,17 +62,10 @@ export class Images {
   }
 
   async #pullTogether(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
-    const listeners = this.#listeners.get(image) ?? new Set();
-    const own: Progress = (reason) => progress(reason);
-    this.#listeners.set(image, listeners.add(own));
-    try {
-      return await this.#pulls.join(image, signal, (shared) =>
-        this.#pull(image, (reason) => listeners.forEach((listener) => listener(reason)), shared),
-      );
-    } finally {
-      listeners.delete(own);
-      if (listeners.size === 0 && this.#listeners.get(image) === listeners) this.#listeners.delete(image);
-    }
+    const own = { image, progress };
+    const report: Progress = (reason) => this.#listeners.forEach((one) => one.image === image && one.progress(reason));
+    this.#listeners.add(own);
+    return this.#pulls.join(image, signal, (shared) => this.#pull(image, report, shared)).finally(() => this.#listeners.delete(own));
   }
 
   /** Rejects with the signal's reason if that fires; the engine stops the pull then. */
@@ -86,14 +80,15 @@ export class Images {
       login = await raceSignal(findLogin(configFolder, registry), ended);
       const options = login === null ? {} : { authconfig: login };
       const pulling = call((abortSignal) => docker.pull(image, { ...options, abortSignal }), { signal: ended, limitMs });
-      const error = await follow(image, streamed(await pulling), progress, progressMs, ended);
+      const error = await follow(image, streamed(await pulling, ended), progress, progressMs);
       return error === null ? { kind: 'provided' } : refused(reasonOf(image, error, registry, login));
     } catch (error) {
       if (ended.aborted && ended.reason === tooLate.reason) {
         return refused(reasons.pullTimedOut(image, limitMs, registryName(registry)));
       }
-      if (statusOf(error) === null) throw error;
-      return refused(reasonOf(image, messageOf(error), registry, login));
+      ended.throwIfAborted();
+      if (statusOf(error) !== null) return refused(reasonOf(image, messageOf(error), registry, login));
+      throw isFailure(error) ? error : unavailable(whyUnreachable(error), error);
     }
   }
 }
@@ -103,35 +98,22 @@ function refused(reason: Reason): Provision {
 }
 
 /** Reads the engine's messages to their end. Returns the error that one of them reports. */
-async function follow(
-  image: string, answer: IncomingMessage, progress: Progress, progressMs: number, signal: AbortSignal,
-): Promise<string | null> {
+async function follow(image: string, answer: IncomingMessage, progress: Progress, progressMs: number): Promise<string | null> {
   const layers = new PulledLayers();
   let last: Reason | null = null;
   let lastAt = Number.NEGATIVE_INFINITY;
-  const leave = (): void => void answer.destroy(signal.reason instanceof Error ? signal.reason : undefined);
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    let failed: string | null = null;
-    for await (const text of linesOf(answer)) {
-      const message = parsePullMessage(text);
-      failed ??= message.error ?? null;
-      layers.note(message);
-      const reason = layers.progress(image);
-      if (isSameReason(reason, last) || performance.now() - lastAt < progressMs) continue;
-      last = reason;
-      lastAt = performance.now();
-      progress(reason);
-    }
-    signal.throwIfAborted();
-    return failed;
-  } catch (error) {
-    signal.throwIfAborted();
-    throw unavailable(whyUnreachable(error), error);
-  } finally {
-    signal.removeEventListener('abort', leave);
-    answer.destroy();
+  let failed: string | null = null;
+  for await (const text of linesOf(answer)) {
+    const message = parseJson(PullMessage, text) ?? {};
+    failed ??= message.error ?? null;
+    layers.note(message);
+    const reason = layers.progress(image);
+    if (isSameReason(reason, last) || performance.now() - lastAt < progressMs) continue;
+    last = reason;
+    lastAt = performance.now();
+    progress(reason);
   }
+  return failed;
 }
 
 /** Returns why an image can't be had, and what to do. */
@@ -165,4 +147,41 @@ export function registryOf(image: string): string {
 
 function registryName(registry: string): string {
   return registry === dockerHub ? 'Docker Hub' : registry;
+}
+
+/** A message of the engine while it pulls. */
+const PullMessage = z.object({
+  id: z.string().optional(),
+  status: z.string().optional(),
+  error: z.string().optional(),
+  progressDetail: z.object({ current: z.number().optional(), total: z.number().optional() }).optional(),
+});
+
+const layerDone = new Set(['Pull complete', 'Already exists']);
+const layerWork =
+  /^(?:Pulling fs layer|Waiting|Downloading|Verifying Checksum|Download complete|Extracting|Pull complete|Already exists)$/;
+
+/** Adds up what the messages report of single layers. */
+export class PulledLayers {
+  readonly #layers = new Map<string, { current: number; total: number; isDone: boolean }>();
+
+  note({ id, status = '', progressDetail }: z.infer<typeof PullMessage>): void {
+    if (id === undefined || !layerWork.test(status)) return;
+    const layer = this.#layers.get(id) ?? { current: 0, total: 0, isDone: false };
+    this.#layers.set(id, layer);
+    if (status === 'Downloading') {
+      layer.current = progressDetail?.current ?? layer.current;
+      layer.total = progressDetail?.total ?? layer.total;
+    } else if (status === 'Download complete') layer.current = layer.total;
+    if (layerDone.has(status)) layer.isDone = true;
+  }
+
+  /** Returns what is pulled by now. */
+  progress(image: string): Reason {
+    const all = [...this.#layers.values()];
+    const sum = (key: 'current' | 'total'): number => all.reduce((bytes, layer) => bytes + layer[key], 0);
+    const bytes = sum('total') > 0 ? sum('total') : null;
+    const doneLayers = all.filter(({ isDone }) => isDone).length;
+    return { code: 'pulling_image', image, layers: all.length, doneLayers, bytes, doneBytes: bytes === null ? null : sum('current') };
+  }
 }

@@ -3,16 +3,12 @@ import { posix } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { type Header, pack } from 'tar-stream';
-import { ContainerFiles, type Owner } from './container-files.ts';
+import { ContainerFiles, type Owner, resolveOwner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
 import { containerName, labels } from './labels.ts';
 
 /** A directory as it has to be before the programs run. */
-interface Directory {
-  readonly path: string;
-  readonly owner: Owner;
-  readonly mode: number;
-}
+type Directory = Owner & { readonly path: string; readonly mode: number };
 
 interface Needs {
   readonly directories: readonly Directory[];
@@ -59,9 +55,7 @@ export class Preparation {
   async #put(containerId: string, directories: readonly Directory[]): Promise<void> {
     const { docker, call } = this.#engine;
     const archive = pack();
-    for (const { path, owner, mode } of directories) {
-      archive.entry({ name: `${path.replace(/^\/+/, '')}/`, type: 'directory', mode, ...owner });
-    }
+    for (const { path, ...header } of directories) archive.entry({ name: `${path.replace(/^\/+/, '')}/`, type: 'directory', ...header });
     archive.finalize();
     const bytes = await buffer(archive);
     await call((abortSignal) => docker.getContainer(containerId).putArchive(bytes, { path: '/', abortSignal }));
@@ -69,15 +63,15 @@ export class Preparation {
 }
 
 async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<Needs> {
-  const owner = await files.resolveOwner(container.Config.User);
+  const owner = await resolveOwner(container.Config.User, (path) => files.text(path));
   const directories: Directory[] = [];
   const workingDir = container.Config.WorkingDir;
   if (owner !== null && workingDir !== '' && workingDir !== '/') {
     const found = await files.header(workingDir);
-    if (!isWritable(found, owner)) directories.push({ path: workingDir, owner, mode: ((found?.mode ?? 0o755) & 0o7777) | 0o700 });
+    if (!isWritable(found, owner)) directories.push({ path: workingDir, ...owner, mode: ((found?.mode ?? 0o755) & 0o7777) | 0o700 });
   }
   if (owner !== null && container.HostConfig.ReadonlyRootfs === true && workingDir !== '/tmp') {
-    if (!isWritable(await files.header('/tmp'), owner)) directories.push({ path: '/tmp', owner: { uid: 0, gid: 0 }, mode: 0o1777 });
+    if (!isWritable(await files.header('/tmp'), owner)) directories.push({ path: '/tmp', uid: 0, gid: 0, mode: 0o1777 });
   }
   return { directories, isRunnable: await canRun(container, files) };
 }

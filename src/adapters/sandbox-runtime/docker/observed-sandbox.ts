@@ -2,51 +2,42 @@ import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
-import { absentSandbox, type ExposedUrl, type ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { SandboxPort } from '../../../domain/sandbox-spec.ts';
-import type { Engine } from './engine.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import { type Engine, parseJson } from './engine.ts';
+import { endedFromOutside, type RunHistory } from './exit-causes.ts';
 import { containerName, labels } from './labels.ts';
 import { reasons } from './status-reasons.ts';
 
 type State = ObservedSandbox['state'];
 
-/** Returns whether something outside of the sandbox ended a container that stopped. */
-export type EndedFromOutside = (container: Docker.ContainerInspectInfo) => Promise<boolean>;
-
 const inspectionsAtOnce = 8;
+
+/** The ports of the spec, which a label of the container holds. */
+const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
 
 /** Reads the state of sandboxes from what the engine reports of their containers. */
 export class Observer {
   readonly #engine: Engine;
+  readonly #runs: RunHistory;
   /** The host in exposed URLs. */
   readonly #urlHost: string;
-  readonly #endedFromOutside: EndedFromOutside;
 
-  constructor(engine: Engine, urlHost: string, endedFromOutside: EndedFromOutside) {
+  constructor(engine: Engine, runs: RunHistory, urlHost: string) {
     this.#engine = engine;
-    this.#urlHost = urlHost;
-    this.#endedFromOutside = endedFromOutside;
+    this.#runs = runs;
+    this.#urlHost = urlHost.includes(':') ? `[${urlHost}]` : urlHost;
   }
 
   async observe(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox> {
     if (found === null) return absentSandbox(id);
     if (found === 'foreign') return absentSandbox(id, reasons.foreignContainer);
     const state = stateOf(found.State.Status, found.State.Error);
-    const unended = { id, state, exposedUrls: [], reason: null, endedFromOutside: false };
-    switch (state) {
-      case 'created':
-        return unended;
-      case 'absent':
-      case 'stopped':
-        return await this.#stopped(id, found);
-      case 'running':
-      case 'frozen': {
-        const hostPorts = Object.entries(found.NetworkSettings.Ports ?? {}).flatMap(([port, bindings]) =>
-          (bindings ?? []).slice(0, 1).map(({ HostPort }): [number, number] => [Number.parseInt(port, 10), Number(HostPort)]),
-        );
-        return { ...unended, exposedUrls: this.#exposedUrls(found.Config.Labels, new Map(hostPorts)) };
-      }
-    }
+    if (state === 'stopped') return await this.#stopped(id, found);
+    const bound = state === 'created' ? {} : (found.NetworkSettings.Ports ?? {});
+    const hostPorts = Object.entries(bound).flatMap(([port, bindings]) =>
+      (bindings ?? []).slice(0, 1).map(({ HostPort }): [number, number] => [Number.parseInt(port, 10), Number(HostPort)]),
+    );
+    return this.#unended(id, state, found.Config.Labels, hostPorts);
   }
 
   /** Returns every sandbox of the deployment, in the order of their ids. */
@@ -66,7 +57,7 @@ export class Observer {
     const state = stateOf(State, '');
     if (state !== 'running' && state !== 'frozen') return null;
     const hostPorts = Ports.flatMap(({ PrivatePort, PublicPort }): [number, number][] => (PublicPort ? [[PrivatePort, PublicPort]] : []));
-    return { id, state, exposedUrls: this.#exposedUrls(Labels, new Map(hostPorts)), reason: null, endedFromOutside: false };
+    return this.#unended(id, state, Labels, hostPorts);
   }
 
   async #stopped(id: string, found: Docker.ContainerInspectInfo): Promise<ObservedSandbox> {
@@ -77,16 +68,17 @@ export class Observer {
     // Skep does not ask for that before the sandbox is deleted, so somebody else has.
     if (Status === 'removing' || Status === 'dead') return stopped(reasons.beingRemoved, true);
     if (OOMKilled) return stopped(reasons.outOfMemory(ExitCode));
-    return stopped(reasons.exited(ExitCode, found.Path), await this.#endedFromOutside(found));
+    return stopped(reasons.exited(ExitCode, found.Path), await endedFromOutside(this.#engine, this.#runs, found));
   }
 
-  /** `hostPorts` are the ports of the host that lead to those of the container. */
-  #exposedUrls(found: Readonly<Record<string, string>>, hostPorts: ReadonlyMap<number, number>): ExposedUrl[] {
-    const host = this.#urlHost.includes(':') ? `[${this.#urlHost}]` : this.#urlHost;
-    return portsOf(found).flatMap(({ name, port }) => {
-      const hostPort = hostPorts.get(port);
-      return hostPort === undefined ? [] : [{ name, url: `http://${host}:${hostPort}`, port }];
+  /** `hostPorts` are the ports of the container, each with the port of the host that leads to it. */
+  #unended(id: string, state: State, found: Readonly<Record<string, string>>, hostPorts: [number, number][]): ObservedSandbox {
+    const hostPortOf = new Map(hostPorts);
+    const exposedUrls = (parseJson(Ports, found[labels.ports] ?? '[]') ?? []).flatMap(({ name, port }) => {
+      const hostPort = hostPortOf.get(port);
+      return hostPort === undefined ? [] : [{ name, url: `http://${this.#urlHost}:${hostPort}`, port }];
     });
+    return { id, state, exposedUrls, reason: null, endedFromOutside: false };
   }
 }
 
@@ -110,15 +102,4 @@ export async function listContainers({ docker, deployment, call }: Engine): Prom
   const filters = { label: [`${labels.deployment}=${deployment}`] };
   const found = await call((abortSignal) => docker.listContainers({ all: true, filters, abortSignal }));
   return found.filter(({ Names, Labels }) => Names.includes(`/${containerName(deployment, Labels[labels.sandbox] ?? '')}`));
-}
-
-const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
-
-/** The ports of the spec, which a label of the container holds. */
-function portsOf(found: Readonly<Record<string, string>>): readonly SandboxPort[] {
-  try {
-    return Ports.parse(JSON.parse(found[labels.ports] ?? '[]'));
-  } catch {
-    return [];
-  }
 }

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type Docker from 'dockerode';
 import { z } from 'zod';
+import { parseJson } from './engine.ts';
 
 const Config = z.object({
   auths: z.record(z.string(), z.object({ auth: z.string().optional(), identitytoken: z.string().optional() })).optional(),
@@ -22,17 +24,10 @@ export type RegistryLogin = Docker.AuthConfig | { readonly identitytoken: string
  * if there is none, or it can't be had: an image may be open to everybody.
  */
 export async function findLogin(configFolder: string, registry: string): Promise<RegistryLogin> {
-  const config = await readConfig(join(configFolder, 'config.json'));
+  const text = await readFile(join(configFolder, 'config.json'), 'utf8').catch(() => '');
+  const config = parseJson(Config, text) ?? {};
   const helper = config.credHelpers?.[registry] ?? config.credsStore;
   return (helper === undefined ? null : await askHelper(helper, registry)) ?? inConfig(config, registry);
-}
-
-async function readConfig(file: string): Promise<z.infer<typeof Config>> {
-  try {
-    return Config.parse(JSON.parse(await readFile(file, 'utf8')));
-  } catch {
-    return {};
-  }
 }
 
 function inConfig({ auths = {} }: z.infer<typeof Config>, registry: string): RegistryLogin {
@@ -52,19 +47,13 @@ function bare(registry: string): string {
 
 async function askHelper(helper: string, registry: string): Promise<RegistryLogin> {
   if (!/^[A-Za-z0-9._-]+$/.test(helper)) return null;
-  const answer = Promise.withResolvers<string>();
-  const child = execFile(`docker-credential-${helper}`, ['get'], { timeout: helperMs, maxBuffer: 1 << 20 }, (error, stdout) =>
-    error === null ? answer.resolve(stdout) : answer.reject(error),
-  );
+  const running = promisify(execFile)(`docker-credential-${helper}`, ['get'], { timeout: helperMs, maxBuffer: 1 << 20 });
   // One that does not read ends with an error of its own.
-  child.stdin?.on('error', () => {});
-  child.stdin?.end(registry);
-  try {
-    const { Username, Secret } = Credential.parse(JSON.parse(await answer.promise));
-    return Username === '<token>'
-      ? { identitytoken: Secret, serveraddress: registry }
-      : { username: Username, password: Secret, serveraddress: registry };
-  } catch {
-    return null;
-  }
+  running.child.stdin?.on('error', () => {}).end(registry);
+  const { stdout } = await running.catch(() => ({ stdout: '' }));
+  const { Username, Secret } = parseJson(Credential, stdout) ?? {};
+  if (Username === undefined || Secret === undefined) return null;
+  return Username === '<token>'
+    ? { identitytoken: Secret, serveraddress: registry }
+    : { username: Username, password: Secret, serveraddress: registry };
 }

@@ -4,8 +4,7 @@ import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
 import { Duplex } from 'node:stream';
 import type { Failure } from '../../../domain/failure.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
-import { unavailable } from './engine.ts';
-import { type Endpoint, misconfigured } from './engine-address.ts';
+import { misconfigured, unavailable } from './engine.ts';
 
 /** An SSH server drops connections at random while ten (`MaxStartups`), also those of others, are not authenticated yet. */
 const loginsAtOnce = 5;
@@ -23,12 +22,13 @@ export class SshAgent extends Agent {
   readonly #logins = createSemaphore(loginsAtOnce);
   readonly #destroyed = new AbortController();
 
-  constructor({ host, user, port }: Extract<Endpoint, { kind: 'ssh' }>, options: AgentOptions) {
+  /** `user` and `port` may be empty. */
+  constructor({ host, user, port }: Readonly<Record<'host' | 'user' | 'port', string>>, options: AgentOptions) {
     super(options);
-    const destination = user === null ? host : `${user}@${host}`;
+    const destination = user === '' ? host : `${user}@${host}`;
     // Verbose, since it reports its login then. And it notices a host that disappeared, as the probes of a TCP connection do.
     const asked = ['BatchMode=yes', 'ConnectTimeout=30', 'LogLevel=VERBOSE', 'ServerAliveInterval=15'].flatMap((option) => ['-o', option]);
-    this.#arguments = ['-T', ...asked, ...(port === null ? [] : ['-p', port]), '--', destination, 'docker', 'system', 'dial-stdio'];
+    this.#arguments = ['-T', ...asked, ...(port === '' ? [] : ['-p', port]), '--', destination, 'docker', 'system', 'dial-stdio'];
   }
 
   override createConnection(_: ClientRequestArgs, done: Done): undefined {
@@ -73,7 +73,11 @@ class SshSocket extends Duplex {
       messages = (messages + text).slice(0, maxMessages);
       if (/^Authenticated to /m.test(messages)) this.#connected();
     });
-    child.on('error', (error) => void this.destroy(withoutSsh(error)));
+    child.on('error', (error) => {
+      const isAbsent = 'code' in error && error.code === 'ENOENT';
+      const reason = isAbsent ? 'this machine has no ssh command; install an OpenSSH client' : 'ssh could not be started';
+      this.destroy(isAbsent ? misconfigured(reason, error) : unavailable(reason, error));
+    });
     // Why a child ended without an answer is in its messages, and not in the errors of its streams.
     child.on('close', (code) => {
       const failure = this.#hasOutput ? null : sshFailure(code, messages);
@@ -187,12 +191,4 @@ function sshFailure(code: number | null, messages: string): Failure<'runtime_una
   }
   const mistake = mistakes.find(([pattern]) => pattern.test(messages))?.[1];
   return mistake === undefined ? unavailable(troubles.find(([pattern]) => pattern.test(messages))?.[1] ?? tryIt) : misconfigured(mistake);
-}
-
-/** Returns why there is no `ssh` at all. */
-function withoutSsh(cause: Error): Failure<'runtime_unavailable'> {
-  const isAbsent = 'code' in cause && cause.code === 'ENOENT';
-  return isAbsent
-    ? misconfigured('this machine has no ssh command; install an OpenSSH client', cause)
-    : unavailable('ssh could not be started', cause);
 }

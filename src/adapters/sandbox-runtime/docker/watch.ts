@@ -1,19 +1,16 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type Docker from 'dockerode';
+import type { IncomingMessage } from 'node:http';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
-import { raceSignal } from '../../shared/timeout.ts';
-import type { Engine } from './engine.ts';
-import { type EngineEvent, openEvents } from './engine-events.ts';
+import { type Engine, linesOf } from './engine.ts';
+import { actions, type EngineEvent, followEvents, parseEvent } from './engine-events.ts';
 import type { RunHistory } from './exit-causes.ts';
 import { labels } from './labels.ts';
-import { stateOf } from './observed-sandbox.ts';
+import { listContainers, stateOf } from './observed-sandbox.ts';
 
 type State = ObservedSandbox['state'];
 
 export interface WatchOptions {
   readonly engine: Engine;
   readonly runs: RunHistory;
-  readonly list: () => Promise<readonly Docker.ContainerInfo[]>;
   /** Called when something happened to a sandbox, before listeners are. */
   readonly onNews: (id: string) => void;
   /** How often the known states are compared with a list. */
@@ -24,8 +21,8 @@ export interface WatchOptions {
 export interface ExpectedChange {
   /** The engine will be asked to bring the sandbox to the last of these states, through those before it. No state: it is not asked. */
   expect(...states: readonly State[]): void;
-  /** The change is over, with the state afterwards. Null if that is not known. */
-  finish(observed: ObservedSandbox | null): void;
+  /** The change is over, with the state afterwards. Undefined if that is not known. */
+  finish(observed: ObservedSandbox | undefined): void;
 }
 
 const results: Readonly<Record<EngineEvent['action'], State | null>> = {
@@ -37,9 +34,6 @@ const results: Readonly<Record<EngineEvent['action'], State | null>> = {
   // A `die` follows.
   kill: null,
 };
-
-const firstPauseMs = 100;
-const longestPauseMs = 5_000;
 
 /** Calls listeners when something happened to a sandbox that nobody asked this runtime for. */
 export class Watch {
@@ -64,14 +58,13 @@ export class Watch {
     return {
       expect: (...states) => {
         target = states.at(-1);
-        this.#expectations.withdraw(id);
         // What is asked for while nobody follows the events will not be in them.
-        if (this.#following !== undefined) this.#expectations.expect(id, states);
+        this.#expectations.expect(id, this.#following === undefined ? [] : states);
       },
       finish: (observed) => {
         this.#changing.delete(id);
         this.#keep(id, observed?.state);
-        if (observed === null) return this.#expectations.forget(id);
+        if (observed === undefined) return this.#expectations.forget(id);
         this.#expectations.done(id);
         if (target !== undefined && observed.state !== target) this.#wake(id);
       },
@@ -89,7 +82,9 @@ export class Watch {
     this.#listeners.add(listener);
     if (this.#following === undefined) {
       const { signal } = (this.#following = new AbortController());
-      this.#over = this.#over.then(() => this.#keepFollowing(signal));
+      this.#over = this.#over.then(() =>
+        followEvents(this.#options.engine, actions, signal, (stream) => this.#follow(stream)),
+      );
     }
     return () => {
       if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#stopFollowing();
@@ -117,39 +112,28 @@ export class Watch {
     else this.#known.set(id, state);
   }
 
-  async #keepFollowing(signal: AbortSignal): Promise<void> {
-    let pauseMs = firstPauseMs;
-    while (!signal.aborted) {
-      await this.#follow(signal, () => (pauseMs = firstPauseMs)).catch(() => {});
-      await pause(pauseMs, undefined, { signal }).catch(() => {});
-      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
-    }
-  }
-
-  async #follow(signal: AbortSignal, onSuccess: () => void): Promise<void> {
-    const { engine, runs, compareMs } = this.#options;
-    const stream = await openEvents(engine, signal);
-    const close = (): void => stream.close();
-    signal.addEventListener('abort', close);
-    const comparing = setInterval(() => void this.#compare(stream.openedAt).catch(close), compareMs);
+  async #follow(stream: IncomingMessage): Promise<void> {
+    const { runs, compareMs } = this.#options;
+    // By the engine's clock, which shows whole seconds. NaN if the engine does not say.
+    const openedAt = Date.parse(stream.headers.date ?? '');
+    const comparing = setInterval(() => void this.#compare(openedAt).catch(() => stream.destroy()), compareMs);
     try {
-      signal.throwIfAborted();
-      const reading = this.#read(stream.events);
+      const reading = this.#read(linesOf(stream));
       reading.catch(() => {});
-      await this.#compare(stream.openedAt);
-      onSuccess();
-      await raceSignal(reading, signal);
+      await this.#compare(openedAt);
+      await reading;
     } finally {
       clearInterval(comparing);
-      signal.removeEventListener('abort', close);
-      close();
+      stream.destroy();
       this.#expectations.clear();
       runs.lose();
     }
   }
 
-  async #read(events: AsyncIterable<EngineEvent>): Promise<void> {
-    for await (const event of events) {
+  async #read(lines: AsyncIterable<string>): Promise<void> {
+    for await (const line of lines) {
+      const event = parseEvent(line);
+      if (event === null) continue;
       this.#options.runs.note(event);
       const state = results[event.action];
       if (state === null) continue;
@@ -159,9 +143,9 @@ export class Watch {
   }
 
   /** Wakes for what changed while nobody followed the events. A sandbox that nobody has seen yet is no news. */
-  async #compare(openedAt: number | undefined): Promise<void> {
+  async #compare(openedAt: number): Promise<void> {
     const before = new Map(this.#known);
-    const containers = await this.#options.list();
+    const containers = await listContainers(this.#options.engine);
     this.#options.runs.follow(containers, openedAt);
     const states = new Map(containers.map(({ State, Labels }) => [Labels[labels.sandbox] ?? '', stateOf(State, '')]));
     for (const [id, state] of states) if (this.#isNews(id, state, before)) this.#wake(id);
@@ -198,14 +182,11 @@ interface Expected {
 class Expectations {
   readonly #expected = new Map<string, readonly Expected[]>();
 
-  /** The sandbox will be seen in these states, one after another. Some may be left out. */
+  /** The sandbox will be seen in these states, one after another. Some may be left out. Replaces those of a change that is not done. */
   expect(id: string, states: readonly State[]): void {
-    this.#keep(id, [...this.#present(id), ...states.map((state) => ({ state, until: Number.POSITIVE_INFINITY }))]);
-  }
-
-  /** Drops the expectation that was added last. */
-  withdraw(id: string): void {
-    this.#keep(id, this.#present(id).filter(({ until }) => until !== Number.POSITIVE_INFINITY));
+    const until = Number.POSITIVE_INFINITY;
+    const late = this.#present(id).filter((one) => one.until !== until);
+    this.#keep(id, [...late, ...states.map((state) => ({ state, until }))]);
   }
 
   /** The change that was expected is done. */
