@@ -1,11 +1,13 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { Failure } from '../../../domain/failure.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { type Environment, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
+import { type Environment, environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
 import { cutLog, type Layout, openLog } from './data-folder.ts';
 import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
-import { spawnLauncher } from './launcher.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
 import { details } from './status-details.ts';
@@ -104,4 +106,106 @@ async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reser
   const used = last === null || last === 'absent' ? [] : (last.claim?.plan.ports ?? []);
   const unused = reserved.map(({ hostPort }) => hostPort).filter((hostPort) => !used.some((one) => one.hostPort === hostPort));
   await ports.release(id, unused);
+}
+
+/**
+ * The program that leads a sandbox's process group. It is a shell's, so that it needs nothing but POSIX, and it does by
+ * itself all that must not be lost when Skep is killed at any moment:
+ *
+ * 1. It finds out who it is (pid, start time, boot), and takes the launch by linking a file that says so. Linking is
+ *    atomic and happens once: of several launchers for one launch, one runs the command, and who it is is on disk before
+ *    the command begins.
+ * 2. It closes descriptor 3, whose end reports to Skep that the launch is decided. Nothing is written to it: that would kill a
+ *    launcher whose Skep is gone.
+ * 3. It runs the command as its child and notes how that ended. A signal for the group does not end the launcher.
+ * 4. It ends what the command left in the group, as the end of a container's first process does.
+ *
+ * It never waits for a child in vfork, which a subshell avoids: a freeze would find it neither running nor held.
+ * Its variables have a prefix, because a variable of the same name in the command's environment would be changed.
+ */
+const script = `
+_skep_claim=$1 _skep_exit=$2 _skep_table=$3 _skep_plan=$4 _skep_path=$5 _skep_own_path=$PATH
+shift 5
+_skep_asked=
+trap '_skep_asked=1' HUP INT QUIT TERM USR1 USR2
+if [ "$_skep_table" = proc ]; then
+  _skep_nth() { shift 19; _skep_start=$1; }
+  read -r _skep_stat < "/proc/$$/stat"
+  _skep_nth \${_skep_stat##*) }
+  read -r _skep_boot < /proc/sys/kernel/random/boot_id
+else
+  _skep_start=$(TZ=UTC LC_ALL=C ps -o lstart= -p $$)
+  _skep_boot=$(sysctl -n kern.bootsessionuuid 2>/dev/null || echo unknown)
+fi
+printf '%s\\n' "$$" "$_skep_start" "$_skep_boot" "$_skep_plan" > "$_skep_claim.$$" && ln "$_skep_claim.$$" "$_skep_claim" 2>/dev/null
+_skep_lost=$?
+exec 3>&-
+( rm -f "$_skep_claim.$$" )
+[ $_skep_lost -eq 0 ] || exit 1
+if [ -z "$_skep_asked" ]; then
+  PATH=$_skep_path
+  ( unset ${environmentVariable}; exec "$@" )
+  _skep_status=$?
+else
+  _skep_status=143
+fi
+PATH=$_skep_own_path
+printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && ( mv "$_skep_exit.$$" "$_skep_exit" )
+kill -s KILL -- "-$$"
+`;
+
+/** The launcher's arguments. All of them can be seen in the process list, so no secret may be in them. */
+interface LauncherArguments {
+  /** The file that is linked to take the launch. */
+  readonly claim: string;
+  /** The file in which the exit status is noted. */
+  readonly exit: string;
+  readonly table: ProcessTable['kind'];
+  /** A line of JSON that is kept with the claim. */
+  readonly plan: string;
+  /** Where the command looks for programs; the launcher itself uses the server's path. */
+  readonly path: string;
+  /** Absolute path of the program, then its arguments. */
+  readonly command: readonly string[];
+}
+
+/** The arguments of `/bin/sh`. */
+function launcherArguments({ claim, exit, table, plan, path, command }: LauncherArguments): string[] {
+  return ['-c', script.trim(), 'skep-sandbox', claim, exit, table, plan, path, ...command];
+}
+
+/** How long a launcher may take to decide its launch. */
+const limitMs = 10_000;
+
+interface LauncherContext extends LauncherArguments {
+  readonly workspace: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Descriptor that the standard output and error go to. */
+  readonly output: number;
+}
+
+/**
+ * Starts a launcher in a session and group of its own, which outlive this process. Returns when it has decided whether
+ * it runs the command. Rejects with a system error when it can't be started.
+ */
+async function spawnLauncher(context: LauncherContext): Promise<ChildProcess> {
+  const child = spawn('/bin/sh', launcherArguments(context), {
+    cwd: context.workspace,
+    env: context.env,
+    detached: true,
+    stdio: ['ignore', context.output, context.output, 'pipe'],
+  });
+  await once(child, 'spawn');
+  const decided = child.stdio[3];
+  if (!(decided instanceof Socket)) throw new TypeError('the launcher has no descriptor 3');
+  try {
+    decided.resume();
+    await once(decided, 'close', { signal: AbortSignal.timeout(limitMs) });
+  } catch (error) {
+    throw new Failure('runtime_timeout', { runtime: 'process', limitMs }, { cause: error });
+  } finally {
+    decided.destroy();
+    child.unref();
+  }
+  return child;
 }

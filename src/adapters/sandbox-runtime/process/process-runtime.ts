@@ -6,7 +6,7 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
   Execution, ExecutionRequest, Progress, Provision, SandboxLaunch, SandboxRuntime,
 } from '../../../ports/sandbox-runtime.ts';
-import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import type { Environment } from './command.ts';
 import { createLayout, isSandboxId, keepLogsSmall, type Layout, Opening } from './data-folder.ts';
@@ -58,7 +58,7 @@ class ProcessRuntime implements SandboxRuntime {
   readonly #watch: Watch;
   readonly #stopCuttingLogs: () => void;
   /** The steps of one sandbox are done one after another. */
-  readonly #mutex = createKeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #removals = new Set<string>();
 
   constructor({
