@@ -105,10 +105,9 @@ export class FileTransfer {
   }
 
   async #workspaceOf(id: string): Promise<Workspace> {
-    const { observed, record } = await this.#observer.observe(id);
-    if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });
-    const workingDir = record === null || record === 'absent' ? undefined : record.claim?.plan.workingDir;
-    return { folder: this.#layout.sandbox(id).workspace, workingDir };
+    const { record } = await this.#observer.observe(id);
+    if (record === null) throw new Failure('sandbox_not_found', { id });
+    return { folder: this.#layout.sandbox(id).workspace, workingDir: record.claim?.plan.workingDir };
   }
 }
 

@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { Failure } from '../../../domain/failure.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { type Environment, environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
+import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
 import { cutLog, type Layout, openLog } from './data-folder.ts';
 import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
@@ -17,7 +17,6 @@ export interface LaunchOptions {
   readonly layout: Layout;
   readonly table: ProcessTable;
   readonly ports: PortReservations;
-  readonly env: Environment;
   readonly logLimitBytes: number;
 }
 
@@ -32,20 +31,20 @@ const unspawnable: Readonly<Record<string, string>> = {
  * the leader if it is a child of this process.
  */
 export async function runLaunch(
-  options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord | null, progress: Progress,
+  options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord, progress: Progress,
 ): Promise<ChildProcess | null> {
   const { layout, ports } = options;
   const { workspace, launches } = layout.sandbox(launch.id);
   const { workingDir, command, initialEnv } = launch.spec;
-  const number = (last?.number ?? 0) + 1;
-  const previous = last?.claim?.plan.ports ?? [];
+  const number = last.number + 1;
+  const previous = last.claim?.plan.ports ?? [];
   const refuse = async (refused: string): Promise<null> => {
     await refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
     return null;
   };
 
   await mkdir(workspace, { recursive: true });
-  const path = initialEnv['PATH'] ?? passedEnvironment(options.env).PATH;
+  const path = initialEnv['PATH'] ?? passedEnvironment().PATH;
   const resolved = await resolveCommand(command, workspace, path);
   if (resolved.kind !== 'found') return refuse(resolved.problem);
 
@@ -57,7 +56,7 @@ export async function runLaunch(
       reserved.push({ name, port, hostPort: await ports.reserve(launch.id, preferred) });
     }
     const plan = { mark: randomUUID(), ports: reserved, workingDir, path };
-    return await tryLaunch(options, launch, number, plan, path, resolved.command);
+    return await tryLaunch(options, launch, number, plan, resolved.command);
   } catch (error) {
     const problem = unspawnable[errorCode(error) ?? ''];
     if (problem === undefined) throw error;
@@ -68,33 +67,26 @@ export async function runLaunch(
 }
 
 async function tryLaunch(
-  { layout, table, env, logLimitBytes }: LaunchOptions,
-  launch: SandboxLaunch,
-  number: number,
-  plan: LaunchPlan,
-  path: string,
-  command: readonly string[],
+  { layout, table, logLimitBytes }: LaunchOptions, launch: SandboxLaunch, number: number, plan: LaunchPlan, command: readonly string[],
 ): Promise<ChildProcess | null> {
   const { workspace, launches, log } = layout.sandbox(launch.id);
   await cutLog(log, logLimitBytes);
   const output = await openLog(log);
-  const environment = sandboxEnvironment(env, launch, workspace, plan);
+  const environment = sandboxEnvironment(launch, workspace, plan);
+  // All arguments can be seen in the process list, so no secret may be in them.
+  const files = [claimFile(launches, number), exitFile(launches, number)];
+  const args = ['-c', script.trim(), 'skep-sandbox', ...files, table.kind, JSON.stringify(plan), plan.path ?? '', ...command];
   try {
-    const child = await spawnLauncher({
-      claim: claimFile(launches, number),
-      exit: exitFile(launches, number),
-      table: table.kind,
-      plan: JSON.stringify(plan),
-      path,
-      command,
-      workspace,
+    const child = await spawnLauncher(args, {
+      cwd: workspace,
       // The launcher finds its own tools on the server's path, and sets the command's path for it.
-      env: { ...environment, ...table.carried(environment), PATH: passedEnvironment(env).PATH },
-      output: output.fd,
+      env: { ...environment, ...table.carried(environment), PATH: passedEnvironment().PATH },
+      detached: true,
+      stdio: ['ignore', output.fd, output.fd, 'pipe'],
     });
     const last = await readLastLaunch(launches);
-    if (last === null || (last !== 'absent' && last.number < number)) throw unavailable('a launcher could not do its work');
-    return last !== 'absent' && last.claim?.plan.mark === plan.mark ? child : null;
+    if (last !== null && last.number < number) throw unavailable('a launcher could not do its work');
+    return last?.claim?.plan.mark === plan.mark ? child : null;
   } finally {
     await output.close();
   }
@@ -103,7 +95,7 @@ async function tryLaunch(
 /** A port that was taken meanwhile is given up for another, and somebody else's launch may have won with its own ports. */
 async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reserved: LaunchPlan['ports']): Promise<void> {
   const last = await readLastLaunch(layout.sandbox(id).launches);
-  const used = last === null || last === 'absent' ? [] : (last.claim?.plan.ports ?? []);
+  const used = last?.claim?.plan.ports ?? [];
   const unused = reserved.map(({ hostPort }) => hostPort).filter((hostPort) => !used.some((one) => one.hostPort === hostPort));
   await ports.release(id, unused);
 }
@@ -154,47 +146,15 @@ printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && ( mv "$_skep_exit.$$" "$_sk
 kill -s KILL -- "-$$"
 `;
 
-/** The launcher's arguments. All of them can be seen in the process list, so no secret may be in them. */
-interface LauncherArguments {
-  /** The file that is linked to take the launch. */
-  readonly claim: string;
-  /** The file in which the exit status is noted. */
-  readonly exit: string;
-  readonly table: ProcessTable['kind'];
-  /** A line of JSON that is kept with the claim. */
-  readonly plan: string;
-  /** Where the command looks for programs; the launcher itself uses the server's path. */
-  readonly path: string;
-  /** Absolute path of the program, then its arguments. */
-  readonly command: readonly string[];
-}
-
-/** The arguments of `/bin/sh`. */
-function launcherArguments({ claim, exit, table, plan, path, command }: LauncherArguments): string[] {
-  return ['-c', script.trim(), 'skep-sandbox', claim, exit, table, plan, path, ...command];
-}
-
 /** How long a launcher may take to decide its launch. */
 const limitMs = 10_000;
-
-interface LauncherContext extends LauncherArguments {
-  readonly workspace: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Descriptor that the standard output and error go to. */
-  readonly output: number;
-}
 
 /**
  * Starts a launcher in a session and group of its own, which outlive this process. Returns when it has decided whether
  * it runs the command. Rejects with a system error when it can't be started.
  */
-async function spawnLauncher(context: LauncherContext): Promise<ChildProcess> {
-  const child = spawn('/bin/sh', launcherArguments(context), {
-    cwd: context.workspace,
-    env: context.env,
-    detached: true,
-    stdio: ['ignore', context.output, context.output, 'pipe'],
-  });
+async function spawnLauncher(args: readonly string[], options: SpawnOptions): Promise<ChildProcess> {
+  const child = spawn('/bin/sh', args, options);
   await once(child, 'spawn');
   const decided = child.stdio[3];
   if (!(decided instanceof Socket)) throw new TypeError('the launcher has no descriptor 3');

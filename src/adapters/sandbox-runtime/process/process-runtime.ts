@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
@@ -8,12 +9,11 @@ import type {
 } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import type { Environment } from './command.ts';
 import { createLayout, isSandboxId, keepLogsSmall, type Layout, Opening } from './data-folder.ts';
 import { Executions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { Observer } from './observed-sandbox.ts';
-import { createPortReservations } from './port-reservations.ts';
+import { PortReservations } from './port-reservations.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { details } from './status-details.ts';
@@ -29,8 +29,6 @@ export interface ProcessRuntimeOptions {
   readonly pollMs?: number;
   /** Size from which a sandbox's output is moved to an old log, in place of the one before. Default: 16 MiB. */
   readonly logLimitBytes?: number;
-  /** The environment of which a few harmless variables are passed on. Default: this process's own. */
-  readonly env?: Environment;
   /** How processes are found. Default: in `/proc` on Linux and with `ps` elsewhere. */
   readonly processTable?: ProcessTable['kind'];
 }
@@ -61,38 +59,22 @@ class ProcessRuntime implements SandboxRuntime {
   readonly #mutex = new KeyedMutex();
   readonly #removals = new Set<string>();
 
-  constructor({
-    root,
-    stopGraceMs = 5_000,
-    pollMs = 250,
-    logLimitBytes = 16 << 20,
-    env = process.env,
-    processTable,
-  }: ProcessRuntimeOptions) {
+  constructor({ root, stopGraceMs = 5_000, pollMs = 250, logLimitBytes = 16 << 20, processTable }: ProcessRuntimeOptions) {
     const kind = processTable ?? (process.platform === 'linux' ? 'proc' : 'ps');
     const table = kind === 'proc' ? createProcTable() : createPsTable();
     const layout = createLayout(root);
-    const ports = createPortReservations(layout.ports);
+    const ports = new PortReservations(layout.ports);
     const observer = new Observer(layout, table);
-    const mutex = this.#mutex;
+    const onOwnLeader = (id: string, leader: ChildProcess): void => this.#watch.addOwn(id, leader);
     this.#layout = layout;
     this.#table = table;
     this.#observer = observer;
     this.#opening = new Opening(layout, table, ports);
     this.#stopCuttingLogs = keepLogsSmall(layout, logLimitBytes);
     this.#files = new FileTransfer(layout, observer);
-    this.#executions = new Executions({ layout, table, observer, env, mutex });
-    this.#watch = new Watch({ observer, pollMs, clearUp: (id) => mutex.inTurn(id, () => this.#clearUp(id)) });
-    this.#sandboxes = new Sandboxes({
-      layout,
-      table,
-      ports,
-      env,
-      logLimitBytes,
-      observer,
-      stopGraceMs,
-      onOwnLeader: (id, leader) => this.#watch.addOwn(id, leader),
-    });
+    this.#executions = new Executions(layout, table, observer);
+    this.#watch = new Watch(observer, pollMs, (id) => this.#mutex.inTurn(id, () => this.#clearUp(id)));
+    this.#sandboxes = new Sandboxes({ layout, table, ports, logLimitBytes, observer, stopGraceMs, onOwnLeader });
   }
 
   async provide(_spec: SandboxSpec, _progress: Progress, signal: AbortSignal): Promise<Provision> {
@@ -139,10 +121,8 @@ class ProcessRuntime implements SandboxRuntime {
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return raceSignal(
-      this.#within(id, () => this.#executions.execute(id, request, signal)),
-      signal,
-    );
+    const begun = this.#within(id, () => this.#mutex.inTurn(id, () => this.#executions.execute(id, request, signal)));
+    return raceSignal(begun, signal);
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {

@@ -5,6 +5,14 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
+/** Returns a handler of rejections that turns these system errors into null, and throws any other error again. */
+export function ignoring(...codes: readonly string[]): (error: unknown) => null {
+  return (error) => {
+    if (codes.includes(errorCode(error) ?? '')) return null;
+    throw error;
+  };
+}
+
 export function unavailable(reason: string, cause?: unknown): Failure<'runtime_unavailable'> {
   return new Failure('runtime_unavailable', { runtime: 'process', reason, retryAfterSeconds: 5 }, { cause });
 }
