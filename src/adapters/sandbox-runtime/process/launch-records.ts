@@ -60,7 +60,11 @@ export function exitFile(folder: string, number: number): string {
 export async function refuseLaunch(folder: string, number: number, plan: LaunchPlan): Promise<void> {
   const own = join(folder, `${number}.${randomUUID()}`);
   await writeFile(own, `-\n-\n-\n${JSON.stringify(plan)}\n`);
-  await link(own, claimFile(folder, number)).catch(ignoring('EEXIST')).finally(() => unlink(own));
+  try {
+    await link(own, claimFile(folder, number)).catch(ignoring('EEXIST'));
+  } finally {
+    await unlink(own);
+  }
 }
 
 /** The exit status; null when it is not known. */

@@ -101,23 +101,16 @@ class ProcessRuntime implements SandboxRuntime {
   async remove(id: string): Promise<void> {
     // A removal does not wait for the grace of a stop that is under way.
     this.#removals.add(id);
-    await this.#files.leave(id);
+    await this.#files.end(new Failure('sandbox_not_found', { id }), id);
     await this.#change(id, () => this.#sandboxes.remove(id)).finally(() => this.#removals.delete(id));
   }
 
   inspect(id: string): Promise<ObservedSandbox> {
-    return withFailures(async () => {
-      if (!isSandboxId(id)) return absentSandbox(id);
-      await this.#opening.done();
-      return (await this.#observer.observe(id)).observed;
-    });
+    return this.#opened(async () => (isSandboxId(id) ? (await this.#observer.observe(id)).observed : absentSandbox(id)));
   }
 
   list(): Promise<readonly ObservedSandbox[]> {
-    return withFailures(async () => {
-      await this.#opening.done();
-      return (await this.#observer.list()).map(({ observed }) => observed);
-    });
+    return this.#opened(async () => (await this.#observer.list()).map(({ observed }) => observed));
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
@@ -139,8 +132,7 @@ class ProcessRuntime implements SandboxRuntime {
 
   async check(): Promise<CheckResult> {
     try {
-      await withFailures(async () => {
-        await this.#opening.done();
+      await this.#opened(async () => {
         await access(this.#layout.root, constants.W_OK);
         await access('/bin/sh', constants.X_OK);
       });
@@ -156,7 +148,7 @@ class ProcessRuntime implements SandboxRuntime {
     this.#watch.close();
     this.#stopCuttingLogs();
     await this.#executions.close();
-    await this.#files.close();
+    await this.#files.end(unavailable('it is closed'));
     // A step whose caller has left is finished, not left half done.
     await this.#mutex.settled();
     await this.#opening.close();
@@ -170,21 +162,25 @@ class ProcessRuntime implements SandboxRuntime {
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */
   async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!isSandboxId(id)) return absentSandbox(id, details.invalidId);
-    const done = withFailures(async () => {
-      await this.#opening.done();
-      return this.#mutex.inTurn(id, async () => {
+    const done = this.#opened(() =>
+      this.#mutex.inTurn(id, async () => {
         signal?.throwIfAborted();
         await step();
         const sighting = await this.#observer.observe(id);
         this.#watch.seen(sighting);
         return sighting.observed;
-      });
-    });
+      }),
+    );
     return signal === undefined ? done : raceSignal(done, signal);
   }
 
   async #within<T>(id: string, work: () => Promise<T>): Promise<T> {
     if (!isSandboxId(id)) throw new Failure('sandbox_not_found', { id });
+    return this.#opened(work);
+  }
+
+  /** Runs the work when the data folder is ready, and gives system errors the form that callers know. */
+  #opened<T>(work: () => Promise<T>): Promise<T> {
     return withFailures(async () => {
       await this.#opening.done();
       return work();
