@@ -22,7 +22,8 @@ export function createPinoLogger({ level, destination = pino.destination({ fd: 2
 }
 
 const secretNames = new Set([
-  'authorization', 'cookie', 'x-session-api-key', 'apiKey', 'api_key', 'sessionApiKey', 'session_api_key', 'token', 'password', 'secret', 'key',
+  'authorization', 'cookie', 'x-session-api-key', 'apiKey', 'api_key', 'sessionApiKey', 'session_api_key', 'token',
+  'password', 'secret', 'key',
 ]);
 
 const censored = '[redacted]';
