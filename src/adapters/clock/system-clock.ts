@@ -9,19 +9,13 @@ export function createSystemClock(): Clock {
     now: () => Date.now(),
     after(ms, callback) {
       const due = performance.now() + ms;
-      let timer = arm();
-
+      const arm = (): NodeJS.Timeout => setTimeout(fire, Math.min(longest, Math.max(0, Math.ceil(due - performance.now())))).unref();
       // A timer may fire a little early, and a long wait is made of several.
-      function arm(): NodeJS.Timeout {
-        const left = Math.min(longest, Math.max(0, Math.ceil(due - performance.now())));
-        return setTimeout(fire, left).unref();
-      }
-
-      function fire(): void {
+      const fire = (): void => {
         if (performance.now() < due) timer = arm();
         else callback();
-      }
-
+      };
+      let timer = arm();
       return () => clearTimeout(timer);
     },
   };

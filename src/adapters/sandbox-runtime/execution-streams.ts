@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
+import { finished, type Readable, type Writable } from 'node:stream';
 import type { Execution, ExecutionRequest } from '../../ports/sandbox-runtime.ts';
 
 /** How much a stream holds ready for who reads it, in bytes; a chunk may go beyond it. */
@@ -9,30 +9,25 @@ const readyBytes = 64 * 1024;
  * back. Cancelled, it is drained. It ends when the source ends or goes away.
  */
 export function outputStream(source: Readable): ReadableStream<Uint8Array> {
-  let cancelled = false;
-  // A command's exit says how it ended, and not its output.
-  source.on('error', () => {});
+  let isOver = false;
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        let over = false;
         source.on('data', (chunk: Uint8Array) => {
-          if (cancelled || over) return;
+          if (isOver) return;
           controller.enqueue(chunk);
           if ((controller.desiredSize ?? 0) <= 0) source.pause();
         });
-        const end = (): void => {
-          if (!over && !cancelled) controller.close();
-          over = true;
-        };
-        source.once('end', end);
-        source.once('close', end);
-        if (source.readableEnded || source.destroyed) end();
+        // A command's exit says how it ended, and not its output: an error is an end like any other.
+        finished(source, { writable: false }, () => {
+          if (!isOver) controller.close();
+          isOver = true;
+        });
         source.pause();
       },
       pull: () => void source.resume(),
       cancel() {
-        cancelled = true;
+        isOver = true;
         source.resume();
       },
     },
@@ -49,20 +44,13 @@ export function inputStream(target: Writable): WritableStream<Uint8Array> {
   target.on('error', () => {});
   const end = (): Promise<void> =>
     new Promise((resolve) => {
-      if (target.destroyed) {
-        resolve();
-        return;
-      }
-      target.once('close', resolve);
-      target.end(resolve);
+      target.once('close', resolve).end(resolve);
+      if (target.destroyed) resolve();
     });
   return new WritableStream<Uint8Array>({
     write: (chunk) =>
       new Promise((resolve, reject) => {
-        target.write(chunk, (error) => {
-          if (error === null || error === undefined) resolve();
-          else reject(new Error('the command reads no more', { cause: error }));
-        });
+        target.write(chunk, (error) => (error ? reject(new Error('the command reads no more', { cause: error })) : resolve()));
       }),
     close: end,
     abort: end,

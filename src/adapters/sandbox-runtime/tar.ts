@@ -185,15 +185,12 @@ export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIter
   done.promise.catch(() => {});
   sink.on('error', () => {});
   if (content !== undefined) {
-    let goOn: (() => void) | null = null;
-    sink.on('drain', () => goOn?.());
-    sink.once('close', () => goOn?.());
+    let room = Promise.withResolvers<void>();
+    sink.on('drain', () => room.resolve()).once('close', () => room.resolve());
     for await (const chunk of content) {
       if (sink.destroying) break;
-      if (sink.write(chunk) || sink.destroying) continue;
-      await new Promise<void>((resolve) => {
-        goOn = resolve;
-      });
+      room = Promise.withResolvers();
+      if (!sink.write(chunk) && !sink.destroying) await room.promise;
     }
     sink.end(null);
   }

@@ -40,13 +40,8 @@ const maxStderr = 4096;
 /** Starts git, and ends it at once when `signal` fires. Throws the signal's reason if it has fired. */
 export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   signal.throwIfAborted();
-  const { ownSession = false, input, onStderr } = command;
-  const child = spawn(command.binary, command.args, {
-    cwd: command.folder,
-    env: command.environment,
-    detached: ownSession,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const { binary, args, folder, environment, ownSession = false, input, onStderr } = command;
+  const child = spawn(binary, args, { cwd: folder, env: environment, detached: ownSession });
   let problem: { readonly reason: unknown } | null = null;
   const end = (reason: unknown): void => {
     problem ??= { reason };
@@ -62,7 +57,7 @@ export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   child.stdin.on('error', () => undefined).end(input);
   let stderr = '';
   child.stderr.setEncoding('latin1').on('data', (text: string) => {
-    if (stderr.length < maxStderr) stderr += text.slice(0, maxStderr - stderr.length);
+    stderr = (stderr + text).slice(0, maxStderr);
     onStderr?.(text);
   });
   const exited = new Promise<GitExit>((resolve, reject) => {
@@ -81,12 +76,9 @@ export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
 }
 
 function kill(child: ChildProcess, ownSession: boolean): void {
-  if (!ownSession || child.pid === undefined) {
-    child.kill('SIGKILL');
-    return;
-  }
   try {
-    process.kill(-child.pid, 'SIGKILL');
+    if (ownSession && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    else child.kill('SIGKILL');
   } catch {
     // All its processes are gone.
   }
@@ -109,26 +101,18 @@ export interface OutputLimit {
  * reason. Settles only when the process is gone.
  */
 export async function runGit(
-  command: GitCommand,
-  limit: OutputLimit,
-  signal: AbortSignal,
-  onOutput: (chunk: Buffer) => void,
+  command: GitCommand, limit: OutputLimit, signal: AbortSignal, onOutput: (chunk: Buffer) => void,
 ): Promise<GitExit> {
   const { stdout, exited, end } = startGit(command, signal);
   let bytes = 0;
-  let ended = false;
-  const stop = (reason: unknown): void => {
-    ended = true;
-    end(reason);
-  };
   stdout.on('data', (chunk: Buffer) => {
-    if (ended || signal.aborted) return;
+    if (stdout.destroyed) return;
     bytes += chunk.length;
-    if (bytes > limit.bytes) return stop(limit.failure());
     try {
+      if (bytes > limit.bytes) throw limit.failure();
       onOutput(chunk);
     } catch (error) {
-      stop(error);
+      end(error);
     }
   });
   return await exited;
@@ -160,8 +144,7 @@ export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.Proces
 
 /** The version of a git program, `2.39.5`, or null if it does not print one; and its exit. */
 export async function gitVersion(
-  command: Omit<GitCommand, 'args'>,
-  signal: AbortSignal,
+  command: Omit<GitCommand, 'args'>, signal: AbortSignal,
 ): Promise<{ readonly version: string | null; readonly exit: GitExit }> {
   let output = '';
   const limit = { bytes: 4096, failure: () => command.failed('the git program is none: it says too much of its version') };

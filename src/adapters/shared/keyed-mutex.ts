@@ -1,28 +1,22 @@
 /** Tasks of one key run one after another, those of different keys at the same time. A failed task does not stop the next. */
-export interface KeyedMutex {
+export class KeyedMutex {
+  /** By key, the last task, as a promise that never rejects. */
+  readonly #last = new Map<string, Promise<unknown>>();
+
   /** Runs the task when all earlier ones of the same key are over. */
-  readonly inTurn: <T>(key: string, task: () => Promise<T>) => Promise<T>;
+  async inTurn<T>(key: string, task: () => Promise<T>): Promise<T> {
+    const result = (this.#last.get(key) ?? Promise.resolve()).then(task);
+    const over = Promise.allSettled([result]);
+    this.#last.set(key, over);
+    try {
+      return await result;
+    } finally {
+      if (this.#last.get(key) === over) this.#last.delete(key);
+    }
+  }
+
   /** Returns when every present task is over. */
-  readonly settled: () => Promise<void>;
+  async settled(): Promise<void> {
+    await Promise.all(this.#last.values());
+  }
 }
-
-export function createKeyedMutex(): KeyedMutex {
-  const last = new Map<string, Promise<unknown>>();
-  return {
-    async inTurn(key, task) {
-      const result = (last.get(key) ?? Promise.resolve()).then(task);
-      const over = result.then(ignore, ignore);
-      last.set(key, over);
-      try {
-        return await result;
-      } finally {
-        if (last.get(key) === over) last.delete(key);
-      }
-    },
-    async settled() {
-      await Promise.all(last.values());
-    },
-  };
-}
-
-function ignore(): void {}

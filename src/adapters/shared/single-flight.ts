@@ -12,27 +12,28 @@ export interface SingleFlight<T> {
   settled(): Promise<void>;
 }
 
-interface Run<T> {
-  readonly promise: Promise<T>;
-  readonly controller: AbortController;
-  callers: number;
-}
-
 export function createSingleFlight<T>(): SingleFlight<T> {
-  const runs = new Map<string, Run<T>>();
-  const unfinished = new Set<Promise<unknown>>();
+  interface Run {
+    readonly promise: Promise<T>;
+    readonly controller: AbortController;
+    callers: number;
+  }
+  const runs = new Map<string, Run>();
+  const unfinished = new Set<Promise<T>>();
 
-  function start(key: string, work: (signal: AbortSignal) => Promise<T>): Run<T> {
+  function start(key: string, work: (signal: AbortSignal) => Promise<T>): Run {
     const controller = new AbortController();
-    const run = { promise: work(controller.signal), controller, callers: 0 };
+    const promise = work(controller.signal).finally(() => {
+      unfinished.delete(promise);
+      forget(key, run);
+    });
+    const run = { promise, controller, callers: 0 };
+    unfinished.add(promise);
     runs.set(key, run);
-    const onEnd = (): void => forget(key, run);
-    const ended = run.promise.then(onEnd, onEnd).finally(() => unfinished.delete(ended));
-    unfinished.add(ended);
     return run;
   }
 
-  function forget(key: string, run: Run<T>): void {
+  function forget(key: string, run: Run): void {
     if (runs.get(key) === run) runs.delete(key);
   }
 
@@ -52,7 +53,7 @@ export function createSingleFlight<T>(): SingleFlight<T> {
       }
     },
     async settled() {
-      await Promise.all(unfinished);
+      await Promise.allSettled(unfinished);
     },
   };
 }

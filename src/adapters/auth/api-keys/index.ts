@@ -1,4 +1,1 @@
-export { createApiKeyAuth } from './auth.ts';
-export type { ApiKeyAuthOptions } from './auth.ts';
-export { ApiKeyRefused, createApiKeys, isApiKeyRefused } from './keys.ts';
-export type { ApiKeys, ApiKeysOptions, CreatedApiKey, NewApiKey } from './keys.ts';
+export { type ApiKeyAuthOptions, ApiKeyRefused, type ApiKeys, createApiKeyAuth, createApiKeys, type NewApiKey } from './api-keys.ts';

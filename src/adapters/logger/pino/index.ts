@@ -1,1 +1,1 @@
-export { createPinoLogger } from './logger.ts';
+export { createPinoLogger } from './pino-logger.ts';

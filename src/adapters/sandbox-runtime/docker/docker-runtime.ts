@@ -6,7 +6,7 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
   Execution, ExecutionRequest, Progress, Provision, SandboxLaunch, SandboxRuntime,
 } from '../../../ports/sandbox-runtime.ts';
-import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { Containers, type Outcome } from './containers.ts';
 import { checkEngine, createEngine, type Engine, Refusal, withFailures } from './engine.ts';
@@ -80,7 +80,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly #containers: Containers;
   readonly #executions: Executions;
   /** The steps of one sandbox are done one after another. */
-  readonly #mutex = createKeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #stopping = new Set<string>();
 
   constructor(options: DockerRuntimeOptions, client: Client) {

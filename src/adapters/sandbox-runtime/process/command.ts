@@ -31,8 +31,6 @@ export async function resolveCommand(command: readonly string[] | null, workspac
   return { kind: 'missing', reason: reasons.commandNotFound(program) };
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
-
 /** The variable by which the processes of a launch are known, wherever they went. */
 export const markVariable = 'SKEP_SANDBOX_MARK';
 
@@ -45,17 +43,17 @@ const defaultPath = '/usr/local/bin:/usr/bin:/bin';
 const passedOn = /^(?:PATH|LANG|LC_[A-Z]+|TZ|TMPDIR)$/;
 
 /** Returns what of the server's environment a sandbox gets: the path, the language and the time zone, and no secret. */
-export function passedEnvironment(server: Environment): { readonly PATH: string; readonly [name: string]: string } {
-  const passed = Object.entries(server).filter((entry): entry is [string, string] => passedOn.test(entry[0]) && entry[1] !== undefined);
+export function passedEnvironment(): { readonly PATH: string; readonly [name: string]: string } {
+  const passed = Object.entries(process.env).filter((entry): entry is [string, string] => passedOn.test(entry[0]));
   return { PATH: defaultPath, ...Object.fromEntries(passed) };
 }
 
 /** Returns the whole environment of a sandbox's command. Skep's own variables win over those of the spec. */
 export function sandboxEnvironment(
-  server: Environment, { id, spec, sessionApiKey }: SandboxLaunch, workspace: string, { mark, ports }: LaunchPlan,
+  { id, spec, sessionApiKey }: SandboxLaunch, workspace: string, { mark, ports }: LaunchPlan,
 ): Record<string, string> {
   return {
-    ...passedEnvironment(server),
+    ...passedEnvironment(),
     HOME: workspace,
     ...spec.initialEnv,
     ...portVariables(ports.map(({ name, port, hostPort }) => ({ name, port, reachedAt: hostPort }))),

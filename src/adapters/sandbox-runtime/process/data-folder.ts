@@ -5,47 +5,26 @@ import { readLastLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import { killAll } from './process-groups.ts';
 import type { ProcessTable } from './process-table.ts';
-import { errorCode, unavailable } from './system-errors.ts';
+import { ignoring, unavailable } from './system-errors.ts';
 
 /**
  * Where everything of the runtime lies. All of it is below one folder that only its owner can enter:
  *
  * - `<id>/workspace/`: the sandbox's own files.
- * - `<id>/launches/`: Skep's records of each time that the command was run, see `records.ts`.
+ * - `<id>/launches/`: Skep's records of each time that the command was run, see `launch-records.ts`.
  * - `<id>/output.log`: what the command wrote to its standard output and error.
  * - `.ports/<port>`: a link whose text is the id of the sandbox that the port is reserved for.
  * - `.trash/`: what is half made or half removed. It is never seen as a sandbox.
  */
-export interface Layout {
-  readonly root: string;
-  readonly trash: string;
-  readonly ports: string;
-  sandbox(id: string): SandboxLayout;
+export type Layout = Readonly<ReturnType<typeof createLayout>>;
+
+export function createLayout(root: string) {
+  const sandbox = (id: string) => sandboxLayout(join(root, id));
+  return { root, trash: join(root, '.trash'), ports: join(root, '.ports'), sandbox };
 }
 
-interface SandboxLayout {
-  readonly folder: string;
-  readonly workspace: string;
-  readonly launches: string;
-  readonly log: string;
-}
-
-export function createLayout(root: string): Layout {
-  return {
-    root,
-    trash: join(root, '.trash'),
-    ports: join(root, '.ports'),
-    sandbox: (id) => sandboxLayout(join(root, id)),
-  };
-}
-
-function sandboxLayout(folder: string): SandboxLayout {
-  return {
-    folder,
-    workspace: join(folder, 'workspace'),
-    launches: join(folder, 'launches'),
-    log: join(folder, 'output.log'),
-  };
+function sandboxLayout(folder: string) {
+  return { folder, workspace: join(folder, 'workspace'), launches: join(folder, 'launches'), log: join(folder, 'output.log') };
 }
 
 const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -80,22 +59,14 @@ export async function makeSandbox(layout: Layout, id: string): Promise<void> {
     } catch (error) {
       await rm(made.folder, { recursive: true, force: true });
       // Somebody else made it first, or swept the new folder away as left over.
-      if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) throw error;
+      ignoring('ENOTEMPTY', 'EEXIST', 'ENOENT')(error);
     }
   }
 }
 
 /** Takes the folder out of sight, from when on there is no such sandbox. Idempotent. */
 export async function discardSandbox(layout: Layout, id: string): Promise<void> {
-  await rename(layout.sandbox(id).folder, join(layout.trash, `${id}.${randomUUID()}`)).catch((error: unknown) => {
-    if (errorCode(error) !== 'ENOENT') throw error;
-  });
-}
-
-/** The folders in the trash: of one sandbox, or all. */
-async function discarded(layout: Layout, id?: string): Promise<string[]> {
-  const names = await readdir(layout.trash);
-  return names.filter((name) => id === undefined || name.startsWith(`${id}.`)).map((name) => join(layout.trash, name));
+  await rename(layout.sandbox(id).folder, join(layout.trash, `${id}.${randomUUID()}`)).catch(ignoring('ENOENT'));
 }
 
 /** The ids of all sandboxes. */
@@ -103,14 +74,16 @@ export async function sandboxIds({ root }: Layout): Promise<string[]> {
   return (await readdir(root)).filter(isSandboxId).toSorted();
 }
 
-/** Removes a folder with all that is in it, also what its owner may not write to at present. */
-async function removeTree(folder: string): Promise<void> {
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 3 });
-  await remove().catch(async (error: unknown) => {
-    if (!['EACCES', 'EPERM'].includes(errorCode(error) ?? '')) throw error;
-    await makeWritable(folder);
-    await remove();
-  });
+/** Removes folders with all that is in them, also what their owner may not write to at present. */
+export async function removeDiscarded(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    const remove = (): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    await remove().catch(async (error: unknown) => {
+      ignoring('EACCES', 'EPERM')(error);
+      await makeWritable(folder);
+      await remove();
+    });
+  }
 }
 
 async function makeWritable(folder: string): Promise<void> {
@@ -121,27 +94,23 @@ async function makeWritable(folder: string): Promise<void> {
 }
 
 async function exists(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return false;
-    throw error;
-  }
+  return (await lstat(path).catch(ignoring('ENOENT'))) !== null;
 }
 
 /** Makes the runtime's folder ready, and finishes what an earlier process left half done. */
 export class Opening {
-  readonly #layout: Layout;
-  readonly #table: ProcessTable;
-  readonly #ports: PortReservations;
+  readonly #open: () => Promise<void>;
   #opened: Promise<void> | undefined;
   #removal: Promise<void> = Promise.resolve();
 
   constructor(layout: Layout, table: ProcessTable, ports: PortReservations) {
-    this.#layout = layout;
-    this.#table = table;
-    this.#ports = ports;
+    this.#open = async () => {
+      await makeRoot(layout);
+      const folders = await endDiscarded(layout, table);
+      await ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
+      // Nobody has to wait for the files. What can't be removed now is tried again by the next process.
+      this.#removal = removeDiscarded(folders).catch(() => {});
+    };
   }
 
   /** Returns when no discarded sandbox runs any more. Tries again after a failure. */
@@ -159,30 +128,17 @@ export class Opening {
     await this.#opened?.catch(() => {});
     await this.#removal;
   }
-
-  async #open(): Promise<void> {
-    const layout = this.#layout;
-    await makeRoot(layout);
-    const folders = await endDiscarded(layout, this.#table);
-    await this.#ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
-    // Nobody has to wait for the files. What can't be removed now is tried again by the next process.
-    this.#removal = removeDiscarded(folders).catch(() => {});
-  }
 }
 
 /** Ends the processes of discarded sandboxes: of one, or of all. Returns the folders that are left to remove. */
 export async function endDiscarded(layout: Layout, table: ProcessTable, id?: string): Promise<string[]> {
-  const folders = await discarded(layout, id);
+  const names = (await readdir(layout.trash)).filter((name) => id === undefined || name.startsWith(`${id}.`));
+  const folders = names.map((name) => join(layout.trash, name));
   for (const folder of folders) {
     const record = await readLastLaunch(sandboxLayout(folder).launches);
-    const claim = record === null || record === 'absent' || record.isGone ? null : record.claim;
-    if (claim !== null) await killAll(table, claim);
+    if (record !== null && record.claim !== null && !record.isGone) await killAll(table, record.claim);
   }
   return folders;
-}
-
-export async function removeDiscarded(folders: readonly string[]): Promise<void> {
-  for (const folder of folders) await removeTree(folder);
 }
 
 /** Opens the log to write at its end, which stays the end when the log is cut. */
@@ -192,13 +148,10 @@ export function openLog(file: string): Promise<FileHandle> {
 
 /** Moves a log that has grown past the limit to `<file>.old`, in place of what was there. What is written meanwhile may be lost. */
 export async function cutLog(file: string, limitBytes: number): Promise<void> {
-  try {
-    if ((await stat(file)).size <= limitBytes) return;
-    await copyFile(file, `${file}.old`);
-    await truncate(file, 0);
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error;
-  }
+  const log = await stat(file).catch(ignoring('ENOENT'));
+  if (log === null || log.size <= limitBytes) return;
+  await copyFile(file, `${file}.old`);
+  await truncate(file, 0);
 }
 
 const cutEveryMs = 10_000;

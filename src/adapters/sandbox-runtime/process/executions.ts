@@ -7,54 +7,76 @@ import type { Readable, Writable } from 'node:stream';
 import { sentenceOf } from '../../shared/sentences.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
-import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { inputStream, outputStream, refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
-import { type Environment, passedEnvironment, resolveCommand } from './command.ts';
+import { passedEnvironment, resolveCommand } from './command.ts';
 import type { Layout } from './data-folder.ts';
 import { hostPath } from './file-transfer.ts';
 import type { LiveLaunch, Observer } from './observed-sandbox.ts';
-import { findLeader, killAll, type Lineage } from './process-groups.ts';
+import { findLeader, killAll } from './process-groups.ts';
 import type { ProcessTable } from './process-table.ts';
 import { errorCode, unavailable, withFailures } from './system-errors.ts';
 
 /** The variable by which the processes of an execution are known, wherever they went. */
 const executionVariable = 'SKEP_EXECUTION_MARK';
 
-export interface ExecutionOptions {
-  readonly layout: Layout;
-  readonly table: ProcessTable;
-  readonly observer: Observer;
-  readonly env: Environment;
-  readonly mutex: KeyedMutex;
-}
-
 /** Runs commands beside those of sandboxes, as processes that count as theirs: what is done with a sandbox is done with them. */
 export class Executions {
-  readonly #options: ExecutionOptions;
+  readonly #layout: Layout;
+  readonly #table: ProcessTable;
+  readonly #observer: Observer;
   /** The executions that run, with the ids of their sandboxes. */
   readonly #own = new Map<Execution, string>();
   #isClosed = false;
 
-  constructor(options: ExecutionOptions) {
-    this.#options = options;
+  constructor(layout: Layout, table: ProcessTable, observer: Observer) {
+    this.#layout = layout;
+    this.#table = table;
+    this.#observer = observer;
   }
 
-  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return this.#options.mutex.inTurn(id, async () => {
-      signal.throwIfAborted();
-      if (this.#isClosed) throw unavailable({ code: 'closed' });
-      return this.#begin(id, request, signal);
+  async execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+    const { live, environment } = await this.#running(id);
+    const { plan } = live.claim;
+    const { workspace } = this.#layout.sandbox(id);
+    const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
+    const unrunnable = whyUnrunnable(request);
+    if (unrunnable !== null) return refusedExecution(126, unrunnable);
+    this.#demandWanted(signal);
+    const mark = randomUUID();
+    const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
+    const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
+    const child = await spawnCommand(request, cwd, {
+      ...environment,
+      // The leader itself looks for its tools elsewhere.
+      PATH: plan.path ?? passedEnvironment().PATH,
+      ...request.env,
+      SKEP_WORKSPACE,
+      SKEP_SANDBOX_ID,
+      SKEP_SANDBOX_MARK,
+      [executionVariable]: mark,
     });
+    if ('reason' in child) return refusedExecution(child.code, child.reason);
+    const execution = await followChild(this.#table, child, mark, cwd);
+    this.#own.set(execution, id);
+    void execution.exited.then(() => this.#own.delete(execution));
+    try {
+      // A step that was done with the sandbox before the command was there was not done with the command.
+      if ((await this.#running(id)).live.number !== live.number) throw notRunning(id, 'started anew');
+      this.#demandWanted(signal);
+    } catch (error) {
+      await execution.kill();
+      throw error;
+    }
+    return execution;
   }
 
   /** Ends those of a sandbox whose own command is gone: they don't keep it running. */
   async endWithout(id: string): Promise<void> {
-    const { observer, table } = this.#options;
     const orphans = [...this.#own].flatMap(([execution, owner]) => (owner === id ? [execution] : []));
     if (orphans.length === 0) return;
-    const { live } = await observer.observe(id);
-    if (live !== null && (await findLeader(table, live.claim.leader)) !== null) return;
+    const { live } = await this.#observer.observe(id);
+    if (live !== null && (await findLeader(this.#table, live.claim.leader)) !== null) return;
     for (const execution of orphans) await execution.kill();
   }
 
@@ -63,53 +85,20 @@ export class Executions {
     await Promise.all([...this.#own.keys()].map((execution) => execution.kill()));
   }
 
-  async #begin(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    const { live, environment } = await this.#running(id);
-    const { plan } = live.claim;
-    const { workspace } = this.#options.layout.sandbox(id);
-    const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
-    const unrunnable = whyUnrunnable(request);
-    if (unrunnable !== null) return refusedExecution(126, unrunnable);
-    signal.throwIfAborted();
-    const mark = randomUUID();
-    const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
-    const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
-    const child = await spawnCommand(request, cwd, {
-      ...environment,
-      // The leader itself looks for its tools elsewhere.
-      PATH: plan.path ?? passedEnvironment(this.#options.env).PATH,
-      ...request.env,
-      SKEP_WORKSPACE,
-      SKEP_SANDBOX_ID,
-      SKEP_SANDBOX_MARK,
-      [executionVariable]: mark,
-    });
-    if ('reason' in child) return refusedExecution(child.code, child.reason);
-    const execution = await followChild(this.#options.table, child, mark, cwd);
-    this.#own.set(execution, id);
-    void execution.exited.then(() => this.#own.delete(execution));
-    try {
-      // A step that was done with the sandbox before the command was there was not done with the command.
-      if ((await this.#running(id)).live.number !== live.number) throw notRunning(id, 'started anew');
-      signal.throwIfAborted();
-      if (this.#isClosed) throw unavailable({ code: 'closed' });
-    } catch (error) {
-      await execution.kill();
-      throw error;
-    }
-    return execution;
-  }
-
   /** Returns the launch that runs, and its environment. Throws if none does. */
   async #running(id: string): Promise<{ readonly live: LiveLaunch; readonly environment: Readonly<Record<string, string>> }> {
-    const { observer, table } = this.#options;
-    const { live, observed } = await observer.observe(id);
+    const { live, observed } = await this.#observer.observe(id);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });
     if (live === null || observed.state !== 'running' || live.isFreezing) throw notRunning(id, observed.state);
-    const leader = await findLeader(table, live.claim.leader);
-    const environment = leader === null ? null : await table.environment(leader);
+    const leader = await findLeader(this.#table, live.claim.leader);
+    const environment = leader === null ? null : await this.#table.environment(leader);
     if (environment === null) throw notRunning(id, 'without its own command');
     return { live, environment };
+  }
+
+  #demandWanted(signal: AbortSignal): void {
+    signal.throwIfAborted();
+    if (this.#isClosed) throw unavailable({ code: 'closed' });
   }
 }
 
@@ -127,14 +116,9 @@ interface Unrunnable {
 
 /** Starts the command in a session and group of its own. Rejects with a system error if the host can't start anything. */
 async function spawnCommand(
-  { command }: ExecutionRequest,
-  cwd: string,
-  env: Readonly<Record<string, string>>,
+  { command }: ExecutionRequest, cwd: string, env: Readonly<Record<string, string>>,
 ): Promise<Child | Unrunnable> {
-  const isDirectory = await stat(cwd).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
+  const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
   if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
   const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');
   if (resolved.kind !== 'found') return { code: resolved.kind === 'missing' ? 127 : 126, reason: sentenceOf(resolved.reason) };
@@ -169,29 +153,13 @@ async function followChild(table: ProcessTable, child: Child, mark: string, cwd:
     if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);
     else child.once('exit', onExit);
   });
-  const lineage = await lineageOf(table, child.pid ?? 0, mark);
-  let killing: Promise<void> | undefined;
-  const kill = async (): Promise<void> => {
-    await withFailures(() => killAll(table, lineage));
-    await exited;
-  };
-  return {
-    ...streams,
-    workingDir: cwd,
-    exited,
-    kill() {
-      killing ??= kill().catch((error: unknown) => {
-        killing = undefined;
-        throw error;
-      });
-      return killing;
-    },
-  };
-}
-
-/** If a command has ended already, what it left behind is found by its mark, among processes no older than this one. */
-async function lineageOf(table: ProcessTable, pid: number, mark: string): Promise<Lineage> {
+  // If the command has ended already, what it left behind is found by its mark, among processes no older than this one.
+  const pid = child.pid ?? 0;
   const found = (await table.find(pid)) ?? (await table.find(process.pid));
   const leader = found === null ? null : { pid, start: found.start, boot: await table.bootId() };
-  return { leader, plan: { mark }, variable: executionVariable };
+  const kill = async (): Promise<void> => {
+    await withFailures(() => killAll(table, { leader, plan: { mark }, variable: executionVariable }));
+    await exited;
+  };
+  return { ...streams, workingDir: cwd, exited, kill };
 }

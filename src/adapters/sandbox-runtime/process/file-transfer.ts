@@ -6,9 +6,9 @@ import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.t
 import { tarEntries, type TarName, tarOf } from '../tar.ts';
 import type { Layout } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
-import { createWalk, type Folder, notDirectory, openFolder } from './open-folders.ts';
+import { type Folder, notDirectory, openFolder, Walk } from './open-folders.ts';
 import { addOpened, addTree } from './pack-files.ts';
-import { errorCode, unavailable, withFailures } from './system-errors.ts';
+import { ignoring, unavailable, withFailures } from './system-errors.ts';
 import { enterMaking, unpackBelow } from './unpack-files.ts';
 
 /** Work on the files of a sandbox that is under way, which a removal ends. */
@@ -79,13 +79,11 @@ export class FileTransfer {
     }
   }
 
-  /** Ends the work on a sandbox that is removed. */
-  leave(id: string): Promise<void> {
-    return this.#end(new Failure('sandbox_not_found', { id }), (task) => task.id === id);
-  }
-
-  close(): Promise<void> {
-    return this.#end(unavailable({ code: 'closed' }), () => true);
+  /** Ends the work on a sandbox, or on all, with this failure. Returns when it has ended. */
+  async end(reason: Failure, id?: string): Promise<void> {
+    const ended = [...this.#tasks].filter((task) => id === undefined || task.id === id);
+    for (const { controller } of ended) controller.abort(reason);
+    await Promise.all(ended.map(({ over }) => over.promise));
   }
 
   #begin(id: string, signal: AbortSignal): { readonly ended: AbortSignal; readonly onOver: () => void } {
@@ -98,17 +96,10 @@ export class FileTransfer {
     return { ended: AbortSignal.any([signal, task.controller.signal]), onOver };
   }
 
-  async #end(reason: Error, isMeant: (task: Task) => boolean): Promise<void> {
-    const ended = [...this.#tasks].filter(isMeant);
-    for (const { controller } of ended) controller.abort(reason);
-    await Promise.all(ended.map(({ over }) => over.promise));
-  }
-
   async #workspaceOf(id: string): Promise<Workspace> {
-    const { observed, record } = await this.#observer.observe(id);
-    if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });
-    const workingDir = record === null || record === 'absent' ? undefined : record.claim?.plan.workingDir;
-    return { folder: this.#layout.sandbox(id).workspace, workingDir };
+    const { record } = await this.#observer.observe(id);
+    if (record === null) throw new Failure('sandbox_not_found', { id });
+    return { folder: this.#layout.sandbox(id).workspace, workingDir: record.claim?.plan.workingDir };
   }
 }
 
@@ -150,7 +141,7 @@ function partsIn({ folder, workingDir = usualWorkingDir }: Workspace, path: stri
 /** Opens the directory that an archive is unpacked in, and makes it if it is not there. The stack closes what is opened. */
 async function enterDirectory(root: Folder, parts: TarName, directory: string, stack: AsyncDisposableStack): Promise<Folder> {
   try {
-    return await enterMaking(stack.use(createWalk(root)), parts);
+    return await enterMaking(stack.use(new Walk(root)), parts);
   } catch (error) {
     if (isFailure(error)) throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
     throw error;
@@ -164,15 +155,11 @@ async function findPlace(
   const name = parts.at(-1) ?? null;
   if (name === null) return { folder: root, name };
   try {
-    const walk = stack.use(createWalk(root));
-    const folder = await walk.enter(parts.slice(0, -1), async (error) => {
-      throw error;
-    });
+    const folder = await stack.use(new Walk(root)).enter(parts.slice(0, -1));
     await lstat(folder.within(name));
     return { folder, name };
   } catch (error) {
-    const code = errorCode(error) ?? '';
-    if (code === 'ENOENT' || code === 'ENAMETOOLONG' || notDirectory.includes(code)) throw new Failure('file_not_found', { path });
-    throw error;
+    ignoring('ENOENT', 'ENAMETOOLONG', ...notDirectory)(error);
+    throw new Failure('file_not_found', { path });
   }
 }

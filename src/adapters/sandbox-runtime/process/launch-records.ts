@@ -3,7 +3,7 @@ import { link, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
-import { errorCode } from './system-errors.ts';
+import { ignoring } from './system-errors.ts';
 
 /**
  * What is written down of a sandbox's launches, one set of files for each number:
@@ -15,8 +15,9 @@ import { errorCode } from './system-errors.ts';
  * - `<n>.freezing`: a freeze is under way, and some processes may not be held yet.
  */
 export interface LaunchRecord {
+  /** Of the last launch; 0 if the command never ran. */
   readonly number: number;
-  /** Null when the claim can't be read, which only a power failure does; nothing of it runs then. */
+  /** Null if the command never ran, or if a power failure left a claim that can't be read; nothing runs then. */
   readonly claim: Claim | null;
   readonly isGone: boolean;
   readonly isFreezing: boolean;
@@ -35,15 +36,11 @@ export interface Leader {
   readonly boot: string;
 }
 
-/** `absent`: there is no folder; null: it was never run. */
-export async function readLastLaunch(folder: string): Promise<LaunchRecord | null | 'absent'> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return null;
-    throw error;
-  });
-  if (names === null) return 'absent';
+/** Returns null if there is no sandbox. */
+export async function readLastLaunch(folder: string): Promise<LaunchRecord | null> {
+  const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
+  if (names === null) return null;
   const number = Math.max(0, ...names.map((name) => Number(/^(\d+)\.claim$/.exec(name)?.[1] ?? 0)));
-  if (number === 0) return null;
   return {
     number,
     claim: parseClaim(await readFile(claimFile(folder, number), 'utf8').catch(() => '')),
@@ -65,9 +62,7 @@ export async function refuseLaunch(folder: string, number: number, plan: LaunchP
   const own = join(folder, `${number}.${randomUUID()}`);
   await writeFile(own, `-\n-\n-\n${JSON.stringify(plan)}\n`);
   try {
-    await link(own, claimFile(folder, number));
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
+    await link(own, claimFile(folder, number)).catch(ignoring('EEXIST'));
   } finally {
     await unlink(own);
   }
@@ -93,25 +88,12 @@ export async function noteFreezing(folder: string, number: number): Promise<void
 }
 
 export async function noteFreezeOver(folder: string, number: number): Promise<void> {
-  await unlink(join(folder, `${number}.freezing`)).catch(ignore('ENOENT'));
+  await unlink(join(folder, `${number}.freezing`)).catch(ignoring('ENOENT'));
 }
 
 async function writeOnce(file: string, text: string): Promise<void> {
   // Without a folder the sandbox was removed meanwhile, and there is nothing to note.
-  await writeFile(file, text, { flag: 'wx' }).catch(ignore('EEXIST', 'ENOENT'));
-}
-
-function ignore(...codes: readonly string[]): (error: unknown) => void {
-  return (error) => {
-    if (!codes.includes(errorCode(error) ?? '')) throw error;
-  };
-}
-
-function parseClaim(text: string): Claim | null {
-  const [pid, start, boot, json] = text.split('\n');
-  const plan = json === undefined ? null : parsePlan(json);
-  if (plan === null || pid === undefined || start === undefined || boot === undefined) return null;
-  return { leader: /^[1-9]\d*$/.test(pid) && pid !== '1' ? { pid: Number(pid), start, boot } : null, plan };
+  await writeFile(file, text, { flag: 'wx' }).catch(ignoring('EEXIST', 'ENOENT'));
 }
 
 const LaunchPlan = z.object({
@@ -133,10 +115,11 @@ const LaunchPlan = z.object({
 /** What is decided for a launch before it begins. It holds no secret: the process list shows it. */
 export type LaunchPlan = Readonly<z.infer<typeof LaunchPlan>>;
 
-/** Returns null if the text is not a plan. */
-function parsePlan(json: string): LaunchPlan | null {
+function parseClaim(text: string): Claim | null {
+  const [pid = '', start = '', boot = '', json = ''] = text.split('\n');
   try {
-    return LaunchPlan.parse(JSON.parse(json));
+    const plan = LaunchPlan.parse(JSON.parse(json));
+    return { leader: /^[1-9]\d*$/.test(pid) && pid !== '1' ? { pid: Number(pid), start, boot } : null, plan };
   } catch {
     return null;
   }

@@ -1,12 +1,14 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { Failure } from '../../../domain/failure.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { type Environment, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
+import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
 import { cutLog, type Layout, openLog } from './data-folder.ts';
 import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
-import { spawnLauncher } from './launcher.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
 import { reasons } from './status-reasons.ts';
@@ -16,7 +18,6 @@ export interface LaunchOptions {
   readonly layout: Layout;
   readonly table: ProcessTable;
   readonly ports: PortReservations;
-  readonly env: Environment;
   readonly logLimitBytes: number;
 }
 
@@ -31,20 +32,20 @@ const unspawnable: Readonly<Record<string, Reason>> = {
  * the leader if it is a child of this process.
  */
 export async function runLaunch(
-  options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord | null, progress: Progress,
+  options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord, progress: Progress,
 ): Promise<ChildProcess | null> {
   const { layout, ports } = options;
   const { workspace, launches } = layout.sandbox(launch.id);
   const { workingDir, command, initialEnv } = launch.spec;
-  const number = (last?.number ?? 0) + 1;
-  const previous = last?.claim?.plan.ports ?? [];
+  const number = last.number + 1;
+  const previous = last.claim?.plan.ports ?? [];
   const refuse = async (refused: Reason): Promise<null> => {
     await refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
     return null;
   };
 
   await mkdir(workspace, { recursive: true });
-  const path = initialEnv['PATH'] ?? passedEnvironment(options.env).PATH;
+  const path = initialEnv['PATH'] ?? passedEnvironment().PATH;
   const resolved = await resolveCommand(command, workspace, path);
   if (resolved.kind !== 'found') return refuse(resolved.reason);
 
@@ -56,7 +57,7 @@ export async function runLaunch(
       reserved.push({ name, port, hostPort: await ports.reserve(launch.id, preferred) });
     }
     const plan = { mark: randomUUID(), ports: reserved, workingDir, path };
-    return await tryLaunch(options, launch, number, plan, path, resolved.command);
+    return await tryLaunch(options, launch, number, plan, resolved.command);
   } catch (error) {
     const problem = unspawnable[errorCode(error) ?? ''];
     if (problem === undefined) throw error;
@@ -67,33 +68,26 @@ export async function runLaunch(
 }
 
 async function tryLaunch(
-  { layout, table, env, logLimitBytes }: LaunchOptions,
-  launch: SandboxLaunch,
-  number: number,
-  plan: LaunchPlan,
-  path: string,
-  command: readonly string[],
+  { layout, table, logLimitBytes }: LaunchOptions, launch: SandboxLaunch, number: number, plan: LaunchPlan, command: readonly string[],
 ): Promise<ChildProcess | null> {
   const { workspace, launches, log } = layout.sandbox(launch.id);
   await cutLog(log, logLimitBytes);
   const output = await openLog(log);
-  const environment = sandboxEnvironment(env, launch, workspace, plan);
+  const environment = sandboxEnvironment(launch, workspace, plan);
+  // All arguments can be seen in the process list, so no secret may be in them.
+  const files = [claimFile(launches, number), exitFile(launches, number)];
+  const args = ['-c', script.trim(), 'skep-sandbox', ...files, table.kind, JSON.stringify(plan), plan.path ?? '', ...command];
   try {
-    const child = await spawnLauncher({
-      claim: claimFile(launches, number),
-      exit: exitFile(launches, number),
-      table: table.kind,
-      plan: JSON.stringify(plan),
-      path,
-      command,
-      workspace,
+    const child = await spawnLauncher(args, {
+      cwd: workspace,
       // The launcher finds its own tools on the server's path, and sets the command's path for it.
-      env: { ...environment, ...table.carried(environment), PATH: passedEnvironment(env).PATH },
-      output: output.fd,
+      env: { ...environment, ...table.carried(environment), PATH: passedEnvironment().PATH },
+      detached: true,
+      stdio: ['ignore', output.fd, output.fd, 'pipe'],
     });
     const last = await readLastLaunch(launches);
-    if (last === null || (last !== 'absent' && last.number < number)) throw unavailable('a launcher could not do its work');
-    return last !== 'absent' && last.claim?.plan.mark === plan.mark ? child : null;
+    if (last !== null && last.number < number) throw unavailable('a launcher could not do its work');
+    return last?.claim?.plan.mark === plan.mark ? child : null;
   } finally {
     await output.close();
   }
@@ -102,7 +96,77 @@ async function tryLaunch(
 /** A port that was taken meanwhile is given up for another, and somebody else's launch may have won with its own ports. */
 async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reserved: LaunchPlan['ports']): Promise<void> {
   const last = await readLastLaunch(layout.sandbox(id).launches);
-  const used = last === null || last === 'absent' ? [] : (last.claim?.plan.ports ?? []);
+  const used = last?.claim?.plan.ports ?? [];
   const unused = reserved.map(({ hostPort }) => hostPort).filter((hostPort) => !used.some((one) => one.hostPort === hostPort));
   await ports.release(id, unused);
+}
+
+/**
+ * The program that leads a sandbox's process group. It is a shell's, so that it needs nothing but POSIX, and it does by
+ * itself all that must not be lost when Skep is killed at any moment:
+ *
+ * 1. It finds out who it is (pid, start time, boot), and takes the launch by linking a file that says so. Linking is
+ *    atomic and happens once: of several launchers for one launch, one runs the command, and who it is is on disk before
+ *    the command begins.
+ * 2. It closes descriptor 3, whose end reports to Skep that the launch is decided. Nothing is written to it: that would kill a
+ *    launcher whose Skep is gone.
+ * 3. It runs the command as its child and notes how that ended. A signal for the group does not end the launcher.
+ * 4. It ends what the command left in the group, as the end of a container's first process does.
+ *
+ * It never waits for a child in vfork, which a subshell avoids: a freeze would find it neither running nor held.
+ * Its variables have a prefix, because a variable of the same name in the command's environment would be changed.
+ */
+const script = `
+_skep_claim=$1 _skep_exit=$2 _skep_table=$3 _skep_plan=$4 _skep_path=$5 _skep_own_path=$PATH
+shift 5
+_skep_asked=
+trap '_skep_asked=1' HUP INT QUIT TERM USR1 USR2
+if [ "$_skep_table" = proc ]; then
+  _skep_nth() { shift 19; _skep_start=$1; }
+  read -r _skep_stat < "/proc/$$/stat"
+  _skep_nth \${_skep_stat##*) }
+  read -r _skep_boot < /proc/sys/kernel/random/boot_id
+else
+  _skep_start=$(TZ=UTC LC_ALL=C ps -o lstart= -p $$)
+  _skep_boot=$(sysctl -n kern.bootsessionuuid 2>/dev/null || echo unknown)
+fi
+printf '%s\\n' "$$" "$_skep_start" "$_skep_boot" "$_skep_plan" > "$_skep_claim.$$" && ln "$_skep_claim.$$" "$_skep_claim" 2>/dev/null
+_skep_lost=$?
+exec 3>&-
+( rm -f "$_skep_claim.$$" )
+[ $_skep_lost -eq 0 ] || exit 1
+if [ -z "$_skep_asked" ]; then
+  PATH=$_skep_path
+  ( unset ${environmentVariable}; exec "$@" )
+  _skep_status=$?
+else
+  _skep_status=143
+fi
+PATH=$_skep_own_path
+printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && ( mv "$_skep_exit.$$" "$_skep_exit" )
+kill -s KILL -- "-$$"
+`;
+
+/** How long a launcher may take to decide its launch. */
+const limitMs = 10_000;
+
+/**
+ * Starts a launcher in a session and group of its own, which outlive this process. Returns when it has decided whether
+ * it runs the command. Rejects with a system error when it can't be started.
+ */
+async function spawnLauncher(args: readonly string[], options: SpawnOptions): Promise<ChildProcess> {
+  const child = spawn('/bin/sh', args, options);
+  await once(child, 'spawn');
+  const decided = child.stdio[3];
+  if (!(decided instanceof Socket)) throw new TypeError('the launcher has no descriptor 3');
+  try {
+    decided.resume();
+    await once(decided, 'close', { signal: AbortSignal.timeout(limitMs) });
+  } catch (error) {
+    throw new Failure('runtime_timeout', { runtime: 'process', limitMs }, { cause: error });
+  } finally {
+    decided.destroy();
+    child.unref();
+  }
+  return child;
 }

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
@@ -9,7 +10,8 @@ import { reasons } from './status-reasons.ts';
 /** A sandbox as it was read. */
 export interface Sighting {
   readonly observed: ObservedSandbox;
-  readonly record: LaunchRecord | null | 'absent';
+  /** Null if the sandbox is absent. */
+  readonly record: LaunchRecord | null;
   /** The launch that runs or is frozen. Null if nothing does. */
   readonly live: LiveLaunch | null;
 }
@@ -17,7 +19,7 @@ export interface Sighting {
 export type LiveLaunch = LaunchRecord & { readonly claim: Claim };
 
 /** How many sandboxes are read at a time. */
-const batch = 32;
+const concurrency = 32;
 
 /** Reads the state of sandboxes, each time from the disk and the process table alone. */
 export class Observer {
@@ -31,39 +33,39 @@ export class Observer {
 
   async observe(id: string): Promise<Sighting> {
     const record = await readLastLaunch(this.#layout.sandbox(id).launches);
-    if (record === 'absent') await demandRoot(this.#layout);
+    if (record === null) await demandRoot(this.#layout);
     return this.#sight(id, record, this.#table);
   }
 
   /** Reads all sandboxes. Costs one look at the process table at most, however many there are. */
   async list(): Promise<readonly Sighting[]> {
     await demandRoot(this.#layout);
-    const records = await inBatches(await sandboxIds(this.#layout), async (id) => {
+    const records = await pLimit(concurrency).map(await sandboxIds(this.#layout), async (id) => {
       return { id, record: await readLastLaunch(this.#layout.sandbox(id).launches) };
     });
     // Taken after the records were read, so that every leader that they name had begun.
     const processes = snapshotOf(this.#table);
-    const sightings = await inBatches(records, ({ id, record }) => this.#sight(id, record, processes));
+    const sightings = await pLimit(concurrency).map(records, ({ id, record }) => this.#sight(id, record, processes));
     return sightings.filter(({ observed }) => observed.state !== 'absent');
   }
 
   /** Returns the state of sandboxes that were read, if nothing new was written about them. In their order. */
   async recheck(sightings: readonly Sighting[]): Promise<readonly ObservedSandbox[]> {
     const processes = snapshotOf(this.#table);
-    return inBatches(sightings, async ({ observed, record }) => (await this.#sight(observed.id, record, processes)).observed);
+    return pLimit(concurrency).map(sightings, ({ observed, record }) => this.#stateOf(observed.id, record, processes));
+  }
+
+  async #sight(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<Sighting> {
+    const observed = await this.#stateOf(id, record, processes);
+    const isLive = observed.state === 'running' || observed.state === 'frozen';
+    const claim = record?.claim ?? null;
+    return { observed, record, live: isLive && record !== null && claim !== null ? { ...record, claim } : null };
   }
 
   /** `processes` are looked at first; they must be no older than the record. */
-  async #sight(id: string, record: Sighting['record'], processes: ProcessTable): Promise<Sighting> {
-    const observed = await this.#stateOf(id, record, processes);
-    const isLive = observed.state === 'running' || observed.state === 'frozen';
-    if (!isLive || record === null || record === 'absent' || record.claim === null) return { observed, record, live: null };
-    return { observed, record, live: { ...record, claim: record.claim } };
-  }
-
-  async #stateOf(id: string, record: Sighting['record'], processes: ProcessTable): Promise<ObservedSandbox> {
-    if (record === 'absent') return absentSandbox(id);
-    if (record === null) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
+  async #stateOf(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<ObservedSandbox> {
+    if (record === null) return absentSandbox(id);
+    if (record.number === 0) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
     const { claim, isGone, isFreezing, number } = record;
     if (claim === null || isGone) return this.#stopped(id, record);
 
@@ -111,10 +113,4 @@ function snapshotOf(table: ProcessTable): ProcessTable {
     // To read one process from `/proc` costs less than all of them; `ps` costs a process each time.
     find: async (pid) => (table.kind === 'proc' ? table.find(pid) : ((await all()).find((process) => process.pid === pid) ?? null)),
   };
-}
-
-async function inBatches<T, R>(items: readonly T[], each: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let at = 0; at < items.length; at += batch) results.push(...(await Promise.all(items.slice(at, at + batch).map(each))));
-  return results;
 }

@@ -25,36 +25,45 @@ export async function openFolder(path: string): Promise<Folder> {
 export const notDirectory: readonly string[] = ['ELOOP', 'ENOTDIR', 'EMLINK'];
 
 /** Handles the error of a part of a path that is no directory. Unless it throws, the part is tried again. */
-type OnTrouble = (error: unknown, parent: Folder, depth: number) => Promise<void>;
+type OnTrouble = (error: unknown, parent: Folder, depth: number) => Promise<null>;
 
 /** Opens directories below a root, one level at a time, and never through a link. Keeps open what the last path led through. */
-export interface Walk extends AsyncDisposable {
+export class Walk implements AsyncDisposable {
+  readonly #root: Folder;
+  readonly #opened: { readonly name: string; readonly folder: Folder }[] = [];
+
+  constructor(root: Folder) {
+    this.#root = root;
+  }
+
   /** Returns the directory with this name, which stays open until another one is entered. */
-  enter(parts: TarName, onTrouble: OnTrouble): Promise<Folder>;
+  async enter(parts: TarName, onTrouble: OnTrouble = rethrow): Promise<Folder> {
+    const different = this.#opened.findIndex(({ name }, index) => parts[index] !== name);
+    if (different >= 0) await this.#leave(different);
+    for (const name of parts.slice(this.#opened.length)) {
+      const parent = this.#last;
+      let folder: Folder | null = null;
+      while (folder === null) {
+        folder = await openFolder(parent.within(name)).catch((error: unknown) => onTrouble(error, parent, this.#opened.length + 1));
+      }
+      this.#opened.push({ name, folder });
+    }
+    return this.#last;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#leave(0);
+  }
+
+  get #last(): Folder {
+    return this.#opened.at(-1)?.folder ?? this.#root;
+  }
+
+  async #leave(depth: number): Promise<void> {
+    for (const { folder } of this.#opened.splice(depth).toReversed()) await folder[Symbol.asyncDispose]();
+  }
 }
 
-export function createWalk(root: Folder): Walk {
-  const opened: { readonly name: string; readonly folder: Folder }[] = [];
-  const leave = async (depth: number): Promise<void> => {
-    for (const { folder } of opened.splice(depth).toReversed()) await folder[Symbol.asyncDispose]();
-  };
-  return {
-    async enter(parts, onTrouble) {
-      const different = opened.findIndex(({ name }, index) => parts[index] !== name);
-      await leave(different < 0 ? opened.length : different);
-      for (const name of parts.slice(opened.length)) {
-        const parent = opened.at(-1)?.folder ?? root;
-        let folder: Folder | undefined;
-        while (folder === undefined) {
-          folder = await openFolder(parent.within(name)).catch(async (error: unknown) => {
-            await onTrouble(error, parent, opened.length + 1);
-            return undefined;
-          });
-        }
-        opened.push({ name, folder });
-      }
-      return opened.at(-1)?.folder ?? root;
-    },
-    [Symbol.asyncDispose]: () => leave(0),
-  };
+async function rethrow(error: unknown): Promise<never> {
+  throw error;
 }

@@ -4,11 +4,13 @@ import type { Pack } from 'tar-stream';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
 import { type Folder, notDirectory, openFolder } from './open-folders.ts';
-import { errorCode } from './system-errors.ts';
+import { ignoring } from './system-errors.ts';
 
 const chunkBytes = 256 * 1024;
 /** Nobody must wait for a pipe in the place of a file. */
 const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+const gone = ignoring('ENOENT', ...notDirectory);
 
 /**
  * Adds an entry of the folder, with all that is below it. Anything but files, directories and links is left out, and so is what goes
@@ -16,15 +18,15 @@ const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOC
  */
 export async function addTree(tar: Pack, parent: Folder, name: string, parts: TarName): Promise<void> {
   const path = parent.within(name);
-  const found = await unlessGone(lstat(path));
+  const found = await lstat(path).catch(gone);
   if (found?.isDirectory() === true) {
-    await using folder = await unlessGone(openFolder(path));
+    await using folder = await openFolder(path).catch(gone);
     if (folder !== null) await addOpened(tar, folder, parts);
   } else if (found?.isSymbolicLink() === true) {
-    const target = await unlessGone(readlink(path));
+    const target = await readlink(path).catch(gone);
     if (target !== null) await add(tar, found, { ...metaOf(found, parts), kind: 'symlink', target });
   } else if (found?.isFile() === true) {
-    await using handle = await unlessGone(open(path, readOnly));
+    await using handle = await open(path, readOnly).catch(gone);
     const file = await handle?.stat();
     if (handle === null || file?.isFile() !== true) return;
     await add(tar, file, { ...metaOf(file, parts), kind: 'file', size: file.size, content: contentOf(handle, file.size) });
@@ -57,15 +59,6 @@ async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint
   }
 }
 
-function metaOf({ mode, mtime }: Stats, parts: TarName): { readonly parts: TarName; readonly mode: number; readonly modifiedAt: Date } {
+function metaOf({ mode, mtime }: Stats, parts: TarName) {
   return { parts, mode: mode & 0o777, modifiedAt: mtime };
-}
-
-async function unlessGone<T>(found: Promise<T>): Promise<T | null> {
-  try {
-    return await found;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT' || notDirectory.includes(errorCode(error) ?? '')) return null;
-    throw error;
-  }
 }

@@ -34,37 +34,25 @@ export async function findMembers(
 
   const group = candidates.filter((process) => process.group === leader.pid || process.session === leader.pid);
   const owner = candidates.find(({ pid }) => pid === leader.pid);
-  const isOwnGroup = owner === undefined ? await some(group, isMarked) : owner.start === leader.start;
+  // The kernel does not give a number away while a group has it: without its leader, a group is the launch's if one
+  // member of it is.
+  const isOwnGroup = owner === undefined ? (await Promise.all(group.map(isMarked))).includes(true) : owner.start === leader.start;
   const members = new Map(isOwnGroup ? group.map((process) => [process.pid, process]) : []);
   for (const process of candidates) if (known.has(identityOf(process))) members.set(process.pid, process);
 
   const others = candidates.filter(({ pid }) => !members.has(pid));
   const marks = await Promise.all(others.map(isMarked));
   for (const [index, process] of others.entries()) if (marks[index] === true) members.set(process.pid, process);
-  addDescendants(members, candidates);
+  // The loop also visits the members that it adds.
+  for (const { pid } of members.values()) {
+    for (const process of candidates) if (process.parent === pid && !members.has(process.pid)) members.set(process.pid, process);
+  }
   return [...members.values()];
 }
 
 /** Tells a process from all others of this boot. */
 function identityOf({ pid, start }: ProcessEntry): string {
   return `${pid} ${start}`;
-}
-
-function addDescendants(members: Map<number, ProcessEntry>, candidates: readonly ProcessEntry[]): void {
-  for (let found = true; found; ) {
-    found = false;
-    for (const process of candidates) {
-      if (members.has(process.pid) || !members.has(process.parent)) continue;
-      members.set(process.pid, process);
-      found = true;
-    }
-  }
-}
-
-// The kernel does not give a number away while a group has it: without its leader, a group is the launch's if one
-// member of it is.
-async function some(group: readonly ProcessEntry[], test: (process: ProcessEntry) => Promise<boolean>): Promise<boolean> {
-  return (await Promise.all(group.map(test))).includes(true);
 }
 
 /** How long the kernel may take to carry out signals that no process can refuse. */

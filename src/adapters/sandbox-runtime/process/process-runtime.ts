@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { sentenceOfFailure } from '../../shared/sentences.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
@@ -7,14 +8,13 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
   Execution, ExecutionRequest, Progress, Provision, SandboxLaunch, SandboxRuntime,
 } from '../../../ports/sandbox-runtime.ts';
-import { createKeyedMutex } from '../../shared/keyed-mutex.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import type { Environment } from './command.ts';
 import { createLayout, isSandboxId, keepLogsSmall, type Layout, Opening } from './data-folder.ts';
 import { Executions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { Observer } from './observed-sandbox.ts';
-import { createPortReservations } from './port-reservations.ts';
+import { PortReservations } from './port-reservations.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { reasons } from './status-reasons.ts';
@@ -30,8 +30,6 @@ export interface ProcessRuntimeOptions {
   readonly pollMs?: number;
   /** Size from which a sandbox's output is moved to an old log, in place of the one before. Default: 16 MiB. */
   readonly logLimitBytes?: number;
-  /** The environment of which a few harmless variables are passed on. Default: this process's own. */
-  readonly env?: Environment;
   /** How processes are found. Default: in `/proc` on Linux and with `ps` elsewhere. */
   readonly processTable?: ProcessTable['kind'];
 }
@@ -59,41 +57,25 @@ class ProcessRuntime implements SandboxRuntime {
   readonly #watch: Watch;
   readonly #stopCuttingLogs: () => void;
   /** The steps of one sandbox are done one after another. */
-  readonly #mutex = createKeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #removals = new Set<string>();
 
-  constructor({
-    root,
-    stopGraceMs = 5_000,
-    pollMs = 250,
-    logLimitBytes = 16 << 20,
-    env = process.env,
-    processTable,
-  }: ProcessRuntimeOptions) {
+  constructor({ root, stopGraceMs = 5_000, pollMs = 250, logLimitBytes = 16 << 20, processTable }: ProcessRuntimeOptions) {
     const kind = processTable ?? (process.platform === 'linux' ? 'proc' : 'ps');
     const table = kind === 'proc' ? createProcTable() : createPsTable();
     const layout = createLayout(root);
-    const ports = createPortReservations(layout.ports);
+    const ports = new PortReservations(layout.ports);
     const observer = new Observer(layout, table);
-    const mutex = this.#mutex;
+    const onOwnLeader = (id: string, leader: ChildProcess): void => this.#watch.addOwn(id, leader);
     this.#layout = layout;
     this.#table = table;
     this.#observer = observer;
     this.#opening = new Opening(layout, table, ports);
     this.#stopCuttingLogs = keepLogsSmall(layout, logLimitBytes);
     this.#files = new FileTransfer(layout, observer);
-    this.#executions = new Executions({ layout, table, observer, env, mutex });
-    this.#watch = new Watch({ observer, pollMs, clearUp: (id) => mutex.inTurn(id, () => this.#clearUp(id)) });
-    this.#sandboxes = new Sandboxes({
-      layout,
-      table,
-      ports,
-      env,
-      logLimitBytes,
-      observer,
-      stopGraceMs,
-      onOwnLeader: (id, leader) => this.#watch.addOwn(id, leader),
-    });
+    this.#executions = new Executions(layout, table, observer);
+    this.#watch = new Watch(observer, pollMs, (id) => this.#mutex.inTurn(id, () => this.#clearUp(id)));
+    this.#sandboxes = new Sandboxes({ layout, table, ports, logLimitBytes, observer, stopGraceMs, onOwnLeader });
   }
 
   async provide(_spec: SandboxSpec, _progress: Progress, signal: AbortSignal): Promise<Provision> {
@@ -120,30 +102,21 @@ class ProcessRuntime implements SandboxRuntime {
   async remove(id: string): Promise<void> {
     // A removal does not wait for the grace of a stop that is under way.
     this.#removals.add(id);
-    await this.#files.leave(id);
+    await this.#files.end(new Failure('sandbox_not_found', { id }), id);
     await this.#change(id, () => this.#sandboxes.remove(id)).finally(() => this.#removals.delete(id));
   }
 
   inspect(id: string): Promise<ObservedSandbox> {
-    return withFailures(async () => {
-      if (!isSandboxId(id)) return absentSandbox(id);
-      await this.#opening.done();
-      return (await this.#observer.observe(id)).observed;
-    });
+    return this.#opened(async () => (isSandboxId(id) ? (await this.#observer.observe(id)).observed : absentSandbox(id)));
   }
 
   list(): Promise<readonly ObservedSandbox[]> {
-    return withFailures(async () => {
-      await this.#opening.done();
-      return (await this.#observer.list()).map(({ observed }) => observed);
-    });
+    return this.#opened(async () => (await this.#observer.list()).map(({ observed }) => observed));
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return raceSignal(
-      this.#within(id, () => this.#executions.execute(id, request, signal)),
-      signal,
-    );
+    const begun = this.#within(id, () => this.#mutex.inTurn(id, () => this.#executions.execute(id, request, signal)));
+    return raceSignal(begun, signal);
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
@@ -160,8 +133,7 @@ class ProcessRuntime implements SandboxRuntime {
 
   async check(): Promise<CheckResult> {
     try {
-      await withFailures(async () => {
-        await this.#opening.done();
+      await this.#opened(async () => {
         await access(this.#layout.root, constants.W_OK);
         await access('/bin/sh', constants.X_OK);
       });
@@ -177,7 +149,7 @@ class ProcessRuntime implements SandboxRuntime {
     this.#watch.close();
     this.#stopCuttingLogs();
     await this.#executions.close();
-    await this.#files.close();
+    await this.#files.end(unavailable({ code: 'closed' }));
     // A step whose caller has left is finished, not left half done.
     await this.#mutex.settled();
     await this.#opening.close();
@@ -191,21 +163,25 @@ class ProcessRuntime implements SandboxRuntime {
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */
   async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!isSandboxId(id)) return absentSandbox(id, reasons.invalidId);
-    const done = withFailures(async () => {
-      await this.#opening.done();
-      return this.#mutex.inTurn(id, async () => {
+    const done = this.#opened(() =>
+      this.#mutex.inTurn(id, async () => {
         signal?.throwIfAborted();
         await step();
         const sighting = await this.#observer.observe(id);
         this.#watch.seen(sighting);
         return sighting.observed;
-      });
-    });
+      }),
+    );
     return signal === undefined ? done : raceSignal(done, signal);
   }
 
   async #within<T>(id: string, work: () => Promise<T>): Promise<T> {
     if (!isSandboxId(id)) throw new Failure('sandbox_not_found', { id });
+    return this.#opened(work);
+  }
+
+  /** Runs the work when the data folder is ready, and gives system errors the form that callers know. */
+  #opened<T>(work: () => Promise<T>): Promise<T> {
     return withFailures(async () => {
       await this.#opening.done();
       return work();

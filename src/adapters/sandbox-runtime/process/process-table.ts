@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { environmentVariable } from './command.ts';
+import { ignoring } from './system-errors.ts';
 
 /** A process that lives. Zombies do not count: they hold nothing but their number. */
 export interface ProcessEntry {
@@ -56,7 +57,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error;
+    ignoring('ESRCH', 'EPERM')(error);
   }
 }
 
@@ -80,7 +81,9 @@ export function createProcTable(): ProcessTable {
     async environment({ pid }) {
       const environ = await readFile(`/proc/${pid}/environ`).catch(() => null);
       if (environ === null || environ.length === 0) return null;
-      return Object.fromEntries(environ.toString().split('\0').flatMap((entry) => (entry.includes('=') ? [splitEntry(entry)] : [])));
+      // Values may hold more of the separator.
+      const entries = [...environ.toString().matchAll(/([^=\0]+)=([^\0]*)/g)];
+      return Object.fromEntries(entries.map(([, name = '', value = '']): [string, string] => [name, value]));
     },
     carried: () => ({}),
     signal(process, signal) {
@@ -90,11 +93,6 @@ export function createProcTable(): ProcessTable {
       if (isStill(leader)) send(-leader.pid, signal);
     },
   };
-}
-
-function splitEntry(entry: string): [name: string, value: string] {
-  const at = entry.indexOf('=');
-  return [entry.slice(0, at), entry.slice(at + 1)];
 }
 
 async function find(pid: number): Promise<ProcessEntry | null> {
@@ -166,10 +164,10 @@ export function createPsTable(): ProcessTable {
 /** The arguments of a process, then its environment, in one line. */
 async function commandLine(pid: number): Promise<string> {
   const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
-  const { stdout } = await run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).catch(() => ({
-    stdout: '',
-  }));
-  return stdout.trim();
+  return run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).then(
+    ({ stdout }) => stdout.trim(),
+    () => '',
+  );
 }
 
 async function list(...selection: readonly string[]): Promise<ProcessEntry[]> {

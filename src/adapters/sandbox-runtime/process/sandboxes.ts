@@ -81,7 +81,7 @@ export class Sandboxes {
 
   async #run(launch: SandboxLaunch, progress: Progress): Promise<void> {
     const { record } = await this.#options.observer.observe(launch.id);
-    if (record === 'absent') return;
+    if (record === null) return;
     const leader = await runLaunch(this.#options, launch, record, progress);
     if (leader !== null) this.#options.onOwnLeader(launch.id, leader);
   }

@@ -2,15 +2,15 @@ import { constants, fchmodSync, futimesSync } from 'node:fs';
 import { link, lstat, lutimes, mkdir, open, symlink, unlink } from 'node:fs/promises';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { type TarEntry, type TarName, throughLink } from '../tar.ts';
-import { createWalk, type Folder, notDirectory, type Walk } from './open-folders.ts';
-import { errorCode } from './system-errors.ts';
+import { type Folder, notDirectory, Walk } from './open-folders.ts';
+import { errorCode, ignoring } from './system-errors.ts';
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
 
 /** Unpacks the entries below the root, whose programs may run and do what they like with it meanwhile. */
 export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>): Promise<void> {
-  await using walk = createWalk(root);
-  await using targets = createWalk(root);
+  await using walk = new Walk(root);
+  await using targets = new Walk(root);
   const directories: Entry<'directory'>[] = [];
   try {
     for await (const entry of entries) {
@@ -29,27 +29,19 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
   } finally {
     // The last, since what is written in a directory changes its time, and its mode may forbid that.
     for (const { parts, mode, modifiedAt } of directories.toReversed()) {
-      const folder = await walk.enter(parts, rethrow).catch(() => null);
+      const folder = await walk.enter(parts).catch(() => null);
       await folder?.handle.utimes(modifiedAt, modifiedAt);
       await folder?.handle.chmod(mode);
     }
   }
 }
 
-async function rethrow(error: unknown): Promise<never> {
-  throw error;
-}
-
 export function enterMaking(walk: Walk, parts: TarName): Promise<Folder> {
-  return walk.enter(parts, async (error, parent, depth) => {
-    const name = parts[depth - 1] ?? '';
-    if (errorCode(error) === 'ENOENT') return makeFolder(parent.within(name));
-    return demandDirectory(error, parent, parts, depth);
+  return walk.enter(parts, async (trouble, parent, depth) => {
+    if (errorCode(trouble) !== 'ENOENT') return demandDirectory(trouble, parent, parts, depth);
+    await mkdir(parent.within(parts[depth - 1] ?? ''), 0o755).catch(ignoring('EEXIST'));
+    return null;
   });
-}
-
-async function makeFolder(path: string): Promise<void> {
-  await mkdir(path, 0o755).catch(unlessThere);
 }
 
 /** Something else than a directory is in the way. */
@@ -64,21 +56,17 @@ const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | cons
 
 async function writeFile(folder: Folder, name: string, { content, mode, modifiedAt }: Entry<'file'>): Promise<void> {
   const path = folder.within(name);
-  const handle = await replacing(path, () => open(path, newFile, 0o600));
-  try {
-    for await (const chunk of content) await handle.writeFile(chunk);
-    // Of an open file these are done at once, and a repository has ten thousand.
-    fchmodSync(handle.fd, mode);
-    futimesSync(handle.fd, modifiedAt, modifiedAt);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await replacing(path, () => open(path, newFile, 0o600));
+  for await (const chunk of content) await handle.writeFile(chunk);
+  // Of an open file these are done at once, and a repository has ten thousand.
+  fchmodSync(handle.fd, mode);
+  futimesSync(handle.fd, modifiedAt, modifiedAt);
 }
 
 async function writeLink(folder: Folder, name: string, { target, modifiedAt }: Entry<'symlink'>): Promise<void> {
   const path = folder.within(name);
   await replacing(path, () => symlink(target, path));
-  await lutimes(path, modifiedAt, modifiedAt).catch(unlessGone);
+  await lutimes(path, modifiedAt, modifiedAt).catch(ignoring('ENOENT'));
 }
 
 async function addName(folder: Folder, name: string, { parts, target }: Entry<'hardlink'>, targets: Walk): Promise<void> {
@@ -95,18 +83,10 @@ async function replacing<T>(path: string, make: () => Promise<T>): Promise<T> {
     try {
       return await make();
     } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error;
-      await unlink(path).catch(unlessGone);
+      ignoring('EEXIST')(error);
+      await unlink(path).catch(ignoring('ENOENT'));
     }
   }
-}
-
-function unlessThere(error: unknown): void {
-  if (errorCode(error) !== 'EEXIST') throw error;
-}
-
-function unlessGone(error: unknown): void {
-  if (errorCode(error) !== 'ENOENT') throw error;
 }
 
 const troubles: Readonly<Record<string, string>> = {

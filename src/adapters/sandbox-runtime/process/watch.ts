@@ -2,16 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Observer, Sighting } from './observed-sandbox.ts';
 
-export interface WatchOptions {
-  readonly observer: Observer;
-  readonly pollMs: number;
-  /** Ends what an ended command left behind. */
-  readonly clearUp: (id: string) => Promise<void>;
-}
-
 /** Calls listeners when something happened to a sandbox that nobody asked for. */
 export class Watch {
-  readonly #options: WatchOptions;
+  readonly #observer: Observer;
+  readonly #pollMs: number;
+  readonly #clearUp: (id: string) => Promise<void>;
   readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
   /** The leaders that are children of this process: the system reports their end. */
   readonly #own = new Map<string, ChildProcess>();
@@ -21,8 +16,11 @@ export class Watch {
   #isComplete = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: WatchOptions) {
-    this.#options = options;
+  /** `clearUp` ends what an ended command left behind. */
+  constructor(observer: Observer, pollMs: number, clearUp: (id: string) => Promise<void>) {
+    this.#observer = observer;
+    this.#pollMs = pollMs;
+    this.#clearUp = clearUp;
   }
 
   /** The leader is a child of this process. */
@@ -62,20 +60,19 @@ export class Watch {
     await this.#look().catch(() => {});
     this.#isLooking = false;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#keepLooking(), this.#options.pollMs).unref();
+    this.#timer = setTimeout(() => void this.#keepLooking(), this.#pollMs).unref();
   }
 
   async #look(): Promise<void> {
-    const { observer } = this.#options;
     if (!this.#isComplete) {
-      for (const sighting of await observer.list()) {
+      for (const sighting of await this.#observer.list()) {
         this.seen(sighting);
         if (isLeaderless(sighting.observed)) await this.#changed(sighting.observed.id);
       }
       this.#isComplete = true;
     }
     const before = [...this.#polled.values()];
-    for (const [index, observed] of (await observer.recheck(before)).entries()) {
+    for (const [index, observed] of (await this.#observer.recheck(before)).entries()) {
       const sighting = before[index];
       if (sighting === undefined || this.#polled.get(observed.id) !== sighting) continue;
       const earlier = sighting.observed;
@@ -84,10 +81,9 @@ export class Watch {
   }
 
   async #changed(id: string): Promise<void> {
-    const { observer, clearUp } = this.#options;
     try {
-      await clearUp(id);
-      this.seen(await observer.observe(id));
+      await this.#clearUp(id);
+      this.seen(await this.#observer.observe(id));
     } catch {
       // A listener reads the state anew, and gets the failure if it persists.
       this.#polled.delete(id);
