@@ -2,12 +2,10 @@ import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts'
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { fileSchema, type SkepConfig } from './config.ts';
 import { unknownVariables } from './environment-warnings.ts';
-import { formAt } from './form.ts';
-import { fieldName, issuesOf, type Mistake, mistakesIn, problemOf, unknownField } from './mistakes.ts';
-import { settings, type Settings } from './settings.ts';
+import { fieldName, formAt, issuesOf, type Mistake, mistakesIn, problemOf, unknownField } from './mistakes.ts';
+import { settings, settingsSchema } from './settings.ts';
 import { toGitOptions, toSkepOptions } from './skep-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
-import { toSandboxSpec } from './spec.ts';
 
 /**
  * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
@@ -15,26 +13,23 @@ import { toSandboxSpec } from './spec.ts';
  */
 export function loadConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
-  const { read, problems, mistakes } = readSettings(env, file);
-  const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' });
-  const inFile = [...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflicts];
+  const { values, problems, mistakes } = readSettings(env, file);
+  const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: values['sandboxRuntime'] === 'docker' });
+  const inFile = [...mistakes, ...unknownKeys(file), ...mistakesIn(file.keys), ...conflicts];
   // Contradictions between settings are looked for only if each of them is right by itself.
-  const git = hasAll(read) ? read.gitProviders.map((name) => toGitOptions(name, read, problems)) : [];
+  const { data: read } = settingsSchema.safeParse(values);
+  const git = read?.gitProviders.map((name) => toGitOptions(name, read, problems)) ?? [];
   const all = [...file.problems, ...problems, ...problemsInFile(inFile, file)];
-  if (all.length > 0 || !hasAll(read)) throw new ConfigError(all);
+  if (all.length > 0 || read === undefined) throw new ConfigError(all);
   const keys = fileSchema.parse(file.keys);
-  const specs = keys.specs?.map(toSandboxSpec) ?? null;
+  const specs = keys.specs ?? null;
   return {
     ...read,
-    options: toSkepOptions(read, git, keys, specs),
+    options: toSkepOptions(read, git, keys),
     specs,
     requestsPerMinute: keys.limits?.requests_per_minute ?? null,
     warnings: unknownVariables(env, specs),
   };
-}
-
-function hasAll(read: Partial<Settings>): read is Settings {
-  return Object.keys(settings).every((name) => name in read);
 }
 
 const settingKeys = Object.values(settings).flatMap(({ key }) => key ?? []);
@@ -44,7 +39,7 @@ function unknownKeys({ keys }: ConfigFile): readonly Mistake[] {
   return Object.keys(keys).filter((key) => !known.has(key)).map((key) => {
     const variable = key.toUpperCase().replace(/^(?!SKEP_)/, 'SKEP_');
     const meant = Object.values(settings).find((setting) => setting.variable === variable);
-    if (meant === undefined) return unknownField(fileSchema, [], key, settingKeys);
+    if (meant === undefined) return unknownField([], key, settingKeys);
     const problem = meant.key === null ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`;
     return { path: [key], problem, form: meant.form };
   });
@@ -58,7 +53,7 @@ function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonl
   }));
   return mistakes
     .filter((_, index) => fields.indexOf(fields[index] ?? '') === index)
-    .map(({ path, problem, form = formAt(fileSchema, path).takes }) => ({
+    .map(({ path, problem, form = formAt(path) }) => ({
       line: file.lineOf(path), name: fieldName(path, file.keys['specs']), problem, form,
     }))
     .concat(twice)
@@ -66,17 +61,17 @@ function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonl
     .map(({ line, ...problem }) => ({ ...problem, place: `${file.path}:${line}` }));
 }
 
-interface ReadSettings {
-  /** The settings that are right. */
-  readonly read: Partial<Settings>;
+interface GivenSettings {
+  /** What is given for each setting, by its name. */
+  readonly values: Readonly<Record<string, unknown>>;
   /** The problems of the environment. */
   readonly problems: ConfigProblem[];
   readonly mistakes: readonly Mistake[];
 }
 
-/** Reads each setting from the environment, else from the file, else takes its default. */
-function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): ReadSettings {
-  const read: Record<string, unknown> = {};
+/** Reads each setting from the environment, else from the file. */
+function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): GivenSettings {
+  const values: Record<string, unknown> = {};
   const problems: ConfigProblem[] = [];
   const mistakes: Mistake[] = [];
   for (const [name, setting] of Object.entries(settings)) {
@@ -84,13 +79,12 @@ function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): ReadSetting
     // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
     const fromEnv = env[variable] === '' ? undefined : env[variable];
     const value = fromEnv ?? (key === null ? undefined : keys[key]);
+    values[name] = value;
     const [issue] = issuesOf(schema, value);
-    if (issue === undefined) read[name] = schema.parse(value);
-    else {
-      const problem = problemOf(issue, value, key === null);
-      if (fromEnv === undefined && key !== null && value !== undefined) mistakes.push({ path: [key], problem, form });
-      else problems.push(problemWith(setting, problem));
-    }
+    if (issue === undefined) continue;
+    const problem = problemOf(issue, value, key === null);
+    if (fromEnv === undefined && key !== null) mistakes.push({ path: [key], problem, form });
+    else problems.push(problemWith(setting, problem));
   }
-  return { read, problems, mistakes };
+  return { values, problems, mistakes };
 }

@@ -1,55 +1,88 @@
 import { distance } from 'fastest-levenshtein';
-import type { z } from 'zod';
-import { allFields, fieldsAt, formAt } from './form.ts';
+import { z } from 'zod';
+import { fileSchema } from './config.ts';
 
 type Path = readonly PropertyKey[];
 
 /** A mistake in the file. */
 export interface Mistake {
-  readonly path: readonly PropertyKey[];
+  readonly path: Path;
   /** The rest of a sentence that begins with the field. */
   readonly problem: string;
   /** What is expected. Default: what the field's schema says. */
   readonly form?: string;
 }
 
+/** A field of the file, as JSON Schema describes it. `secret` is a member of Skep's own. */
+type Field = z.core.JSONSchema.BaseSchema;
+
+let fields: Field | undefined;
+
+/** Returns the fields from the top of the file down to the one at the path, as far as the schema knows them. */
+function fieldsTo(path: Path): readonly Field[] {
+  // Only a mistake needs them, so that a right configuration does not wait for them.
+  fields ??= z.toJSONSchema(fileSchema, { io: 'input', unrepresentable: 'any' });
+  const found = [fields];
+  for (const key of path) {
+    const { properties = {}, items, additionalProperties } = found.at(-1) ?? {};
+    const below = Object.hasOwn(properties, key) ? properties[String(key)] : (items ?? additionalProperties);
+    if (typeof below !== 'object' || Array.isArray(below)) break;
+    found.push(below);
+  }
+  return found;
+}
+
+/** Returns what the field at the path takes, or what its parent takes if the field is not known. */
+export function formAt(path: Path): string {
+  return fieldsTo(path).findLast(({ description }) => description !== undefined)?.description ?? '';
+}
+
+/** Returns the names of the fields of the mapping at the path. Empty if its fields are not fixed. */
+function fieldsAt(path: Path): readonly string[] {
+  const found = fieldsTo(path);
+  return found.length > path.length ? Object.keys(found.at(-1)?.properties ?? {}) : [];
+}
+
+/** Returns the paths of all fields: `specs[].ready.within`. */
+export function allFields(path: Path = [], prefix = ''): readonly string[] {
+  if (fieldsTo(path).at(-1)?.items !== undefined) return allFields([...path, 0], `${prefix}[]`);
+  return fieldsAt(path).flatMap((name) => {
+    const full = prefix === '' ? name : `${prefix}.${name}`;
+    return [full, ...allFields([...path, name], full)];
+  });
+}
+
 /** Returns one mistake for each field that does not match the schema. */
-export function mistakesIn(schema: z.ZodType, value: unknown): readonly Mistake[] {
-  return issuesOf(schema, value).flatMap((issue) => {
+export function mistakesIn(value: unknown): readonly Mistake[] {
+  return issuesOf(fileSchema, value).flatMap((issue) => {
     const { path, keys } = issue;
-    if (keys !== undefined) return keys.map((key) => unknownField(schema, path, key));
-    const problem = problemOf(issue, valueAt(value, path), formAt(schema, path).secret);
+    if (keys !== undefined) return keys.map((key) => unknownField(path, key));
+    const problem = problemOf(issue, valueAt(value, path), fieldsTo(path).some((field) => field['secret'] === true));
     // If a key is wrong, the form of its mapping is what is expected.
-    return issue.code === 'invalid_key' ? { path, problem, form: formAt(schema, path.slice(0, -1)).takes } : { path, problem };
+    return issue.code === 'invalid_key' ? { path, problem, form: formAt(path.slice(0, -1)) } : { path, problem };
   });
 }
 
 /** Returns the mistake of an unknown field. `besides` are known names that are not in the schema. */
-export function unknownField(schema: z.ZodType, parent: Path, key: string, besides: readonly string[] = []): Mistake {
-  const known = [...fieldsAt(schema, parent), ...besides];
-  const moved = movedTo(schema, parent, key);
-  if (moved !== null) return { path: [...parent, key], problem: `has moved; write it as ${moved}` };
-  const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
+export function unknownField(parent: Path, key: string, besides: readonly string[] = []): Mistake {
+  const path = [...parent, key];
+  // What only Docker understands was a part of `isolation`.
+  const isMoved = parent.at(-1) === 'isolation' && fieldsAt([...parent.slice(0, -1), 'docker']).includes(key);
+  if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
+  const known = [...fieldsAt(parent), ...besides];
+  const meant = nearest(key, known) ?? elsewhere(parent, key);
   return {
-    path: [...parent, key],
+    path,
     problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
     form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
   };
 }
 
-/** Returns the new place of a setting of Docker that was a field of a spec's `isolation`. Null if it never was. */
-function movedTo(schema: z.ZodType, parent: Path, key: string): string | null {
-  const spec = parent.slice(0, -1);
-  const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...spec, 'docker']).includes(key);
-  return isMoved ? `docker.${key}` : null;
-}
-
 /** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
-function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
-  const having = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
-  const [only] = having.length === 1 ? having : [];
-  if (only === undefined) return null;
-  return parent[0] === 'specs' && only.startsWith('specs[].') ? only.slice('specs[].'.length) : only;
+function elsewhere(parent: Path, key: string): string | null {
+  const [only, second] = allFields().filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
+  if (only === undefined || second !== undefined) return null;
+  return parent[0] === 'specs' ? only.replace(/^specs\[\]\./, '') : only;
 }
 
 function valueAt(value: unknown, path: Path): unknown {

@@ -84,3 +84,9 @@ export const settings = {
 };
 
 export type Settings = { readonly [N in keyof typeof settings]: z.output<(typeof settings)[N]['schema']> };
+
+/** Takes what is given for each setting, by its name. */
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members of the table keep their names and types
+export const settingsSchema = z.object(
+  Object.fromEntries(Object.entries(settings).map(([name, { schema }]) => [name, schema])),
+) as unknown as z.ZodType<Settings>;

@@ -2,19 +2,12 @@ import { readFileSync } from 'node:fs';
 import type { DockerRuntimeOptions, GitHubApp, GitOptions, SkepOptions } from '../options.ts';
 import { type ConfigProblem, problemWith } from './config-error.ts';
 import type { FileConfig, SkepConfig } from './config.ts';
+import { defined } from './field-schemas.ts';
 import { settings, type Settings } from './settings.ts';
 
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Returns the members that are not undefined. */
-function defined<T extends object>(values: T): Defined<T> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
-}
-
 /** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
-export function toSkepOptions(settings: Settings, git: readonly GitOptions[], file: FileConfig, specs: SkepConfig['specs']): SkepOptions {
-  const { limits = {}, starts, events } = file;
+export function toSkepOptions(settings: Settings, git: readonly GitOptions[], file: FileConfig): SkepOptions {
+  const { specs, limits = {}, starts, events } = file;
   return {
     git,
     auth: { kind: 'api-keys', ...defined({ staticKey: settings.apiKey }) },
@@ -26,7 +19,7 @@ export function toSkepOptions(settings: Settings, git: readonly GitOptions[], fi
       existingPerOwner: limits.existing_per_owner,
       existing: limits.existing,
     }),
-    ...defined({ specs: specs ?? undefined, whenFull: limits.when_full, startsAtOnce: starts?.at_once, keepEventsForMs: events?.keep_for }),
+    ...defined({ specs, whenFull: limits.when_full, startsAtOnce: starts?.at_once, keepEventsForMs: events?.keep_for }),
   };
 }
 
