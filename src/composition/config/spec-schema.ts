@@ -89,8 +89,8 @@ const agent = z.strictObject({
 }).describe('a mapping that says which agent runs, for example { protocol: acp, command: [opencode, acp], secrets: [ANTHROPIC_API_KEY] }');
 
 function toAgent(input: z.output<typeof agent>): AgentSpec {
-  const { protocol, command, env = {}, secrets = [], permissions = 'ask' } = input;
-  return { protocol, command, env, secrets, authMethod: input.auth_method ?? null, permissions, startWithinMs: input.start_within ?? 60_000 };
+  const { protocol, command, env = {}, secrets = [], auth_method: authMethod = null, permissions = 'ask' } = input;
+  return { protocol, command, env, secrets, authMethod, permissions, startWithinMs: input.start_within ?? 60_000 };
 }
 
 const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of sandboxes from 0 on, for example 2') })

@@ -5,12 +5,10 @@ import { sandboxSpec } from '../../domain/sandbox-spec.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
 import type { Deployment, SkepOptions } from '../options.ts';
 import { adaptersModule } from './adapters.ts';
-import { conversationsModule } from './conversations.ts';
 import { defaultSpecs } from './default-specs.ts';
 import { rulesOf } from './rules.ts';
-import { sandboxesModule } from './sandboxes.ts';
 import { provideValue, type Token, tokens } from './tokens.ts';
-import { upkeepModule } from './upkeep.ts';
+import { conversationsModule, sandboxesModule, upkeepModule } from './use-cases.ts';
 
 /** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
 export function createContainer(options: SkepOptions, closers: AsyncDisposableStack): Container {
