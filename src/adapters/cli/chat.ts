@@ -95,10 +95,7 @@ export class Chat {
       case 'conversation_deleted':
         this.#leave(1);
         break;
-      case 'message_chunk':
-      case 'tool_call':
-      case 'plan':
-      case 'agent_started':
+      default:
     }
     this.#leaveWhenDone();
   }
