@@ -1,5 +1,5 @@
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import { fileSchema } from './config.ts';
+import { fileSchema } from './file-schema.ts';
 import { nearest } from './mistakes.ts';
 import { settings } from './settings.ts';
 

@@ -1,6 +1,6 @@
 import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { fileSchema, type SkepConfig } from './config.ts';
+import { fileSchema, type SkepConfig } from './file-schema.ts';
 import { unknownVariables } from './environment-warnings.ts';
 import { fieldName, formAt, issuesOf, type Mistake, mistakesIn, problemOf, unknownField } from './mistakes.ts';
 import { settings, settingsSchema } from './settings.ts';

@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { fileSchema } from './config.ts';
+import { fileSchema } from './file-schema.ts';
 
 type Path = readonly PropertyKey[];
 

@@ -2,7 +2,7 @@ import { isFailure } from '../../domain/failure.ts';
 import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
 import { defaultImage } from '../wiring/default-specs.ts';
 import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
-import type { SkepConfig } from './config.ts';
+import type { SkepConfig } from './file-schema.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
 import { settings } from './settings.ts';
 import { dockerOptions } from './skep-options.ts';

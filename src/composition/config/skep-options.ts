@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { DockerRuntimeOptions, GitHubApp, GitOptions, SkepOptions } from '../options.ts';
 import { type ConfigProblem, problemWith } from './config-error.ts';
-import type { FileConfig, SkepConfig } from './config.ts';
+import type { FileConfig, SkepConfig } from './file-schema.ts';
 import { defined } from './field-schemas.ts';
 import { settings, type Settings } from './settings.ts';
 

@@ -2,11 +2,14 @@ import { z } from 'zod';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { type AgentSpec, permissionPolicies } from '../../domain/agent.ts';
 import {
-  defaultIsolation, defaultResources, type ReadinessRule, type RestRule, type SandboxIsolation, type SandboxResources, sandboxSpec,
+  defaultIsolation, defaultResources, type ReadinessRule, type RestRule, type SandboxIsolation, type SandboxResources,
+  sandboxSpec, type SandboxSpec,
 } from '../../domain/sandbox-spec.ts';
+import type { SkepOptions } from '../options.ts';
 import {
   command, defined, duration, orUnlimited, portNumber, positiveInteger, size, sizeForm, variableName, variables,
 } from './field-schemas.ts';
+import type { Settings } from './settings.ts';
 
 const port = z.strictObject({
   name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'is not a name')
@@ -123,3 +126,35 @@ export const specSchema = z.strictObject({
   .describe('a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }')
   .transform(({ id, working_dir: workingDir, initial_env: initialEnv, session_key_env: sessionKeyEnv, docker, ...same }) =>
     sandboxSpec({ ...defined({ ...same, workingDir, initialEnv, sessionKeyEnv }), id, runtimeOptions: defined({ docker }) }));
+
+const limits = z.strictObject({
+  running_per_owner: positiveInteger('5').optional(),
+  running: positiveInteger('50').optional(),
+  existing_per_owner: positiveInteger('50').optional(),
+  existing: positiveInteger('500').optional(),
+  when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest').optional(),
+  requests_per_minute: positiveInteger('600').optional(),
+}).describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
+
+/** The keys of the file that are no settings. */
+export const fileSchema = z.object({
+  specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]').optional(),
+  limits: limits.optional(),
+  starts: z.strictObject({ at_once: positiveInteger('4').optional() })
+    .describe('a mapping that says how starts are done, for example { at_once: 4 }').optional(),
+  events: z.strictObject({ keep_for: duration('30d').optional() })
+    .describe('a mapping that says how events are kept, for example { keep_for: 30d }').optional(),
+});
+
+export type FileConfig = z.output<typeof fileSchema>;
+
+/** The configuration of a server. */
+export interface SkepConfig extends Settings {
+  /** The options of `createSkep`, without the runtime, which is chosen later. */
+  readonly options: SkepOptions;
+  /** Null: the default ones. */
+  readonly specs: readonly SandboxSpec[] | null;
+  readonly requestsPerMinute: number | null;
+  /** What is allowed, but probably a mistake. */
+  readonly warnings: readonly string[];
+}
