@@ -136,7 +136,7 @@ const limits = z.strictObject({
   requests_per_minute: positiveInteger('600').optional(),
 }).describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
 
-/** The keys of the file that are no settings. */
+/** What the file holds besides settings. */
 export const fileSchema = z.object({
   specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]').optional(),
   limits: limits.optional(),

@@ -1,6 +1,7 @@
 import { distance } from 'fastest-levenshtein';
 import { z } from 'zod';
 import { fileSchema } from './file-schema.ts';
+import { settings, settingsSchema } from './settings.ts';
 
 type Path = readonly PropertyKey[];
 
@@ -13,6 +14,9 @@ export interface Mistake {
   readonly form?: string;
 }
 
+/** Everything that the file may hold. The secrets among the settings are refused there. */
+export const configSchema = z.strictObject({ ...settingsSchema.shape, ...fileSchema.shape });
+
 /** A field of the file, as JSON Schema describes it. `secret` is a member of Skep's own. */
 type Field = z.core.JSONSchema.BaseSchema;
 
@@ -21,7 +25,7 @@ let fields: Field | undefined;
 /** Returns the fields from the top of the file down to the one at the path, as far as the schema knows them. */
 function fieldsTo(path: Path): readonly Field[] {
   // Only a mistake needs them, so that a right configuration does not wait for them.
-  fields ??= z.toJSONSchema(fileSchema, { io: 'input', unrepresentable: 'any' });
+  fields ??= z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
   const found = [fields];
   for (const key of path) {
     const { properties = {}, items, additionalProperties } = found.at(-1) ?? {};
@@ -43,19 +47,23 @@ function fieldsAt(path: Path): readonly string[] {
   return found.length > path.length ? Object.keys(found.at(-1)?.properties ?? {}) : [];
 }
 
-/** Returns the paths of all fields: `specs[].ready.within`. */
+/** Returns the paths of all fields that are no settings: `specs[].ready.within`. */
 export function allFields(path: Path = [], prefix = ''): readonly string[] {
   if (fieldsTo(path).at(-1)?.items !== undefined) return allFields([...path, 0], `${prefix}[]`);
-  return fieldsAt(path).flatMap((name) => {
+  const names = path.length === 0 ? Object.keys(fileSchema.shape) : fieldsAt(path);
+  return names.flatMap((name) => {
     const full = prefix === '' ? name : `${prefix}.${name}`;
     return [full, ...allFields([...path, name], full)];
   });
 }
 
-/** Returns one mistake for each field that does not match the schema. */
+/** Returns the mistakes of the fields that do not match the schema. zod's own messages are for programmers, so they are left empty. */
 export function mistakesIn(value: unknown): readonly Mistake[] {
-  return issuesOf(fileSchema, value).flatMap((issue) => {
-    const { path, keys } = issue;
+  const { error } = configSchema.safeParse(value, { error: () => '' });
+  return ((error?.issues ?? []) as readonly Issue[]).flatMap((issue) => {
+    // A setting is one value, whatever it consists of.
+    const path = Object.hasOwn(settingsSchema.shape, issue.path[0] ?? '') ? issue.path.slice(0, 1) : issue.path;
+    const { keys } = issue;
     if (keys !== undefined) return keys.map((key) => unknownField(path, key));
     const problem = problemOf(issue, valueAt(value, path), fieldsTo(path).some((field) => field['secret'] === true));
     // If a key is wrong, the form of its mapping is what is expected.
@@ -63,13 +71,13 @@ export function mistakesIn(value: unknown): readonly Mistake[] {
   });
 }
 
-/** Returns the mistake of an unknown field. `besides` are known names that are not in the schema. */
-export function unknownField(parent: Path, key: string, besides: readonly string[] = []): Mistake {
+/** Returns the mistake of an unknown field. */
+function unknownField(parent: Path, key: string): Mistake {
   const path = [...parent, key];
   // What only Docker understands was a part of `isolation`.
   const isMoved = parent.at(-1) === 'isolation' && fieldsAt([...parent.slice(0, -1), 'docker']).includes(key);
   if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
-  const known = [...fieldsAt(parent), ...besides];
+  const known = fieldsAt(parent).filter((name) => parent.length > 0 || !settings.some((each) => each.isSecret && each.key === name));
   const meant = nearest(key, known) ?? elsewhere(parent, key);
   return {
     path,
@@ -107,12 +115,6 @@ interface Issue {
   readonly errors?: readonly (readonly Issue[])[];
 }
 
-/** Returns the issues with the messages of Skep's own schemas. zod's own messages are for programmers, so they are left empty. */
-export function issuesOf(schema: z.ZodType, value: unknown): readonly Issue[] {
-  const { error } = schema.safeParse(value, { error: () => '' });
-  return error?.issues ?? [];
-}
-
 const kinds: Readonly<Record<string, string>> = {
   object: 'a mapping',
   record: 'a mapping',
@@ -124,7 +126,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 /** Returns what is wrong with the value as the rest of a sentence: `is "60", which is not a duration`. */
-export function problemOf(issue: Issue, value: unknown, secret: boolean): string {
+function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   if (value === undefined) return 'is missing';
   if (value === null) return 'has no value';
   if (issue.code === 'invalid_key') return `has a name that ${issue.issues?.[0]?.message ?? 'is not allowed'}`;

@@ -113,11 +113,11 @@ async function addressLine({ host, port }: SkepConfig): Promise<Line> {
 /** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */
 function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
   const values: Readonly<Record<string, unknown>> = { ...config };
-  const width = 2 + Math.max(...Object.values(settings).map(({ variable }) => variable.length));
+  const width = 2 + Math.max(...settings.map(({ variable }) => variable.length));
   const line = (name: string, text: string): string => `  ${name.padEnd(width)}${text}\n`;
-  const lines = Object.entries(settings).map(([name, { variable, key }]) => {
+  const lines = settings.map(({ name, variable, isSecret }) => {
     const origin = (env[variable] ?? '') === '' ? '' : '   (environment)';
-    return line(variable, `${shownValue(values[name], key === null)}${origin}`);
+    return line(variable, `${shownValue(values[name], isSecret)}${origin}`);
   });
   const { specs, requestsPerMinute, options } = config;
   const { limits = {}, whenFull = 'refuse', startsAtOnce, keepEventsForMs = defaultKeepEventsForMs } = options;
