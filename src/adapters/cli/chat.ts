@@ -95,7 +95,10 @@ export class Chat {
       case 'conversation_deleted':
         this.#leave(1);
         break;
-      default:
+      case 'message_chunk':
+      case 'tool_call':
+      case 'plan':
+      case 'agent_started':
     }
     this.#leaveWhenDone();
   }

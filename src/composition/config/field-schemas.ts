@@ -5,16 +5,16 @@ import { z } from 'zod';
 
 export const durationForm = (example: string): string =>
   `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
-export const sizeForm = (example: string): string =>
-  `a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`;
 
 /** Milliseconds. */
 export const duration = (example: string) => quantity('duration', parseDuration).describe(durationForm(example));
 
 /** Bytes. */
-export const size = (example: string) => quantity('size', parseSize).describe(sizeForm(example));
+export const size = (example: string) => quantity('size', parseSize)
+  .describe(`a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`);
 
-export const positiveInteger = (example: string) => z.int().positive().describe(`a whole number from 1 on, for example ${example}`);
+export const positiveInteger = (example: string, of = '') =>
+  z.int().positive().describe(`a whole number ${of === '' ? '' : `of ${of} `}from 1 on, for example ${example}`);
 
 export const portNumber = () => z.int().min(1).max(65_535).describe('a port from 1 to 65535, for example 8000');
 
@@ -29,8 +29,8 @@ export const command = (example: string) => z.array(z.string().describe('a text,
   .meta({ description: `a list of texts, the program and each of its arguments, for example ${example}`, secret: true });
 
 /** A limit, or the word for none. */
-export const orUnlimited = (form: z.ZodType<number>, text: string) =>
-  z.union([z.literal('unlimited').transform(() => null), form]).describe(`${text}, or unlimited`);
+export const orUnlimited = (limit: z.ZodType<number>) =>
+  z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
 function quantity(name: string, parse: (text: string) => number | null): z.ZodType<number> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);

@@ -6,9 +6,7 @@ import {
   sandboxSpec, type SandboxSpec,
 } from '../../domain/sandbox-spec.ts';
 import type { SkepOptions } from '../options.ts';
-import {
-  command, defined, duration, orUnlimited, portNumber, positiveInteger, size, sizeForm, variableName, variables,
-} from './field-schemas.ts';
+import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
 import type { Settings } from './settings.ts';
 
 const port = z.strictObject({
@@ -19,11 +17,11 @@ const port = z.strictObject({
 
 const ready = z.strictObject({
   http: z.string().regex(/^\//, 'does not begin with a slash')
-    .describe('the path of a URL that answers when the sandbox is ready, for example /health').optional(),
-  tcp: z.literal(true).describe('true, for a sandbox that is ready when its port takes a connection and holds it').optional(),
-  port: portNumber().describe("one of the spec's ports, which http or tcp asks, for example 8000").optional(),
-  within: duration('60s').optional(),
-}).describe('a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }');
+    .describe('the path of a URL that answers when the sandbox is ready, for example /health'),
+  tcp: z.literal(true).describe('true, for a sandbox that is ready when its port takes a connection and holds it'),
+  port: portNumber().describe("one of the spec's ports, which http or tcp asks, for example 8000"),
+  within: duration('60s'),
+}).partial().describe('a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }');
 
 function toReadinessRule({ http, tcp, port, within = 60_000 }: z.output<typeof ready>): ReadinessRule {
   if (port === undefined || (http === undefined && tcp === undefined)) return { probe: { kind: 'none' }, withinMs: within };
@@ -31,12 +29,12 @@ function toReadinessRule({ http, tcp, port, within = 60_000 }: z.output<typeof r
 }
 
 const resources = z.strictObject({
-  cpus: orUnlimited(z.number().positive(), 'a number of CPUs above 0, for example 2 or 0.5').optional(),
-  memory: orUnlimited(size('2GiB'), sizeForm('2GiB')).optional(),
-  pids: orUnlimited(positiveInteger('512'), 'a whole number of processes and threads from 1 on, for example 512').optional(),
-  open_files: orUnlimited(positiveInteger('16384'), 'a whole number of open files from 1 on, for example 16384').optional(),
-  log: orUnlimited(size('20MiB'), sizeForm('20MiB')).optional(),
-}).describe('a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }');
+  cpus: orUnlimited(z.number().positive().describe('a number of CPUs above 0, for example 2 or 0.5')),
+  memory: orUnlimited(size('2GiB')),
+  pids: orUnlimited(positiveInteger('512', 'processes and threads')),
+  open_files: orUnlimited(positiveInteger('16384', 'open files')),
+  log: orUnlimited(size('20MiB')),
+}).partial().describe('a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }');
 
 /** Null is `unlimited` in the file. */
 function toResources({ cpus, memory, pids, open_files, log }: z.output<typeof resources>): SandboxResources {
@@ -48,10 +46,11 @@ const user = z
   .pipe(z.string().regex(/^\w[\w.-]*(:\w[\w.-]*)?$/, 'is not a user'));
 
 const isolation = z.strictObject({
-  read_only_root: z.boolean().describe('true where everything but the working directory and /tmp is read-only, or false').optional(),
-  network: z.enum(['isolated', 'shared', 'none']).describe('isolated (no other sandbox is reached), shared or none').optional(),
-  user: user.describe('a user of the image, as a name, a number, or user:group, for example "1000:1000"').optional(),
-}).describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }');
+  read_only_root: z.boolean().describe('true where everything but the working directory and /tmp is read-only, or false'),
+  network: z.enum(['isolated', 'shared', 'none']).describe('isolated (no other sandbox is reached), shared or none'),
+  user: user.describe('a user of the image, as a name, a number, or user:group, for example "1000:1000"'),
+}).partial()
+  .describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }');
 
 function toIsolation({ read_only_root: readOnlyRoot, network, user }: z.output<typeof isolation>): SandboxIsolation {
   return { ...defaultIsolation, ...defined({ readOnlyRoot, network, user }) };
@@ -64,11 +63,11 @@ const labels = z.record(
 ).describe('a mapping of labels, each a text, for example { team: shop }');
 
 const rest = z.strictObject({
-  freeze_after: duration('15m').optional(),
-  stop_after: duration('2h').optional(),
-  delete_after: duration('10d').optional(),
-  max_life: duration('30d').optional(),
-}).describe('a mapping of durations, for example { freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }');
+  freeze_after: duration('15m'),
+  stop_after: duration('2h'),
+  delete_after: duration('10d'),
+  max_life: duration('30d'),
+}).partial().describe('a mapping of durations, for example { freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }');
 
 function toRestRule(input: z.output<typeof rest>): RestRule {
   const { freeze_after: freezeAfterMs = null, stop_after: stopAfterMs = null } = input;
@@ -105,46 +104,46 @@ const idPattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export const specSchema = z.strictObject({
   id: z.string().regex(idPattern, 'is not a lower-case name of letters, digits and dashes')
     .describe('a name of at most 63 lower-case letters, digits and dashes, for example node-26'),
-  description: z.string().describe('a text, for example "Node 26 with git"').optional(),
-  image: z.string().regex(/^[^\s-]\S*$/, 'is not the name of an image').describe('the name of an image, for example node:26').optional(),
-  command: command('[sh, -c, "exec sleep infinity"]').optional(),
+  description: z.string().describe('a text, for example "Node 26 with git"'),
+  image: z.string().regex(/^[^\s-]\S*$/, 'is not the name of an image').describe('the name of an image, for example node:26'),
+  command: command('[sh, -c, "exec sleep infinity"]'),
   working_dir: z.string().regex(/^\/[^\0]*$/, 'is not an absolute path')
-    .describe('an absolute path inside the sandbox, for example /workspace').optional(),
-  initial_env: variables('a mapping of variables, each a text, for example { CI: "1" }').optional(),
+    .describe('an absolute path inside the sandbox, for example /workspace'),
+  initial_env: variables('a mapping of variables, each a text, for example { CI: "1" }'),
   session_key_env: variableName
-    .describe('the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY').optional(),
-  ports: z.array(port).describe('a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]').optional(),
-  ready: ready.transform(toReadinessRule).optional(),
-  resources: resources.transform(toResources).optional(),
-  isolation: isolation.transform(toIsolation).optional(),
-  docker: dockerSpecSchema.optional(),
-  labels: labels.optional(),
-  rest: rest.transform(toRestRule).optional(),
-  pool: pool.optional(),
-  agent: agent.transform(toAgent).optional(),
-})
+    .describe('the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY'),
+  ports: z.array(port).describe('a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]'),
+  ready: ready.transform(toReadinessRule),
+  resources: resources.transform(toResources),
+  isolation: isolation.transform(toIsolation),
+  docker: dockerSpecSchema,
+  labels: labels,
+  rest: rest.transform(toRestRule),
+  pool: pool,
+  agent: agent.transform(toAgent),
+}).partial().required({ id: true })
   .describe('a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }')
   .transform(({ id, working_dir: workingDir, initial_env: initialEnv, session_key_env: sessionKeyEnv, docker, ...same }) =>
     sandboxSpec({ ...defined({ ...same, workingDir, initialEnv, sessionKeyEnv }), id, runtimeOptions: defined({ docker }) }));
 
 const limits = z.strictObject({
-  running_per_owner: positiveInteger('5').optional(),
-  running: positiveInteger('50').optional(),
-  existing_per_owner: positiveInteger('50').optional(),
-  existing: positiveInteger('500').optional(),
-  when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest').optional(),
-  requests_per_minute: positiveInteger('600').optional(),
-}).describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
+  running_per_owner: positiveInteger('5'),
+  running: positiveInteger('50'),
+  existing_per_owner: positiveInteger('50'),
+  existing: positiveInteger('500'),
+  when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest'),
+  requests_per_minute: positiveInteger('600'),
+}).partial().describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
 
 /** What the file holds besides settings. */
 export const fileSchema = z.object({
-  specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]').optional(),
-  limits: limits.optional(),
+  specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]'),
+  limits,
   starts: z.strictObject({ at_once: positiveInteger('4').optional() })
-    .describe('a mapping that says how starts are done, for example { at_once: 4 }').optional(),
+    .describe('a mapping that says how starts are done, for example { at_once: 4 }'),
   events: z.strictObject({ keep_for: duration('30d').optional() })
-    .describe('a mapping that says how events are kept, for example { keep_for: 30d }').optional(),
-});
+    .describe('a mapping that says how events are kept, for example { keep_for: 30d }'),
+}).partial();
 
 export type FileConfig = z.output<typeof fileSchema>;
 

@@ -47,7 +47,7 @@ export const settingsSchema = z.object({
   product: product.default(defaultProduct).describe('a lower-case word, for example skep'),
   git_providers: providers.default(['local']).describe(`names in order, of ${gitProviderNames.join(', ')}, for example github,local`),
   local_git_root: folder.optional().describe('a folder that exists, for example /srv/git'),
-  git_timeout: duration('30s').default(30_000).describe(durationForm('30s')),
+  git_timeout: duration('30s').default(30_000),
   git_serve_stale_for: duration('10m').optional().describe(`${durationForm('10m')}; left out, a git host that is down is a failure`),
   github_token: secret(notEmpty.optional(), 'a token of GitHub'),
   github_app_id: appNumber.describe('the number of a GitHub App, for example 123456'),

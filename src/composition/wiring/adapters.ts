@@ -76,13 +76,14 @@ function bindStore(bind: Bind, { store: given, dataDir }: SkepOptions): void {
   provideOwn(bind, store, system, isOwn<Store, SystemDeps>(chosen, 'sandboxes') ? chosen : () => openStore(chosen));
 }
 
+const loadStores = async () => await import('../../adapters/store/sqlite/index.ts');
+
 async function openStore(options: StoreOptions): Promise<Store> {
-  const load = () => import('../../adapters/store/sqlite/index.ts');
   switch (options.kind) {
     case 'sqlite':
-      return await (await load()).createSqliteStore({ dataDir: options.dataDir });
+      return await (await loadStores()).createSqliteStore({ dataDir: options.dataDir });
     case 'memory':
-      return (await load()).createInMemoryStore();
+      return (await loadStores()).createInMemoryStore();
     default:
       throw unknownChoice('store', options, 'sqlite or memory as its kind, or is a Store of your own');
   }

@@ -28,11 +28,12 @@ export async function openRuntime(
 }
 
 async function openDockerRuntime(
-  { kind: _, deployment, ...chosen }: DockerRuntimeOptions,
+  runtime: DockerRuntimeOptions,
   options: DeploymentOptions,
   closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
+  const { kind: _, deployment, ...chosen } = runtime;
   const lasting = deployment ?? lastingName(options);
   const name = lasting ?? newDeploymentId();
   const opened = createDockerRuntime({ ...chosen, deployment: name });
