@@ -58,14 +58,16 @@ export function allFields(path: Path = [], prefix = ''): readonly string[] {
 }
 
 /** Returns the mistakes of the fields that do not match the schema. zod's own messages are for programmers, so they are left empty. */
-export function mistakesIn(value: unknown): readonly Mistake[] {
-  const { error } = configSchema.safeParse(value, { error: () => '' });
+export function mistakesIn(value: Readonly<Record<string, unknown>>): readonly Mistake[] {
+  const { error } = configSchema.safeParse(value, { error: () => '', reportInput: true });
   return ((error?.issues ?? []) as readonly Issue[]).flatMap((issue) => {
-    // A setting is one value, whatever it consists of.
-    const path = Object.hasOwn(settingsSchema.shape, issue.path[0] ?? '') ? issue.path.slice(0, 1) : issue.path;
     const { keys } = issue;
+    const [key = ''] = issue.path;
+    // A setting is one value, whatever it consists of.
+    const isSetting = Object.hasOwn(settingsSchema.shape, key);
+    const path = isSetting ? [key] : issue.path;
     if (keys !== undefined) return keys.map((key) => unknownField(path, key));
-    const problem = problemOf(issue, valueAt(value, path), fieldsTo(path).some((field) => field['secret'] === true));
+    const problem = problemOf(issue, isSetting ? value[String(key)] : issue.input, fieldsTo(path).some((field) => field['secret'] === true));
     // If a key is wrong, the form of its mapping is what is expected.
     return issue.code === 'invalid_key' ? { path, problem, form: formAt(path.slice(0, -1)) } : { path, problem };
   });
@@ -93,18 +95,12 @@ function elsewhere(parent: Path, key: string): string | null {
   return parent[0] === 'specs' ? only.replace(/^specs\[\]\./, '') : only;
 }
 
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((part, key) => {
-    const isThere = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
-    return isThere ? Reflect.get(part, key) : undefined;
-  }, value);
-}
-
 /** The members of zod's issues that are used. */
 interface Issue {
   readonly code?: string;
   readonly path: Path;
   readonly message: string;
+  readonly input?: unknown;
   /** The expected type, for a value of another one. */
   readonly expected?: string;
   /** The names of unknown fields. */
