@@ -67,7 +67,8 @@ export function mistakesIn(value: Readonly<Record<string, unknown>>): readonly M
     const isSetting = Object.hasOwn(settingsSchema.shape, key);
     const path = isSetting ? [key] : issue.path;
     if (keys !== undefined) return keys.map((key) => unknownField(path, key));
-    const problem = problemOf(issue, isSetting ? value[String(key)] : issue.input, fieldsTo(path).some((field) => field['secret'] === true));
+    const isSecret = fieldsTo(path).some((field) => field['secret'] === true);
+    const problem = problemOf(issue, isSetting ? value[String(key)] : issue.input, isSecret);
     // If a key is wrong, the form of its mapping is what is expected.
     return issue.code === 'invalid_key' ? { path, problem, form: formAt(path.slice(0, -1)) } : { path, problem };
   });
