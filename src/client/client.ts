@@ -1,12 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { z } from 'zod';
 
-export interface ClientOptions {
-  /** The server's address, without a slash at its end: `http://127.0.0.1:3000`. */
-  readonly url: string;
-  readonly key: string;
-}
-
 /** The HTTP API of a server. Every method throws a {@link ClientError} that holds the server's own message. */
 export interface SkepClient {
   readonly url: string;
@@ -16,7 +10,8 @@ export interface SkepClient {
   delete(path: string): Promise<void>;
 }
 
-export function createClient({ url, key }: ClientOptions): SkepClient {
+/** Returns a client of the server at the address, which has no slash at its end: `http://127.0.0.1:3000`. */
+export function createClient({ url, key }: { readonly url: string; readonly key: string }): SkepClient {
   const headers = { 'X-Session-API-Key': key };
   const send = async (method: string, path: string, body?: unknown): Promise<string> => {
     const content = body === undefined ? {} : { headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify(body) };

@@ -90,11 +90,8 @@ export async function* followEvents(client: SkepClient, path: string, { signal, 
   }
 }
 
-interface OpenStream {
-  /** The id of the event before the stream's first one. */
-  readonly startsAfter: string | null;
-  readonly messages: AsyncIterable<EventSourceMessage>;
-}
+/** `startsAfter` is the id of the event before the stream's first one. */
+type OpenStream = { readonly startsAfter: string | null; readonly messages: AsyncIterable<EventSourceMessage> };
 
 /**
  * Returns null if what was followed is gone. Throws a {@link ClientError} if no new attempt can help: a refusal, or a server that does

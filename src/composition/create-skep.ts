@@ -1,7 +1,42 @@
+import 'reflect-metadata';
+import { Container } from 'inversify';
 import type { PartCheck, Skep } from '../application/skep.ts';
-import type { SkepOptions } from './options.ts';
-import { createContainer, resolve } from './wiring/container.ts';
-import { all, type Token, tokens } from './wiring/tokens.ts';
+import { defaultProduct } from '../domain/microagent.ts';
+import { sandboxSpec } from '../domain/sandbox-spec.ts';
+import { ensureDeploymentFile, newDeploymentId } from './config/deployment-file.ts';
+import type { Deployment, SkepOptions } from './options.ts';
+import { adaptersModule } from './wiring/adapters.ts';
+import { defaultSpecs } from './wiring/default-specs.ts';
+import { rulesOf } from './wiring/rules.ts';
+import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
+import { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
+
+/** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
+export function createContainer(options: SkepOptions, closers: AsyncDisposableStack): Container {
+  const container = new Container();
+  const bind = container.bind.bind(container);
+  provideValue(bind, tokens.closers, closers);
+  provideValue(bind, tokens.deployment, deploymentOf(options));
+  provideValue(bind, tokens.rules, rulesOf(options));
+  provideValue(bind, tokens.specList, (options.specs ?? defaultSpecs(options)).map(sandboxSpec));
+  container.load(adaptersModule(options), sandboxesModule, conversationsModule, upkeepModule);
+  return container;
+}
+
+/** Returns the service of the token, or the list of services if the token is of all. */
+export async function resolve<T>(container: Container, { id, isMultiple }: Token<T>): Promise<T> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `all` gives such a token the type of the list
+  return isMultiple === true ? ((await container.getAllAsync(id)) as T) : await container.getAsync<T>(id);
+}
+
+function deploymentOf({ product = defaultProduct, dataDir }: SkepOptions): Deployment {
+  let id: string | undefined;
+  return {
+    product,
+    dataDir: dataDir ?? null,
+    deploymentId: () => (id ??= dataDir === undefined ? newDeploymentId() : ensureDeploymentFile(dataDir).id),
+  };
+}
 
 /**
  * Opens a deployment of Skep, reconciles all sandboxes once, and goes on doing so until it is closed. Only the adapters that the

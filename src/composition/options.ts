@@ -1,4 +1,9 @@
 import type { ContainerModule } from 'inversify';
+import type { ApiKeyAuthOptions as StaticKeyOptions } from '../adapters/auth/api-keys/index.ts';
+import type { GitHostOptions } from '../adapters/git-provider/git-host-options.ts';
+import type { GitLabOptions as HostedGitLabOptions } from '../adapters/git-provider/gitlab/index.ts';
+import type { LocalGitOptions as LocalOptions } from '../adapters/git-provider/local/index.ts';
+import type { ProcessRuntimeOptions as ProcessOptions } from '../adapters/sandbox-runtime/process/index.ts';
 import type { SandboxLimits } from '../domain/sandbox-limits.ts';
 import type { SandboxSpecInput } from '../domain/sandbox-spec.ts';
 import type { AgentProtocol } from '../ports/agent-protocol.ts';
@@ -14,30 +19,15 @@ import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Store } from '../ports/store.ts';
 
-/** Repositories in folders of this machine. */
-export interface LocalGitOptions {
+/** Repositories in folders of this machine. The root is the working directory by default. */
+export interface LocalGitOptions extends Partial<LocalOptions> {
   readonly provider: 'local';
-  /** Repositories are paths below it. Default: the working directory. */
-  readonly root?: string;
-  /** Limit of one listing, in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
-}
-
-/** The options that GitHub and GitLab share. */
-interface HostedGitOptions {
-  readonly token?: string;
-  /** Limit of one listing, in milliseconds. Default: 30,000. */
-  readonly timeoutMs?: number;
-  /**
-   * How old a listing may be that is served, with its age, while the host is down, in milliseconds. Default: a host that is down is a
-   * failure.
-   */
-  readonly serveStaleForMs?: number;
 }
 
 /** GitHub, with a token, as the installation of an App, or without a credential for public repositories. */
-export interface GitHubOptions extends HostedGitOptions {
+export interface GitHubOptions extends Omit<GitHostOptions, keyof AdapterDeps> {
   readonly provider: 'github';
+  readonly token?: string;
   /** Instead of a token. */
   readonly app?: GitHubApp;
   /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: the public one. */
@@ -53,19 +43,18 @@ export interface GitHubApp {
 }
 
 /** GitLab, with a token, or without one for public projects. */
-export interface GitLabOptions extends HostedGitOptions {
+export interface GitLabOptions extends Omit<HostedGitLabOptions, keyof AdapterDeps> {
   readonly provider: 'gitlab';
-  /** The URL of the host's pages. Self-managed: `https://HOST` or `https://HOST/path`. Default: the public one. */
-  readonly url?: string;
 }
 
 export type GitOptions = LocalGitOptions | GitHubOptions | GitLabOptions;
 
-/** Sandboxes as process groups of this machine, without isolation. */
-export interface ProcessRuntimeOptions {
+/**
+ * Sandboxes as process groups of this machine, without isolation. The root is `sandboxes` in the data folder by default, or a temporary
+ * folder without one.
+ */
+export interface ProcessRuntimeOptions extends Partial<ProcessOptions> {
   readonly kind: 'process';
-  /** The folder of the workspaces. Default: `sandboxes` in the data folder, or a temporary folder without one. */
-  readonly root?: string;
 }
 
 /** Sandboxes as containers of a Docker engine. */
@@ -91,9 +80,8 @@ export type RuntimeOptions = DockerRuntimeOptions | ProcessRuntimeOptions;
 export type StoreOptions = { readonly kind: 'sqlite'; readonly dataDir: string } | { readonly kind: 'memory' };
 
 /** API keys of the store, and one static key. */
-export interface ApiKeyAuthOptions {
+export interface ApiKeyAuthOptions extends Pick<StaticKeyOptions, 'staticKey'> {
   readonly kind: 'api-keys';
-  readonly staticKey?: string;
 }
 
 /** What a factory of the options gets to know about the deployment. */

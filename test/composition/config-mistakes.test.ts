@@ -1,9 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileSchema } from '../../src/composition/config/config.ts';
-import { allFields } from '../../src/composition/config/form.ts';
 import { loadConfig } from '../../src/composition/config/load.ts';
+import { allFields } from '../../src/composition/config/mistakes.ts';
 import { unsetSecrets } from '../../src/composition/config/environment-warnings.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
@@ -56,7 +55,7 @@ function withValue(path: string, value: unknown): string {
 
 /** What is in no place at all what it should be. */
 const rubbish = [null, [null], { '': { x: [] } }, -0.5, [[]]] as const;
-const leaves = [...allFields(fileSchema), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].docker.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]'];
+const leaves = [...allFields(), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].docker.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]'];
 
 describe('a mistake in the file', () => {
   test.each<[string, string, string]>([

@@ -2,8 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { specSchema } from '../../src/composition/config/spec-schema.ts';
-import { toSandboxSpec } from '../../src/composition/config/spec.ts';
+import { specSchema } from '../../src/composition/config/file-schema.ts';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { poolFingerprint } from '../../src/domain/sandbox-pool.ts';
 import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../adapters/sandbox-runtime/docker/own-engine.ts';
@@ -143,7 +142,7 @@ describeWithDocker('a server and an engine that are killed under load', () => {
       await calling;
       expectNothingWrong();
 
-      const fingerprint = poolFingerprint(toSandboxSpec(specSchema.parse(warm)));
+      const fingerprint = poolFingerprint(specSchema.parse(warm));
       const check = async (): Promise<string | null> => {
         try {
           const [facts, records] = [await readFacts(own.docker), await readRecords(dataDir)];

@@ -10,11 +10,6 @@ export interface ConfigProblem {
   readonly place?: string;
 }
 
-/** Returns the problem of a setting. */
-export function problemWith({ variable, form }: { readonly variable: string; readonly form: string }, problem: string): ConfigProblem {
-  return { name: variable, problem, form };
-}
-
 /** A configuration with mistakes. The message lists all of them, and contains no secret. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];

@@ -1,5 +1,5 @@
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import { fileSchema } from './config.ts';
+import { fileSchema } from './file-schema.ts';
 import { nearest } from './mistakes.ts';
 import { settings } from './settings.ts';
 
@@ -8,7 +8,7 @@ const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE
 
 /** Returns a warning for each variable that looks like a setting and is none. An agent's secret may have any name. */
 export function unknownVariables(env: NodeJS.ProcessEnv, specs: readonly SandboxSpec[] | null): string[] {
-  const known = ['SKEP_CONFIG', ...Object.values(settings).map(({ variable }) => variable)];
+  const known = ['SKEP_CONFIG', ...settings.map(({ variable }) => variable)];
   const given = new Set((specs ?? []).flatMap(({ agent }) => agent?.secrets ?? []));
   return Object.keys(env)
     .filter((name) => name.startsWith('SKEP_') && !known.includes(name) && !given.has(name) && !foreign.test(name))

@@ -1,51 +1,36 @@
 import { z } from 'zod';
-import { takes } from './form.ts';
+
+// The description of a schema says what its field takes, with an example. A field that is marked `secret` may hold a secret: what is
+// found in it, or below it, is never shown.
 
 export const durationForm = (example: string): string =>
   `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
-export const sizeForm = (example: string): string =>
-  `a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`;
 
 /** Milliseconds. */
-export const duration = (example: string): z.ZodType<number> => takes(quantity('duration', parseDuration), durationForm(example));
+export const duration = (example: string) => quantity('duration', parseDuration).describe(durationForm(example));
 
 /** Bytes. */
-export const size = (example: string): z.ZodType<number> => takes(quantity('size', parseSize), sizeForm(example));
+export const size = (example: string) => quantity('size', parseSize)
+  .describe(`a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`);
 
-export const positiveInteger = (example: string): z.ZodType<number> =>
-  takes(z.int().positive(), `a whole number from 1 on, for example ${example}`);
+export const positiveInteger = (example: string, of = '') =>
+  z.int().positive().describe(`a whole number ${of === '' ? '' : `of ${of} `}from 1 on, for example ${example}`);
 
-export const portNumber = (): z.ZodType<number> => takes(z.int().min(1).max(65_535), 'a port from 1 to 65535, for example 8000');
+export const portNumber = () => z.int().min(1).max(65_535).describe('a port from 1 to 65535, for example 8000');
 
-export const text = (form: string): z.ZodType<string> => takes(z.string().min(1), form);
+export const variableName = z.string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable (letters, digits and _, no digit first)');
 
-export const truth = (meaning: string): z.ZodType<boolean> => takes(z.boolean(), `true where ${meaning}, or false`);
-
-/** The name of a variable. */
-export const variable = (form: string): z.ZodType<string> => takes(variableName(), form);
-
-/** The name of a variable. Somebody may write its value by mistake, so what was found is not shown. */
-export const secretVariable = (form: string): z.ZodType<string> => takes(variableName(), form, { secret: true });
-
-export const variables = (form: string): z.ZodType<Record<string, string>> =>
-  takes(z.record(variableName(), takes(z.string(), 'a text, for example "1"')), form, { secret: true });
+export const variables = (form: string) =>
+  z.record(variableName, z.string().describe('a text, for example "1"')).meta({ description: form, secret: true });
 
 /** A program and its arguments. There may be a password among them. */
-export const command = (example: string): z.ZodType<string[]> =>
-  takes(
-    z.array(takes(z.string(), 'a text, for example "8000"')).min(1),
-    `a list of texts, the program and each of its arguments, for example ${example}`,
-    { secret: true },
-  );
+export const command = (example: string) => z.array(z.string().describe('a text, for example "8000"')).min(1)
+  .meta({ description: `a list of texts, the program and each of its arguments, for example ${example}`, secret: true });
 
 /** A limit, or the word for none. */
-export function orUnlimited(form: z.ZodType<number>, text: string): z.ZodType<number | null> {
-  return takes(z.union([z.literal('unlimited').transform(() => null), form]), `${text}, or unlimited`);
-}
-
-function variableName(): z.ZodString {
-  return z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable (letters, digits and _, no digit first)');
-}
+export const orUnlimited = (limit: z.ZodType<number>) =>
+  z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
 function quantity(name: string, parse: (text: string) => number | null): z.ZodType<number> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
@@ -76,4 +61,10 @@ function parseQuantity(text: string, units: Readonly<Record<string, number>>): n
   if (match === null || unit === undefined) return null;
   const value = Math.round(Number(match[1]) * unit);
   return Number.isSafeInteger(value) && value > 0 ? value : null;
+}
+
+/** Returns the members that are not undefined. */
+export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof defined<T>>;
 }

@@ -1,13 +1,11 @@
-import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
+import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { fileSchema, type SkepConfig } from './config.ts';
 import { unknownVariables } from './environment-warnings.ts';
-import { formAt } from './form.ts';
-import { fieldName, issuesOf, type Mistake, mistakesIn, problemOf, unknownField } from './mistakes.ts';
-import { settings, type Settings } from './settings.ts';
+import type { SkepConfig } from './file-schema.ts';
+import { configSchema, fieldName, formAt, type Mistake, mistakesIn } from './mistakes.ts';
+import { settings, settingsSchema, toSettings } from './settings.ts';
 import { toGitOptions, toSkepOptions } from './skep-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
-import { toSandboxSpec } from './spec.ts';
 
 /**
  * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
@@ -15,82 +13,62 @@ import { toSandboxSpec } from './spec.ts';
  */
 export function loadConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
-  const { read, problems, mistakes } = readSettings(env, file);
-  const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: read.sandboxRuntime === 'docker' });
-  const inFile = [...mistakes, ...unknownKeys(file), ...mistakesIn(fileSchema, file.keys), ...conflicts];
+  // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
+  const given = settings.filter(({ variable }) => (env[variable] ?? '') !== '');
+  const values: Readonly<Record<string, unknown>> = {
+    ...file.keys, ...Object.fromEntries(given.map(({ key, variable }) => [key, env[variable]])),
+  };
+  const variableOf = ({ path: [key] }: Mistake): string | undefined => given.find((setting) => setting.key === key)?.variable;
+  const mistakes = distinct(mistakesIn(values));
+  const problems: ConfigProblem[] = mistakes.flatMap((mistake) => {
+    const variable = variableOf(mistake);
+    return variable === undefined ? [] : [{ name: variable, problem: mistake.problem, form: formAt(mistake.path) }];
+  });
+  const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: values['sandbox_runtime'] === 'docker' });
+  const inFile = [...misplacedIn(file), ...mistakes.filter((mistake) => variableOf(mistake) === undefined), ...conflicts];
   // Contradictions between settings are looked for only if each of them is right by itself.
-  const git = hasAll(read) ? read.gitProviders.map((name) => toGitOptions(name, read, problems)) : [];
+  const { data: read } = settingsSchema.safeParse(values);
+  const git = read?.git_providers.map((name) => toGitOptions(name, read, problems)) ?? [];
   const all = [...file.problems, ...problems, ...problemsInFile(inFile, file)];
-  if (all.length > 0 || !hasAll(read)) throw new ConfigError(all);
-  const keys = fileSchema.parse(file.keys);
-  const specs = keys.specs?.map(toSandboxSpec) ?? null;
+  if (all.length > 0) throw new ConfigError(all);
+  const config = configSchema.parse(values);
+  const specs = config.specs ?? null;
   return {
-    ...read,
-    options: toSkepOptions(read, git, keys, specs),
+    ...toSettings(config),
+    options: toSkepOptions(config, git),
     specs,
-    requestsPerMinute: keys.limits?.requests_per_minute ?? null,
+    requestsPerMinute: config.limits?.requests_per_minute ?? null,
     warnings: unknownVariables(env, specs),
   };
 }
 
-function hasAll(read: Partial<Settings>): read is Settings {
-  return Object.keys(settings).every((name) => name in read);
-}
-
-const settingKeys = Object.values(settings).flatMap(({ key }) => key ?? []);
-
-function unknownKeys({ keys }: ConfigFile): readonly Mistake[] {
-  const known = new Set([...settingKeys, ...Object.keys(fileSchema.shape)]);
-  return Object.keys(keys).filter((key) => !known.has(key)).map((key) => {
+/** Returns the keys of the file that are variables, or secrets. */
+function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
+  return Object.keys(keys).flatMap((key) => {
     const variable = key.toUpperCase().replace(/^(?!SKEP_)/, 'SKEP_');
-    const meant = Object.values(settings).find((setting) => setting.variable === variable);
-    if (meant === undefined) return unknownField(fileSchema, [], key, settingKeys);
-    const problem = meant.key === null ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`;
-    return { path: [key], problem, form: meant.form };
+    const meant = settings.find((setting) => setting.variable === variable);
+    if (meant === undefined || (meant.key === key && !meant.isSecret)) return [];
+    const problem = meant.isSecret ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`;
+    return [{ path: [key], problem, form: formAt([meant.key]) }];
   });
 }
 
-/** Returns the problems of the file, from its top to its end. A field that is wrong in several ways is reported once. */
-function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
+/** A field that is wrong in several ways is reported once. */
+function distinct(mistakes: readonly Mistake[]): readonly Mistake[] {
   const fields = mistakes.map(({ path }) => JSON.stringify(path));
+  return mistakes.filter((_, index) => fields.indexOf(fields[index] ?? '') === index);
+}
+
+/** Returns the problems of the file, from its top to its end. */
+function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
   const twice = file.duplicates.map(({ key, line }) => ({
     line, name: key, problem: 'is written twice in one mapping; keep one of the two', form: 'one value',
   }));
-  return mistakes
-    .filter((_, index) => fields.indexOf(fields[index] ?? '') === index)
-    .map(({ path, problem, form = formAt(fileSchema, path).takes }) => ({
+  return distinct(mistakes)
+    .map(({ path, problem, form = formAt(path) }) => ({
       line: file.lineOf(path), name: fieldName(path, file.keys['specs']), problem, form,
     }))
     .concat(twice)
     .toSorted((a, b) => a.line - b.line)
     .map(({ line, ...problem }) => ({ ...problem, place: `${file.path}:${line}` }));
-}
-
-interface ReadSettings {
-  /** The settings that are right. */
-  readonly read: Partial<Settings>;
-  /** The problems of the environment. */
-  readonly problems: ConfigProblem[];
-  readonly mistakes: readonly Mistake[];
-}
-
-/** Reads each setting from the environment, else from the file, else takes its default. */
-function readSettings(env: NodeJS.ProcessEnv, { keys }: ConfigFile): ReadSettings {
-  const read: Record<string, unknown> = {};
-  const problems: ConfigProblem[] = [];
-  const mistakes: Mistake[] = [];
-  for (const [name, setting] of Object.entries(settings)) {
-    const { variable, key, schema, form } = setting;
-    // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
-    const fromEnv = env[variable] === '' ? undefined : env[variable];
-    const value = fromEnv ?? (key === null ? undefined : keys[key]);
-    const [issue] = issuesOf(schema, value);
-    if (issue === undefined) read[name] = schema.parse(value);
-    else {
-      const problem = problemOf(issue, value, key === null);
-      if (fromEnv === undefined && key !== null && value !== undefined) mistakes.push({ path: [key], problem, form });
-      else problems.push(problemWith(setting, problem));
-    }
-  }
-  return { read, problems, mistakes };
 }

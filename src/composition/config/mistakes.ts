@@ -1,62 +1,99 @@
 import { distance } from 'fastest-levenshtein';
-import type { z } from 'zod';
-import { allFields, fieldsAt, formAt } from './form.ts';
+import { z } from 'zod';
+import { fileSchema } from './file-schema.ts';
+import { settings, settingsSchema } from './settings.ts';
 
 type Path = readonly PropertyKey[];
 
 /** A mistake in the file. */
 export interface Mistake {
-  readonly path: readonly PropertyKey[];
+  readonly path: Path;
   /** The rest of a sentence that begins with the field. */
   readonly problem: string;
   /** What is expected. Default: what the field's schema says. */
   readonly form?: string;
 }
 
-/** Returns one mistake for each field that does not match the schema. */
-export function mistakesIn(schema: z.ZodType, value: unknown): readonly Mistake[] {
-  return issuesOf(schema, value).flatMap((issue) => {
-    const { path, keys } = issue;
-    if (keys !== undefined) return keys.map((key) => unknownField(schema, path, key));
-    const problem = problemOf(issue, valueAt(value, path), formAt(schema, path).secret);
-    // If a key is wrong, the form of its mapping is what is expected.
-    return issue.code === 'invalid_key' ? { path, problem, form: formAt(schema, path.slice(0, -1)).takes } : { path, problem };
+/** Everything that the file may hold. The secrets among the settings are refused there. */
+export const configSchema = z.strictObject({ ...settingsSchema.shape, ...fileSchema.shape });
+
+/** A field of the file, as JSON Schema describes it. `secret` is a member of Skep's own. */
+type Field = z.core.JSONSchema.BaseSchema;
+
+let fields: Field | undefined;
+
+/** Returns the fields from the top of the file down to the one at the path, as far as the schema knows them. */
+function fieldsTo(path: Path): readonly Field[] {
+  // Only a mistake needs them, so that a right configuration does not wait for them.
+  fields ??= z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
+  const found = [fields];
+  for (const key of path) {
+    const { properties = {}, items, additionalProperties } = found.at(-1) ?? {};
+    const below = Object.hasOwn(properties, key) ? properties[String(key)] : (items ?? additionalProperties);
+    if (typeof below !== 'object' || Array.isArray(below)) break;
+    found.push(below);
+  }
+  return found;
+}
+
+/** Returns what the field at the path takes, or what its parent takes if the field is not known. */
+export function formAt(path: Path): string {
+  return fieldsTo(path).findLast(({ description }) => description !== undefined)?.description ?? '';
+}
+
+/** Returns the names of the fields of the mapping at the path. Empty if its fields are not fixed. */
+function fieldsAt(path: Path): readonly string[] {
+  const found = fieldsTo(path);
+  return found.length > path.length ? Object.keys(found.at(-1)?.properties ?? {}) : [];
+}
+
+/** Returns the paths of all fields that are no settings: `specs[].ready.within`. */
+export function allFields(path: Path = [], prefix = ''): readonly string[] {
+  if (fieldsTo(path).at(-1)?.items !== undefined) return allFields([...path, 0], `${prefix}[]`);
+  const names = path.length === 0 ? Object.keys(fileSchema.shape) : fieldsAt(path);
+  return names.flatMap((name) => {
+    const full = prefix === '' ? name : `${prefix}.${name}`;
+    return [full, ...allFields([...path, name], full)];
   });
 }
 
-/** Returns the mistake of an unknown field. `besides` are known names that are not in the schema. */
-export function unknownField(schema: z.ZodType, parent: Path, key: string, besides: readonly string[] = []): Mistake {
-  const known = [...fieldsAt(schema, parent), ...besides];
-  const moved = movedTo(schema, parent, key);
-  if (moved !== null) return { path: [...parent, key], problem: `has moved; write it as ${moved}` };
-  const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
+/** Returns the mistakes of the fields that do not match the schema. zod's own messages are for programmers, so they are left empty. */
+export function mistakesIn(value: Readonly<Record<string, unknown>>): readonly Mistake[] {
+  const { error } = configSchema.safeParse(value, { error: () => '', reportInput: true });
+  return ((error?.issues ?? []) as readonly Issue[]).flatMap((issue) => {
+    const { keys } = issue;
+    const [key = ''] = issue.path;
+    // A setting is one value, whatever it consists of.
+    const isSetting = Object.hasOwn(settingsSchema.shape, key);
+    const path = isSetting ? [key] : issue.path;
+    if (keys !== undefined) return keys.map((key) => unknownField(path, key));
+    const isSecret = fieldsTo(path).some((field) => field['secret'] === true);
+    const problem = problemOf(issue, isSetting ? value[String(key)] : issue.input, isSecret);
+    // If a key is wrong, the form of its mapping is what is expected.
+    return issue.code === 'invalid_key' ? { path, problem, form: formAt(path.slice(0, -1)) } : { path, problem };
+  });
+}
+
+/** Returns the mistake of an unknown field. */
+function unknownField(parent: Path, key: string): Mistake {
+  const path = [...parent, key];
+  // What only Docker understands was a part of `isolation`.
+  const isMoved = parent.at(-1) === 'isolation' && fieldsAt([...parent.slice(0, -1), 'docker']).includes(key);
+  if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
+  const known = fieldsAt(parent).filter((name) => parent.length > 0 || !settings.some((each) => each.isSecret && each.key === name));
+  const meant = nearest(key, known) ?? elsewhere(parent, key);
   return {
-    path: [...parent, key],
+    path,
     problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
     form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
   };
 }
 
-/** Returns the new place of a setting of Docker that was a field of a spec's `isolation`. Null if it never was. */
-function movedTo(schema: z.ZodType, parent: Path, key: string): string | null {
-  const spec = parent.slice(0, -1);
-  const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...spec, 'docker']).includes(key);
-  return isMoved ? `docker.${key}` : null;
-}
-
 /** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
-function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
-  const having = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
-  const [only] = having.length === 1 ? having : [];
-  if (only === undefined) return null;
-  return parent[0] === 'specs' && only.startsWith('specs[].') ? only.slice('specs[].'.length) : only;
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((part, key) => {
-    const isThere = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
-    return isThere ? Reflect.get(part, key) : undefined;
-  }, value);
+function elsewhere(parent: Path, key: string): string | null {
+  const [only, second] = allFields().filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
+  if (only === undefined || second !== undefined) return null;
+  return parent[0] === 'specs' ? only.replace(/^specs\[\]\./, '') : only;
 }
 
 /** The members of zod's issues that are used. */
@@ -64,6 +101,7 @@ interface Issue {
   readonly code?: string;
   readonly path: Path;
   readonly message: string;
+  readonly input?: unknown;
   /** The expected type, for a value of another one. */
   readonly expected?: string;
   /** The names of unknown fields. */
@@ -72,12 +110,6 @@ interface Issue {
   readonly issues?: readonly Issue[];
   /** The issues of each alternative of a union. */
   readonly errors?: readonly (readonly Issue[])[];
-}
-
-/** Returns the issues with the messages of Skep's own schemas. zod's own messages are for programmers, so they are left empty. */
-export function issuesOf(schema: z.ZodType, value: unknown): readonly Issue[] {
-  const { error } = schema.safeParse(value, { error: () => '' });
-  return error?.issues ?? [];
 }
 
 const kinds: Readonly<Record<string, string>> = {
@@ -91,7 +123,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 /** Returns what is wrong with the value as the rest of a sentence: `is "60", which is not a duration`. */
-export function problemOf(issue: Issue, value: unknown, secret: boolean): string {
+function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   if (value === undefined) return 'is missing';
   if (value === null) return 'has no value';
   if (issue.code === 'invalid_key') return `has a name that ${issue.issues?.[0]?.message ?? 'is not allowed'}`;

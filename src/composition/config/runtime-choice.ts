@@ -1,10 +1,10 @@
 import { isFailure } from '../../domain/failure.ts';
 import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
 import { defaultImage } from '../wiring/default-specs.ts';
-import { ConfigError, type ConfigProblem, problemWith } from './config-error.ts';
-import type { SkepConfig } from './config.ts';
+import { ConfigError, type ConfigProblem } from './config-error.ts';
+import type { SkepConfig } from './file-schema.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
-import { settings } from './settings.ts';
+import { problemWith } from './settings.ts';
 import { dockerOptions } from './skep-options.ts';
 
 /** What the choice of a runtime depends on, besides the configuration. */
@@ -44,7 +44,7 @@ export async function chooseRuntime(config: SkepConfig, { inUse, dockerAnswers }
   if (isLoopback) return { options: { kind: 'process' }, warnings: [noIsolation] };
   const why = inUse === null ? "Docker's engine does not answer" : 'the data folder has sandboxes of the runtime process';
   throw new ConfigError([problemWith(
-    settings.sandboxRuntime,
+    'sandbox_runtime',
     `is auto, and ${why}; auto does not choose the process runtime while SKEP_HOST is no loopback address, since that runtime has no `
     + 'isolation; set it to process to have it all the same',
   )]);

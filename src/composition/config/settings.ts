@@ -4,25 +4,8 @@ import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
 import { defaultProduct } from '../../domain/microagent.ts';
+import type { ConfigProblem } from './config-error.ts';
 import { duration, durationForm } from './field-schemas.ts';
-
-/** One setting: a variable of the environment, or a key of the file. */
-interface Setting<S extends z.ZodType = z.ZodType> {
-  readonly variable: string;
-  /** Null: a secret, which only the environment may hold. */
-  readonly key: string | null;
-  readonly schema: S;
-  /** What it takes, with an example. */
-  readonly form: string;
-}
-
-function setting<S extends z.ZodType>(variable: string, schema: S, form: string): Setting<S> {
-  return { variable, key: variable.replace(/^SKEP_/, '').toLowerCase(), schema, form };
-}
-
-function secret<S extends z.ZodType>(variable: string, schema: S, form: string): Setting<S> {
-  return { variable, key: null, schema, form };
-}
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')
@@ -39,7 +22,6 @@ const apiKey = z.string()
   .min(16, 'is shorter than 16 characters')
   .max(256, 'is longer than 256 characters')
   .regex(/^[\x21-\x7e]+$/, 'has a character that no header takes');
-const keyForm = 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24';
 const product = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-case word');
 
 const gitProviderNames = ['github', 'gitlab', 'local'] as const;
@@ -47,40 +29,62 @@ const names = z.string().transform((text) => text.split(',').map((name) => name.
 const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, no provider that Skep knows` });
 const providers = z.union([names, z.array(z.string())], { error: 'is not a list of names' })
   .pipe(z.array(providerName).min(1, 'is empty').refine((names) => new Set(names).size === names.length, 'names a provider twice'));
-const providersForm = `names in order, of ${gitProviderNames.join(', ')}, for example github,local`;
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' });
 const ipAddress = z.string().refine((text) => isIP(text) !== 0, 'is not an IP address');
 
-/** Every setting, in the order in which they are documented. */
-export const settings = {
-  host: setting('SKEP_HOST', hostName.default('127.0.0.1'), 'a host name or address, for example 127.0.0.1'),
-  port: setting('SKEP_PORT', integer(0, 65_535).default(3000), 'a port from 0 (any that is free) to 65535, for example 3000'),
-  publicUrl: setting('SKEP_PUBLIC_URL', url.optional(), 'the address that clients use, for example https://skep.example.com'),
-  apiKey: secret('SKEP_API_KEY', apiKey.optional(), keyForm),
-  product: setting('SKEP_PRODUCT', product.default(defaultProduct), 'a lower-case word, for example skep'),
-  gitProviders: setting('SKEP_GIT_PROVIDERS', providers.default(['local']), providersForm),
-  localGitRoot: setting('SKEP_LOCAL_GIT_ROOT', folder.optional(), 'a folder that exists, for example /srv/git'),
-  gitTimeoutMs: setting('SKEP_GIT_TIMEOUT', duration('30s').default(30_000), durationForm('30s')),
-  gitServeStaleForMs: setting(
-    'SKEP_GIT_SERVE_STALE_FOR', duration('10m').optional(), `${durationForm('10m')}; left out, a git host that is down is a failure`,
-  ),
-  githubToken: secret('SKEP_GITHUB_TOKEN', notEmpty.optional(), 'a token of GitHub'),
-  githubAppId: setting('SKEP_GITHUB_APP_ID', appNumber, 'the number of a GitHub App, for example 123456'),
-  githubAppInstallationId: setting('SKEP_GITHUB_APP_INSTALLATION_ID', appNumber, "the number of its installation, for example 7890123"),
-  githubAppKeyFile: setting('SKEP_GITHUB_APP_KEY_FILE', path.optional(), 'the file with its private key, for example /etc/skep/app.pem'),
-  githubUrl: setting('SKEP_GITHUB_URL', url.optional(), "the URL of GitHub's REST API, for example https://github.example.com/api/v3"),
-  gitlabToken: secret('SKEP_GITLAB_TOKEN', notEmpty.optional(), 'a token of GitLab'),
-  gitlabUrl: setting('SKEP_GITLAB_URL', url.optional(), 'the URL of GitLab, for example https://gitlab.example.com'),
-  sandboxRuntime: setting('SKEP_SANDBOX_RUNTIME', runtime.default('auto'), 'docker, process or auto'),
-  dockerHost: setting('SKEP_DOCKER_HOST', notEmpty.optional(), "the address of Docker's engine, for example unix:///var/run/docker.sock"),
-  dockerPublishAddress: setting(
-    'SKEP_DOCKER_PUBLISH_ADDRESS', ipAddress.optional(),
-    "the address of the engine's machine on which sandboxes' ports are reached, for example 127.0.0.1",
-  ),
-  dockerUrlHost: setting('SKEP_DOCKER_URL_HOST', hostName.optional(), 'the host name in exposed_urls, for example build-7.example.com'),
-  dataDir: setting('SKEP_DATA_DIR', path.default(() => envPaths('skep', { suffix: '' }).data), 'a folder, for example /var/lib/skep'),
-  logLevel: setting('SKEP_LOG_LEVEL', logLevel.default('info'), 'debug, info, warn, error or silent'),
-};
+const secret = <S extends z.ZodType>(schema: S, description: string): S => schema.meta({ description, secret: true });
 
-export type Settings = { readonly [N in keyof typeof settings]: z.output<(typeof settings)[N]['schema']> };
+/**
+ * Every setting, in the order in which they are documented. Each is a key of the file and a variable: `git_timeout` is
+ * `SKEP_GIT_TIMEOUT`. A secret is a variable only.
+ */
+export const settingsSchema = z.object({
+  host: hostName.default('127.0.0.1').describe('a host name or address, for example 127.0.0.1'),
+  port: integer(0, 65_535).default(3000).describe('a port from 0 (any that is free) to 65535, for example 3000'),
+  public_url: url.optional().describe('the address that clients use, for example https://skep.example.com'),
+  api_key: secret(apiKey.optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
+  product: product.default(defaultProduct).describe('a lower-case word, for example skep'),
+  git_providers: providers.default(['local']).describe(`names in order, of ${gitProviderNames.join(', ')}, for example github,local`),
+  local_git_root: folder.optional().describe('a folder that exists, for example /srv/git'),
+  git_timeout: duration('30s').default(30_000),
+  git_serve_stale_for: duration('10m').optional().describe(`${durationForm('10m')}; left out, a git host that is down is a failure`),
+  github_token: secret(notEmpty.optional(), 'a token of GitHub'),
+  github_app_id: appNumber.describe('the number of a GitHub App, for example 123456'),
+  github_app_installation_id: appNumber.describe('the number of its installation, for example 7890123'),
+  github_app_key_file: path.optional().describe('the file with its private key, for example /etc/skep/app.pem'),
+  github_url: url.optional().describe("the URL of GitHub's REST API, for example https://github.example.com/api/v3"),
+  gitlab_token: secret(notEmpty.optional(), 'a token of GitLab'),
+  gitlab_url: url.optional().describe('the URL of GitLab, for example https://gitlab.example.com'),
+  sandbox_runtime: runtime.default('auto').describe('docker, process or auto'),
+  docker_host: notEmpty.optional().describe("the address of Docker's engine, for example unix:///var/run/docker.sock"),
+  docker_publish_address: ipAddress.optional()
+    .describe("the address of the engine's machine on which sandboxes' ports are reached, for example 127.0.0.1"),
+  docker_url_host: hostName.optional().describe('the host name in exposed_urls, for example build-7.example.com'),
+  data_dir: path.default(() => envPaths('skep', { suffix: '' }).data).describe('a folder, for example /var/lib/skep'),
+  log_level: logLevel.default('info').describe('debug, info, warn, error or silent'),
+});
+
+type Key = keyof typeof settingsSchema.shape;
+export type GivenSettings = z.output<typeof settingsSchema>;
+type Camel<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : S;
+/** The settings under the names that the program uses: `gitTimeout`. */
+export type Settings = { readonly [K in Key as Camel<K>]: GivenSettings[K] };
+
+const camel = (key: string): string => key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const variableOf = (key: string): string => `SKEP_${key.toUpperCase()}`;
+
+/** The key, the name in the program and the variable of every setting. */
+export const settings = Object.entries(settingsSchema.shape).map(([key, schema]) => ({
+  key, name: camel(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
+}));
+
+export function toSettings(given: GivenSettings): Settings {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
+  return Object.fromEntries(settings.map(({ key, name }) => [name, given[key as Key]])) as Settings;
+}
+
+/** Returns the problem of a setting. */
+export function problemWith(key: Key, problem: string): ConfigProblem {
+  return { name: variableOf(key), problem, form: settingsSchema.shape[key].description ?? '' };
+}

@@ -1,32 +1,25 @@
 import { readFileSync } from 'node:fs';
 import type { DockerRuntimeOptions, GitHubApp, GitOptions, SkepOptions } from '../options.ts';
-import { type ConfigProblem, problemWith } from './config-error.ts';
-import type { FileConfig, SkepConfig } from './config.ts';
-import { settings, type Settings } from './settings.ts';
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Returns the members that are not undefined. */
-function defined<T extends object>(values: T): Defined<T> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
-}
+import type { ConfigProblem } from './config-error.ts';
+import type { FileConfig, SkepConfig } from './file-schema.ts';
+import { defined } from './field-schemas.ts';
+import { type GivenSettings, problemWith } from './settings.ts';
 
 /** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
-export function toSkepOptions(settings: Settings, git: readonly GitOptions[], file: FileConfig, specs: SkepConfig['specs']): SkepOptions {
-  const { limits = {}, starts, events } = file;
+export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly GitOptions[]): SkepOptions {
+  const { specs, limits = {}, starts, events } = config;
   return {
     git,
-    auth: { kind: 'api-keys', ...defined({ staticKey: settings.apiKey }) },
-    dataDir: settings.dataDir,
-    product: settings.product,
+    auth: { kind: 'api-keys', ...defined({ staticKey: config.api_key }) },
+    dataDir: config.data_dir,
+    product: config.product,
     limits: defined({
       runningPerOwner: limits.running_per_owner,
       running: limits.running,
       existingPerOwner: limits.existing_per_owner,
       existing: limits.existing,
     }),
-    ...defined({ specs: specs ?? undefined, whenFull: limits.when_full, startsAtOnce: starts?.at_once, keepEventsForMs: events?.keep_for }),
+    ...defined({ specs, whenFull: limits.when_full, startsAtOnce: starts?.at_once, keepEventsForMs: events?.keep_for }),
   };
 }
 
@@ -35,33 +28,37 @@ export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost 
 }
 
 /** Returns the options of a git provider. Adds what is wrong between its settings to the problems. */
-export function toGitOptions(name: Settings['gitProviders'][number], config: Settings, problems: ConfigProblem[]): GitOptions {
-  const { gitTimeoutMs: timeoutMs, gitServeStaleForMs: serveStaleForMs, githubToken, githubUrl, gitlabToken, gitlabUrl } = config;
-  switch (name) {
+export function toGitOptions(
+  provider: GivenSettings['git_providers'][number],
+  config: GivenSettings,
+  problems: ConfigProblem[],
+): GitOptions {
+  const { git_timeout: timeoutMs, git_serve_stale_for: serveStaleForMs, github_token: token } = config;
+  switch (provider) {
     case 'local':
-      return { provider: 'local', root: config.localGitRoot ?? process.cwd(), timeoutMs };
+      return { provider, root: config.local_git_root ?? process.cwd(), timeoutMs };
     case 'github': {
       const app = toGitHubApp(config, problems);
-      if (app !== undefined && githubToken !== undefined) {
-        problems.push(problemWith(settings.githubToken, 'is set together with a GitHub App; keep one of them'));
+      if (app !== undefined && token !== undefined) {
+        problems.push(problemWith('github_token', 'is set together with a GitHub App; keep one of them'));
       }
-      return { provider: 'github', timeoutMs, ...defined({ serveStaleForMs, url: githubUrl, token: githubToken, app }) };
+      return { provider, timeoutMs, ...defined({ serveStaleForMs, url: config.github_url, token, app }) };
     }
     case 'gitlab':
-      return { provider: 'gitlab', timeoutMs, ...defined({ serveStaleForMs, url: gitlabUrl, token: gitlabToken }) };
+      return { provider, timeoutMs, ...defined({ serveStaleForMs, url: config.gitlab_url, token: config.gitlab_token }) };
   }
 }
 
 /** Returns the App of the settings. It needs all three of them. */
-function toGitHubApp(config: Settings, problems: ConfigProblem[]): GitHubApp | undefined {
-  const { githubAppId: appId, githubAppInstallationId: installationId, githubAppKeyFile: keyFile } = config;
-  const names = ['githubAppId', 'githubAppInstallationId', 'githubAppKeyFile'] as const;
-  const missing = names.filter((name) => config[name] === undefined);
-  if (missing.length === names.length) return undefined;
-  for (const name of missing) problems.push(problemWith(settings[name], 'is missing, while the others of the GitHub App are set'));
+function toGitHubApp(config: GivenSettings, problems: ConfigProblem[]): GitHubApp | undefined {
+  const { github_app_id: appId, github_app_installation_id: installationId, github_app_key_file: keyFile } = config;
+  const keys = ['github_app_id', 'github_app_installation_id', 'github_app_key_file'] as const;
+  const missing = keys.filter((key) => config[key] === undefined);
+  if (missing.length === keys.length) return undefined;
+  for (const key of missing) problems.push(problemWith(key, 'is missing, while the others of the GitHub App are set'));
   if (appId === undefined || installationId === undefined || keyFile === undefined) return undefined;
   const privateKey = readKey(keyFile);
-  if (privateKey === '') problems.push(problemWith(settings.githubAppKeyFile, 'names a file that does not hold a private key in PEM'));
+  if (privateKey === '') problems.push(problemWith('github_app_key_file', 'names a file that does not hold a private key in PEM'));
   return { appId, installationId, privateKey };
 }
 

@@ -2,11 +2,11 @@ import { createServer } from 'node:net';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { SkepConfig } from '../config/config.ts';
+import type { SkepConfig } from '../config/file-schema.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { loadConfig } from '../config/load.ts';
 import { settings } from '../config/settings.ts';
-import { createContainer, resolve } from '../wiring/container.ts';
+import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
 import { keyLine, keyState } from './api-key-state.ts';
 import { type Line, note, notOk, ok, printed } from './check-line.ts';
@@ -113,11 +113,11 @@ async function addressLine({ host, port }: SkepConfig): Promise<Line> {
 /** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */
 function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
   const values: Readonly<Record<string, unknown>> = { ...config };
-  const width = 2 + Math.max(...Object.values(settings).map(({ variable }) => variable.length));
+  const width = 2 + Math.max(...settings.map(({ variable }) => variable.length));
   const line = (name: string, text: string): string => `  ${name.padEnd(width)}${text}\n`;
-  const lines = Object.entries(settings).map(([name, { variable, key }]) => {
+  const lines = settings.map(({ name, variable, isSecret }) => {
     const origin = (env[variable] ?? '') === '' ? '' : '   (environment)';
-    return line(variable, `${shownValue(values[name], key === null)}${origin}`);
+    return line(variable, `${shownValue(values[name], isSecret)}${origin}`);
   });
   const { specs, requestsPerMinute, options } = config;
   const { limits = {}, whenFull = 'refuse', startsAtOnce, keepEventsForMs = defaultKeepEventsForMs } = options;

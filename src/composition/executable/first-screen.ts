@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { PartCheck } from '../../application/skep.ts';
-import type { SkepConfig } from '../config/config.ts';
+import type { SkepConfig } from '../config/file-schema.ts';
 import { type FirstKey, keyLine, type KeyState } from './api-key-state.ts';
 import { commandName, packageVersion } from './package-info.ts';
 

@@ -55,14 +55,8 @@ async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<
 }
 
 function rowOf(key: ApiKeyRecord): string[] {
-  return [key.id, key.name, key.userId, key.access, time(key.createdAt), time(key.expiresAt), state(key, Date.now())];
-}
-
-function state(key: ApiKeyRecord, now: number): string {
-  if (key.revokedAt !== null) return 'revoked';
-  return isKeyValid(key, now) ? 'valid' : 'expired';
-}
-
-function time(ms: number | null): string {
-  return ms === null ? 'never' : new Date(ms).toISOString();
+  const invalid = key.revokedAt === null ? 'expired' : 'revoked';
+  const state = isKeyValid(key, Date.now()) ? 'valid' : invalid;
+  const expires = key.expiresAt === null ? 'never' : new Date(key.expiresAt).toISOString();
+  return [key.id, key.name, key.userId, key.access, new Date(key.createdAt).toISOString(), expires, state];
 }

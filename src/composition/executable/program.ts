@@ -48,7 +48,22 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
   program
     .command('health')
     .description('check whether the server of these settings answers')
-    .action(async () => finish(await (await import('./health.ts')).health(env)));
+    .action(async () => finish(await health()));
+}
+
+/** Asks the server of these settings whether it answers. Returns 0 if it does, for the health check of a container. */
+async function health(): Promise<number> {
+  const [{ localUrl }, { loadConfig }] = await Promise.all([import('../../adapters/cli/console.ts'), import('../config/load.ts')]);
+  const { host, port } = loadConfig(env);
+  const url = `${localUrl(host, port)}/health`;
+  try {
+    const { ok, status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+    if (ok) return 0;
+    process.stderr.write(`skep: ${url} answers ${status}.\n`);
+  } catch {
+    process.stderr.write(`skep: ${url} does not answer; start the server: skep serve\n`);
+  }
+  return 1;
 }
 
 function addKeyCommands(keys: Command, finish: (code: number) => void): void {
@@ -66,9 +81,8 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .description('list the keys, without the keys themselves')
     .action(async () => finish(await (await import('./keys.ts')).listKeys(env)));
   keys
-    .command('revoke')
+    .command('revoke <name-or-id>')
     .description('revoke a key, at once')
-    .argument('<name-or-id>')
     .action(async (key: string) => finish(await (await import('./keys.ts')).revokeKey(env, key)));
 }
 

@@ -6,11 +6,11 @@ import { createClient } from '../../adapters/sandbox-runtime/docker/engine-clien
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { SkepConfig } from '../config/config.ts';
+import type { SkepConfig } from '../config/file-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
 import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
 import type { DockerRuntimeOptions, ProcessRuntimeOptions, SkepOptions } from '../options.ts';
-import { createContainer, resolve } from '../wiring/container.ts';
+import { createContainer, resolve } from '../create-skep.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 import { tokens } from '../wiring/tokens.ts';
 import { type Line, note, notOk, ok } from './check-line.ts';

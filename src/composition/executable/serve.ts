@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { stopSignal } from '../../adapters/cli/console.ts';
 import { createPinoLogger } from '../../adapters/logger/pino/index.ts';
 import type { Skep } from '../../application/skep.ts';
-import type { SkepConfig } from '../config/config.ts';
+import type { SkepConfig } from '../config/file-schema.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { loadConfig } from '../config/load.ts';

@@ -1,50 +1,54 @@
 import { join, resolve } from 'node:path';
 import { type Bind, ContainerModule } from 'inversify';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
+import type { Auth } from '../../ports/auth.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
-import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { AdapterDeps, GitOptions, Own, SkepOptions, SystemDeps } from '../options.ts';
-import { made, temporaryFolder, unknownChoice } from './own-adapters.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Store } from '../../ports/store.ts';
+import type { AdapterDeps, GitOptions, Own, SkepOptions, StoreOptions, SystemDeps } from '../options.ts';
+import { provideOwn, temporaryFolder, unknownChoice } from './own-adapters.ts';
 import { openRuntime } from './runtime.ts';
-import { openStore } from './store.ts';
-import { provide, type Token, token, tokens } from './tokens.ts';
+import { provide, token, tokens } from './tokens.ts';
 
-const systemDeps = token<SystemDeps>('SystemDeps');
 const adapterDeps = token<AdapterDeps>('AdapterDeps');
-const { deployment, clock, random, logger, store, closers } = tokens;
+const { deployment, system, clock, random, logger, store, closers } = tokens;
 
 /** The adapters of the ports, as the options choose them. An adapter is loaded and opened when something asks for it. */
 export function adaptersModule(options: SkepOptions): ContainerModule {
   return new ContainerModule(({ bind }) => {
     bindSystem(bind, options);
-    provide(bind, store, [systemDeps, closers], async (deps, closers) =>
-      await openStore({ dataDir: options.dataDir, store: await made(options.store, deps, closers) }, closers));
-    provide(bind, adapterDeps, [systemDeps, store], (system, { listingCache }) => ({ ...system, listingCache }));
+    bindStore(bind, options);
+    provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
     for (const git of options.git ?? [{ provider: 'local' }]) {
-      const isOwn = typeof git === 'function' || (typeof git === 'object' && 'listFiles' in git);
-      provideOwn(bind, tokens.gitProvider, adapterDeps, isOwn ? git : (deps) => createGitProvider(git, deps));
+      const given = isOwn<GitProvider>(git, 'listFiles') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
+      provideOwn(bind, tokens.gitProvider, adapterDeps, given);
     }
-    provide(bind, tokens.runtime, [adapterDeps, closers], async (deps, closers) =>
-      await openRuntime({ ...options, runtime: await made(options.runtime, deps, closers) }, closers));
-    provide(bind, tokens.checkouts, [adapterDeps, closers], async (deps, closers) =>
-      await made(options.checkouts ?? (({ dataDir }) => createMirrors(dataDir, closers)), deps, closers));
+    const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
+    if (isOwn<SandboxRuntime>(runtime, 'inspect')) provideOwn(bind, tokens.runtime, adapterDeps, runtime);
+    else provide(bind, tokens.runtime, [closers], (closers) => openRuntime(runtime, options, closers));
+    if (checkouts !== undefined) provideOwn(bind, tokens.checkouts, adapterDeps, checkouts);
+    else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
     for (const protocol of options.protocols ?? defaultProtocols(options)) provideOwn(bind, tokens.agentProtocol, adapterDeps, protocol);
     provideOwn(bind, tokens.secrets, adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null });
-    provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? createDefaultProbe);
-    provide(bind, tokens.auth, [adapterDeps, store, closers], async (deps, { apiKeys }, closers) => {
-      const auth = (await made(options.auth, deps, closers)) ?? { kind: 'api-keys' };
-      if ('authenticate' in auth) return auth;
-      const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
-      const { kind: _, ...chosen } = auth;
-      return createApiKeyAuth({ ...chosen, keys: apiKeys, clock: deps.clock });
-    });
+    provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? (async () => {
+      const { createNetworkProbe } = await import('../../adapters/readiness-probe/network/index.ts');
+      return createNetworkProbe();
+    }));
+    if (isOwn<Auth>(auth, 'authenticate')) provideOwn(bind, tokens.auth, adapterDeps, auth);
+    else {
+      provide(bind, tokens.auth, [clock, store], async (clock, { apiKeys }) => {
+        const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
+        const { kind: _, ...chosen } = auth;
+        return createApiKeyAuth({ ...chosen, keys: apiKeys, clock });
+      });
+    }
   });
 }
 
-/** Binds the token to an adapter of the options. What its factory makes is closed with the deployment. */
-function provideOwn<T, D>(bind: Bind, target: Token<T>, deps: Token<D>, given: Own<T, D>): void {
-  provide(bind, target, [deps, closers], async (deps, closers) => await made<T, D>(given, deps, closers));
+/** Whether the option is an adapter, or a factory of one, and no choice among Skep's own. Every such adapter has the member. */
+function isOwn<T, D = AdapterDeps>(given: unknown, member: keyof T): given is Own<T, D> {
+  return typeof given === 'function' || (typeof given === 'object' && given !== null && member in given);
 }
 
 /** The clock, the source of randomness and the logger. */
@@ -62,9 +66,27 @@ function bindSystem(bind: Bind, options: SkepOptions): void {
     const { createSilentLogger } = await import('../../adapters/logger/silent-logger.ts');
     return createSilentLogger();
   }));
-  provide(bind, systemDeps, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
+  provide(bind, system, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
     ...deployment, clock, random, logger,
   }));
+}
+
+function bindStore(bind: Bind, { store: given, dataDir }: SkepOptions): void {
+  const chosen = given ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
+  provideOwn(bind, store, system, isOwn<Store, SystemDeps>(chosen, 'sandboxes') ? chosen : () => openStore(chosen));
+}
+
+const loadStores = async () => await import('../../adapters/store/sqlite/index.ts');
+
+async function openStore(options: StoreOptions): Promise<Store> {
+  switch (options.kind) {
+    case 'sqlite':
+      return await (await loadStores()).createSqliteStore({ dataDir: options.dataDir });
+    case 'memory':
+      return (await loadStores()).createInMemoryStore();
+    default:
+      throw unknownChoice('store', options, 'sqlite or memory as its kind, or is a Store of your own');
+  }
 }
 
 /** The default protocol is not loaded if no spec has an agent. */
@@ -76,17 +98,12 @@ function defaultProtocols({ specs = [] }: SkepOptions): readonly (() => Promise<
   }];
 }
 
-async function createDefaultProbe(): Promise<ReadinessProbe> {
-  const { createNetworkProbe } = await import('../../adapters/readiness-probe/network/index.ts');
-  return createNetworkProbe();
-}
-
 async function createGitProvider(options: GitOptions, { clock, listingCache }: AdapterDeps): Promise<GitProvider> {
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
-      const { root = process.cwd(), timeoutMs } = options;
-      return createLocalGitProvider({ root, ...(timeoutMs !== undefined && { timeoutMs }) });
+      const { provider: _, ...chosen } = options;
+      return createLocalGitProvider({ ...chosen, root: chosen.root ?? process.cwd() });
     }
     case 'github': {
       const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');

@@ -1,19 +1,24 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Bind } from 'inversify';
+import type { Own } from '../options.ts';
+import { provide, type Token, tokens } from './tokens.ts';
 
 /**
- * Returns what a factory in the options makes, and closes it with the deployment if it has a method `close`. Anything else is
- * returned as it is: a ready-made adapter is closed by whoever made it.
+ * Binds the token to an adapter that is given ready-made, or to what a factory makes. The latter is closed with the deployment if it
+ * has a method `close`; a ready-made adapter is closed by whoever made it.
  */
-export async function made<T, D>(given: T | ((deps: D) => T | Promise<T>), deps: D, closers: AsyncDisposableStack): Promise<T> {
-  if (!isFactory(given)) return given;
-  const adapter = await given(deps);
-  if (isClosable(adapter)) closers.defer(() => adapter.close());
-  return adapter;
+export function provideOwn<T, D>(bind: Bind, target: Token<T>, deps: Token<D>, given: Own<T, D>): void {
+  provide(bind, target, [deps, tokens.closers], async (deps, closers) => {
+    if (!isFactory(given)) return given;
+    const adapter = await given(deps);
+    if (isClosable(adapter)) closers.defer(() => adapter.close());
+    return adapter;
+  });
 }
 
-function isFactory<T, D>(given: T | ((deps: D) => T | Promise<T>)): given is (deps: D) => T | Promise<T> {
+function isFactory<T, D>(given: Own<T, D>): given is (deps: D) => T | Promise<T> {
   return typeof given === 'function';
 }
 
@@ -30,6 +35,5 @@ export function unknownChoice(option: string, value: unknown, takes: string): Ty
 /** Makes a folder that is removed with the deployment. */
 export async function temporaryFolder(name: string, closers: AsyncDisposableStack): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `skep-${name}-`));
-  closers.defer(() => rm(folder, { recursive: true, force: true }));
-  return folder;
+  return closers.adopt(folder, () => rm(folder, { recursive: true, force: true }));
 }

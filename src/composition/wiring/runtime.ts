@@ -1,66 +1,50 @@
 import { join } from 'node:path';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
-import type { DockerRuntimeOptions, ProcessRuntimeOptions, RuntimeOptions, SkepOptions } from '../options.ts';
+import type { DockerRuntimeOptions, RuntimeOptions, SkepOptions } from '../options.ts';
 import { temporaryFolder, unknownChoice } from './own-adapters.ts';
 
-/** The options, with the runtime that a factory made. */
-type OpenRuntime = Pick<SkepOptions, 'dataDir' | 'store'> & { readonly runtime?: RuntimeOptions | SandboxRuntime | undefined };
+type DeploymentOptions = Pick<SkepOptions, 'dataDir' | 'store'>;
 
-/** Opens the sandbox runtime that the options choose. A ready-made one is closed by whoever made it. */
-export async function openRuntime(options: OpenRuntime, closers: AsyncDisposableStack): Promise<SandboxRuntime> {
-  const { runtime = { kind: 'process' } } = options;
-  if (isReady(runtime)) return runtime;
+/** Opens a runtime of Skep's own. The stack closes it. */
+export async function openRuntime(
+  runtime: RuntimeOptions,
+  deployment: DeploymentOptions,
+  closers: AsyncDisposableStack,
+): Promise<SandboxRuntime> {
   switch (runtime.kind) {
-    case 'process':
-      return await openProcessRuntime(runtime, options, closers);
+    case 'process': {
+      const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
+      const { dataDir } = deployment;
+      const { kind: _, root, ...chosen } = runtime;
+      const folder = root ?? (dataDir === undefined ? await temporaryFolder('sandboxes', closers) : join(dataDir, 'sandboxes'));
+      return closers.adopt(createProcessRuntime({ ...chosen, root: folder }), (opened) => opened.close());
+    }
     case 'docker':
-      return await openDockerRuntime(runtime, options, closers);
+      return await openDockerRuntime(runtime, deployment, closers);
     default:
       throw unknownChoice('runtime', runtime, 'docker or process as its kind, or is a SandboxRuntime of your own');
   }
 }
 
-function isReady(runtime: RuntimeOptions | SandboxRuntime): runtime is SandboxRuntime {
-  return typeof runtime === 'object' && 'inspect' in runtime;
-}
-
-/** Without a data folder, workspaces are in a temporary folder, which is removed with the deployment. */
-async function openProcessRuntime(
-  { root }: ProcessRuntimeOptions,
-  { dataDir }: OpenRuntime,
-  closers: AsyncDisposableStack,
-): Promise<SandboxRuntime> {
-  const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
-  const folder = root ?? (dataDir === undefined ? await temporaryFolder('sandboxes', closers) : join(dataDir, 'sandboxes'));
-  const opened = createProcessRuntime({ root: folder });
-  closers.defer(() => opened.close());
-  return opened;
-}
-
 async function openDockerRuntime(
   runtime: DockerRuntimeOptions,
-  options: OpenRuntime,
+  options: DeploymentOptions,
   closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
-  const { kind: _, deployment = lastingName(options), ...chosen } = runtime;
-  if (deployment !== undefined) {
-    const opened = createDockerRuntime({ ...chosen, deployment });
-    closers.defer(() => opened.close());
-    return opened;
-  }
-  const { removeNetworks, removeSandboxes } = await import('./temporary-deployment.ts');
-  const name = newDeploymentId();
+  const { kind: _, deployment, ...chosen } = runtime;
+  const lasting = deployment ?? lastingName(options);
+  const name = lasting ?? newDeploymentId();
   const opened = createDockerRuntime({ ...chosen, deployment: name });
-  closers.defer(() => removeNetworks(name, runtime.host));
+  if (lasting === undefined) closers.defer(() => removeNetworks(name, chosen.host));
   closers.defer(() => opened.close());
-  closers.defer(() => removeSandboxes(opened));
+  if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
   return opened;
 }
 
 /** Returns the name that the data folder keeps; undefined if no record outlives the process. */
-function lastingName({ dataDir, store }: OpenRuntime): string | undefined {
+function lastingName({ dataDir, store }: DeploymentOptions): string | undefined {
   if (dataDir !== undefined) return ensureDeploymentFile(dataDir).id;
   if (store === undefined || ('kind' in store && store.kind === 'memory')) return undefined;
   if ('kind' in store) return ensureDeploymentFile(store.dataDir).id;
@@ -68,4 +52,26 @@ function lastingName({ dataDir, store }: OpenRuntime): string | undefined {
     "createSkep: the docker runtime needs a name that lasts as long as the store's records: "
     + "give it dataDir, or runtime: { kind: 'docker', deployment: 'a-name' }.",
   );
+}
+
+/** Removes the sandboxes of a deployment that ends with its process. Nobody could find them again. */
+async function removeSandboxes(runtime: SandboxRuntime): Promise<void> {
+  const sandboxes = await runtime.list();
+  await Promise.allSettled(sandboxes.map(({ id }) => runtime.remove(id)));
+}
+
+/** Removes its networks, since an engine has few. */
+async function removeNetworks(deployment: string, host: string | undefined): Promise<void> {
+  const [{ createClient }, { labels }] = await Promise.all([
+    import('../../adapters/sandbox-runtime/docker/engine-client.ts'),
+    import('../../adapters/sandbox-runtime/docker/labels.ts'),
+  ]);
+  const client = createClient(host, process.env);
+  const { docker } = client;
+  try {
+    const networks = await docker.listNetworks({ filters: { label: [`${labels.deployment}=${deployment}`] } });
+    await Promise.allSettled(networks.map(({ Id }) => docker.getNetwork(Id).remove()));
+  } finally {
+    client.close();
+  }
 }

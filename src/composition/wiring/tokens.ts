@@ -23,9 +23,9 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
-import type { Deployment } from '../options.ts';
-import type { EventPurge } from './upkeep.ts';
+import type { Deployment, SystemDeps } from '../options.ts';
 import type { Rules } from './rules.ts';
+import type { EventPurge } from './use-cases.ts';
 
 /** The name of a service in the container. It carries the type of the service. */
 export interface Token<T> {
@@ -57,6 +57,8 @@ export const tokens = {
   clock: token<Clock>('Clock'),
   random: token<Random>('Random'),
   logger: token<Logger>('Logger'),
+  /** The three above with the deployment. Rebind those, not this. */
+  system: token<SystemDeps>('SystemDeps'),
   /** One binding for each provider. The first serves repository names without a host. */
   gitProvider: token<GitProvider>('GitProvider'),
   runtime: token<SandboxRuntime>('SandboxRuntime'),

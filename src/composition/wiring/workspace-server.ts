@@ -20,18 +20,13 @@ async function serve({ url = '/', headers }: IncomingMessage, response: ServerRe
   }
   const path = await realpath(join(root, decodeURIComponent(pathname)));
   if (path !== root && !path.startsWith(root + sep)) return notFound(response);
-  const { isFile, isDirectory } = await kindOf(path);
-  if (isDirectory) {
+  const found = await stat(path);
+  if (found.isDirectory()) {
     const entries = await readdir(path, { withFileTypes: true });
     return answer(response, 200, entries.map((entry) => `${entry.name}${entry.isDirectory() ? '/' : ''}\n`).join(''));
   }
-  if (!isFile) return notFound(response);
+  if (!found.isFile()) return notFound(response);
   createReadStream(path).on('error', () => response.destroy()).pipe(response);
-}
-
-async function kindOf(path: string): Promise<{ isFile: boolean; isDirectory: boolean }> {
-  const found = await stat(path);
-  return { isFile: found.isFile(), isDirectory: found.isDirectory() };
 }
 
 function notFound(response: ServerResponse): void {

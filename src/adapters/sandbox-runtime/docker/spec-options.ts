@@ -5,15 +5,15 @@ import { z } from 'zod';
  * loads nothing but the schema library, so that a configuration is checked without Docker's client.
  */
 export const dockerSpecSchema = z.strictObject({
-  /** Linux capabilities that are kept, without `CAP_`. Default: none. */
-  capabilities: z.array(z.string().regex(/^(?!CAP_)[A-Z][A-Z_]*$/, 'is not a capability in upper case, without CAP_')).optional(),
-  /** May a program gain rights that its parent lacks (setuid)? Default: no. */
-  new_privileges: z.boolean().optional(),
-  /** The filter of system calls. Default: the engine's own profile. */
-  seccomp: z.enum(['default', 'unconfined']).optional(),
-  /** Another OCI runtime of the engine (`runsc`, `kata`). Default: the engine's own. */
-  oci_runtime: z.string().regex(/^[\w.-]+$/, 'is not the name of a runtime').optional(),
-});
+  capabilities: z.array(
+    z.string().regex(/^(?!CAP_)[A-Z][A-Z_]*$/, 'is not a capability in upper case, without CAP_')
+      .describe('a Linux capability in upper case, without CAP_, for example NET_BIND_SERVICE'),
+  ).describe('a list of Linux capabilities that are kept, in upper case and without CAP_, for example [NET_BIND_SERVICE]').optional(),
+  new_privileges: z.boolean().describe('true where a program may gain rights that its parent lacks, or false').optional(),
+  seccomp: z.enum(['default', 'unconfined']).describe('default or unconfined').optional(),
+  oci_runtime: z.string().regex(/^[\w.-]+$/, 'is not the name of a runtime')
+    .describe('the name of an OCI runtime that the engine has, for example runsc').optional(),
+}).describe('a mapping of what only Docker understands, for example { oci_runtime: runsc }');
 
 /** Returns the Docker options of a spec with their defaults. Null if they are not of the form above. */
 export function dockerSpecOptions(runtimeOptions: Readonly<Record<string, unknown>>) {

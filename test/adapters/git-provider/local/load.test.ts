@@ -1,8 +1,10 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { bare, countedGit, everything, exists, failureOf, gitIn, list } from './support.ts';
-import { providerOf, script, simpleListing, temporaryFolder, until } from './support.ts';
+import {
+  bare, countedGit, everything, exists, failureOf, gitIn, list, providerOf, script, simpleListing, temporaryFolder,
+  until,
+} from './support.ts';
 
 /** Git that hangs for the one repository with the file `hang` beside its objects, and tells the number of its process. */
 async function hangingGit(): Promise<{ readonly binary: string; readonly pids: () => Promise<number[]> }> {

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
+import { type AgentSpec, permissionPolicies } from '../../domain/agent.ts';
+import {
+  defaultIsolation, defaultResources, type ReadinessRule, type RestRule, type SandboxIsolation, type SandboxResources,
+  sandboxSpec, type SandboxSpec,
+} from '../../domain/sandbox-spec.ts';
+import type { SkepOptions } from '../options.ts';
+import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
+import type { Settings } from './settings.ts';
+
+const port = z.strictObject({
+  name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'is not a name')
+    .describe('a name of letters, digits, - and _ that begins with a letter, for example AGENT_SERVER'),
+  port: portNumber(),
+}).describe('a mapping of a name and a port, for example { name: AGENT_SERVER, port: 8000 }');
+
+const ready = z.strictObject({
+  http: z.string().regex(/^\//, 'does not begin with a slash')
+    .describe('the path of a URL that answers when the sandbox is ready, for example /health'),
+  tcp: z.literal(true).describe('true, for a sandbox that is ready when its port takes a connection and holds it'),
+  port: portNumber().describe("one of the spec's ports, which http or tcp asks, for example 8000"),
+  within: duration('60s'),
+}).partial().describe('a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }');
+
+function toReadinessRule({ http, tcp, port, within = 60_000 }: z.output<typeof ready>): ReadinessRule {
+  if (port === undefined || (http === undefined && tcp === undefined)) return { probe: { kind: 'none' }, withinMs: within };
+  return { probe: http === undefined ? { kind: 'tcp', port } : { kind: 'http', port, path: http }, withinMs: within };
+}
+
+const resources = z.strictObject({
+  cpus: orUnlimited(z.number().positive().describe('a number of CPUs above 0, for example 2 or 0.5')),
+  memory: orUnlimited(size('2GiB')),
+  pids: orUnlimited(positiveInteger('512', 'processes and threads')),
+  open_files: orUnlimited(positiveInteger('16384', 'open files')),
+  log: orUnlimited(size('20MiB')),
+}).partial().describe('a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }');
+
+/** Null is `unlimited` in the file. */
+function toResources({ cpus, memory, pids, open_files, log }: z.output<typeof resources>): SandboxResources {
+  return { ...defaultResources, ...defined({ cpus, memoryBytes: memory, pids, openFiles: open_files, logBytes: log }) };
+}
+
+const user = z
+  .union([z.string(), z.int().nonnegative().transform(String)], { error: 'is not a user' })
+  .pipe(z.string().regex(/^\w[\w.-]*(:\w[\w.-]*)?$/, 'is not a user'));
+
+const isolation = z.strictObject({
+  read_only_root: z.boolean().describe('true where everything but the working directory and /tmp is read-only, or false'),
+  network: z.enum(['isolated', 'shared', 'none']).describe('isolated (no other sandbox is reached), shared or none'),
+  user: user.describe('a user of the image, as a name, a number, or user:group, for example "1000:1000"'),
+}).partial()
+  .describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }');
+
+function toIsolation({ read_only_root: readOnlyRoot, network, user }: z.output<typeof isolation>): SandboxIsolation {
+  return { ...defaultIsolation, ...defined({ readOnlyRoot, network, user }) };
+}
+
+/** What Skep itself writes down at the engine has this prefix. */
+const labels = z.record(
+  z.string().min(1, 'is empty').regex(/^(?!skep\.)/, 'begins with skep., which is reserved'),
+  z.string().describe('a text, for example shop'),
+).describe('a mapping of labels, each a text, for example { team: shop }');
+
+const rest = z.strictObject({
+  freeze_after: duration('15m'),
+  stop_after: duration('2h'),
+  delete_after: duration('10d'),
+  max_life: duration('30d'),
+}).partial().describe('a mapping of durations, for example { freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }');
+
+function toRestRule(input: z.output<typeof rest>): RestRule {
+  const { freeze_after: freezeAfterMs = null, stop_after: stopAfterMs = null } = input;
+  const { delete_after: deleteAfterMs = null, max_life: maxLifeMs = null } = input;
+  return { freezeAfterMs, stopAfterMs, deleteAfterMs, maxLifeMs };
+}
+
+const elsewhere = "in the server's environment and not in this file, for example";
+
+const agent = z.strictObject({
+  protocol: z.literal('acp', { error: 'is no protocol that Skep speaks' }).describe('acp, which is the Agent Client Protocol'),
+  command: command('[opencode, acp]'),
+  env: variables("a mapping of variables for the agent's process, each a text, for example { MODE: quick }").optional(),
+  // Somebody may write the value of a secret by mistake.
+  secrets: z.array(variableName.describe(`the name of a variable, whose value is ${elsewhere} ANTHROPIC_API_KEY`))
+    .meta({ description: `a list of names of variables, whose values are ${elsewhere} [ANTHROPIC_API_KEY]`, secret: true }).optional(),
+  auth_method: z.string().min(1).describe("the id of one of the agent's own ways to log in, for example api-key").optional(),
+  permissions: z.enum(permissionPolicies)
+    .describe(`${permissionPolicies.slice(0, -1).join(', ')} or ${permissionPolicies.at(-1)}`).optional(),
+  start_within: duration('60s').optional(),
+}).describe('a mapping that says which agent runs, for example { protocol: acp, command: [opencode, acp], secrets: [ANTHROPIC_API_KEY] }');
+
+function toAgent(input: z.output<typeof agent>): AgentSpec {
+  const { protocol, command, env = {}, secrets = [], auth_method: authMethod = null, permissions = 'ask' } = input;
+  return { protocol, command, env, secrets, authMethod, permissions, startWithinMs: input.start_within ?? 60_000 };
+}
+
+const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of sandboxes from 0 on, for example 2') })
+  .describe('a mapping that says how many sandboxes are kept running, for example { size: 2 }');
+
+const idPattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** A sandbox spec as the file writes it. Its output is the domain's. */
+export const specSchema = z.strictObject({
+  id: z.string().regex(idPattern, 'is not a lower-case name of letters, digits and dashes')
+    .describe('a name of at most 63 lower-case letters, digits and dashes, for example node-26'),
+  description: z.string().describe('a text, for example "Node 26 with git"'),
+  image: z.string().regex(/^[^\s-]\S*$/, 'is not the name of an image').describe('the name of an image, for example node:26'),
+  command: command('[sh, -c, "exec sleep infinity"]'),
+  working_dir: z.string().regex(/^\/[^\0]*$/, 'is not an absolute path')
+    .describe('an absolute path inside the sandbox, for example /workspace'),
+  initial_env: variables('a mapping of variables, each a text, for example { CI: "1" }'),
+  session_key_env: variableName
+    .describe('the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY'),
+  ports: z.array(port).describe('a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]'),
+  ready: ready.transform(toReadinessRule),
+  resources: resources.transform(toResources),
+  isolation: isolation.transform(toIsolation),
+  docker: dockerSpecSchema,
+  labels: labels,
+  rest: rest.transform(toRestRule),
+  pool: pool,
+  agent: agent.transform(toAgent),
+}).partial().required({ id: true })
+  .describe('a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }')
+  .transform(({ id, working_dir: workingDir, initial_env: initialEnv, session_key_env: sessionKeyEnv, docker, ...same }) =>
+    sandboxSpec({ ...defined({ ...same, workingDir, initialEnv, sessionKeyEnv }), id, runtimeOptions: defined({ docker }) }));
+
+const limits = z.strictObject({
+  running_per_owner: positiveInteger('5'),
+  running: positiveInteger('50'),
+  existing_per_owner: positiveInteger('50'),
+  existing: positiveInteger('500'),
+  when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest'),
+  requests_per_minute: positiveInteger('600'),
+}).partial().describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
+
+/** What the file holds besides settings. */
+export const fileSchema = z.object({
+  specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]'),
+  limits,
+  starts: z.strictObject({ at_once: positiveInteger('4').optional() })
+    .describe('a mapping that says how starts are done, for example { at_once: 4 }'),
+  events: z.strictObject({ keep_for: duration('30d').optional() })
+    .describe('a mapping that says how events are kept, for example { keep_for: 30d }'),
+}).partial();
+
+export type FileConfig = z.output<typeof fileSchema>;
+
+/** The configuration of a server. */
+export interface SkepConfig extends Settings {
+  /** The options of `createSkep`, without the runtime, which is chosen later. */
+  readonly options: SkepOptions;
+  /** Null: the default ones. */
+  readonly specs: readonly SandboxSpec[] | null;
+  readonly requestsPerMinute: number | null;
+  /** What is allowed, but probably a mistake. */
+  readonly warnings: readonly string[];
+}
