@@ -1,16 +1,55 @@
 import { isFailure } from '../../domain/failure.ts';
 import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
-import type { DirectoryListing, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { DirectoryListing, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
+import type { ListingCache } from '../../ports/listing-cache.ts';
 import { isOutage } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { startTimeout, withTimeout } from '../shared/timeout.ts';
-import type { GitHostOptions } from './git-host-options.ts';
-import { IncrementalListing, type ListingSource } from './incremental-listing.ts';
-import { createJsonCache } from './listing-cache.ts';
+import { createFileSelector, type FileSelector, IncrementalListing, type Listed, type ListingSource } from './incremental-listing.ts';
+import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
 import type { ProviderFailures } from './network-error.ts';
-import { createFileSelector, type FileSelector, type Listed } from './file-selector.ts';
+
+/** The options that every provider of repositories on another host has. */
+export interface GitHostOptions {
+  readonly clock: Clock;
+  /** Limit of one listing, all its requests, retries and waits included, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number;
+  /** How many requests are under way at the same time. */
+  readonly concurrency?: number;
+  /** Default: one in memory. */
+  readonly listingCache?: ListingCache;
+  /**
+   * While the host can't be reached, times out or fails with a server error, a listing that it confirmed at most so many
+   * milliseconds ago is served instead, with its `confirmedAt`. Default: null, a failure is a failure.
+   */
+  readonly serveStaleForMs?: number | null;
+  /** How many files a directory may hold. Default: 100,000. */
+  readonly maxFiles?: number;
+  /** How large a response may be, in bytes. */
+  readonly maxAnswerBytes?: number;
+}
+
+/** Fills in the defaults. How much a host takes at once differs. */
+export function withHostDefaults<T extends GitHostOptions>(
+  options: T,
+  limits: Required<Pick<GitHostOptions, 'concurrency' | 'maxAnswerBytes'>>,
+): T & Required<GitHostOptions> {
+  const listingCache = options.listingCache ?? createMemoryListingCache();
+  return { timeoutMs: 30_000, serveStaleForMs: null, maxFiles: 100_000, ...limits, ...options, listingCache };
+}
+
+/** The credential as hosts take it from git: any user name, and the token as the password. */
+export function basicAuthorization(user: string, token: string): string {
+  return `Basic ${Buffer.from(`${user}:${token}`, 'utf8').toString('base64')}`;
+}
+
+/** Where git fetches a repository from. `pagesUrl` has no slash at its end. */
+export function hostedRemote(pagesUrl: string, repository: string, authorization: string | null): GitRemote {
+  const path = repository.split('/').map(encodeURIComponent).join('/');
+  return { url: `${pagesUrl}/${path}.git`, authorization };
+}
 
 /** What differs from host to host. The methods end when their signal fires. */
 export interface GitHost {

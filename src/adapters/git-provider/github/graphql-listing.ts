@@ -1,11 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { prefixOf } from '../file-selector.ts';
-import type { TreeFile } from '../incremental-listing.ts';
+import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { addFirstDates } from './commit-histories.ts';
 import { failed, isTooHeavy, notFound, parseValue, reasons, tooLarge } from './github-failures.ts';
-import { GraphqlRepository, type GraphqlEntry, type GraphqlErrors } from './github-schemas.ts';
-import { levels, repositoryQuery, type AskGraphql, type GraphqlQuery } from './graphql-queries.ts';
 import { parseName, type RepositorySource } from './github-listing.ts';
+import { type GraphqlEntry, type GraphqlErrors, GraphqlRepository } from './github-schemas.ts';
+import { type AskGraphql, type GraphqlQuery, levels, repositoryQuery } from './graphql-queries.ts';
 import type { RestTrees } from './rest-listing.ts';
 
 export interface GraphqlListingOptions {

@@ -3,16 +3,14 @@ import { isFailure } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
-import { streamOf } from './archive-stream.ts';
-import { exportOf, makeExport, type ExportPin } from './commit-export.ts';
 import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
 import { Corruption, RefGone } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner, type GitRunner } from './git-runner.ts';
-import { sizeOf, type MirrorLease, type MirrorStore } from './mirror-store.ts';
-import { commitAt, makeMirror, refOf, removeLeftovers, type Mirror } from './mirror.ts';
+import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
+import { commitAt, exportOf, type ExportPin, makeExport, makeMirror, type Mirror, refOf, removeLeftovers } from './mirror.ts';
 import { askHead, type Head } from './remote-head.ts';
-import { archiveParts } from './work-tree-archive.ts';
+import { archiveParts, streamOf } from './work-tree-archive.ts';
 
 /** One checkout on its way. */
 interface Job {

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { isProcessAlive } from '../../shared/git-process.ts';
 import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight, type SingleFlight } from '../../shared/single-flight.ts';
-import { createExportPins, type ExportPins } from './commit-export.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner } from './git-runner.ts';
-import { mirrorId, mirrorIn, repack, type Mirror } from './mirror.ts';
+import { createExportPins, type ExportPins, type Mirror, mirrorId, mirrorIn, repack } from './mirror.ts';
 
 /** The opened folder of all mirrors, and what bounds the work in it. */
 export interface MirrorStore {
