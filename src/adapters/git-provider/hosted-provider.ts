@@ -7,7 +7,7 @@ import type { ListingCache } from '../../ports/listing-cache.ts';
 import { isOutage } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { startTimeout, withTimeout } from '../shared/timeout.ts';
-import { createFileSelector, type FileSelector, IncrementalListing, type Listed, type ListingSource } from './incremental-listing.ts';
+import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
 import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
 import type { ProviderFailures } from './network-error.ts';
 
@@ -87,8 +87,8 @@ export function createTimeLimit(clock: Clock, timeoutMs: number, { timedOut, fai
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
   const { clock, listingCache, serveStaleForMs } = options;
   const cache = createJsonCache(listingCache, () => host.scope());
-  const listing = new IncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
-  const listings = createSingleFlight<Listed>();
+  const listing = createIncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
+  const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();
 
   function join<T>(flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -99,32 +99,25 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   }
 
   /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
-  async function list(repository: string, selector: FileSelector, signal: AbortSignal): Promise<DirectoryListing> {
+  async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
-      const listed = await join(listings, repository, signal, (within) => listing.list(repository, selector, within));
-      const selected = selector.select(listed);
+      const opened = await join(listings, repository, signal, (within) => listing.list(repository, query, within));
+      const selected = selectFiles(opened, query);
       if (selected !== null) return selected;
     }
-  }
-
-  async function recall(repository: string, selector: FileSelector): Promise<DirectoryListing | null> {
-    const recalled = serveStaleForMs === null ? null : await listing.recall(repository, selector);
-    if (recalled === null || clock.now() - recalled.confirmedAt > (serveStaleForMs ?? 0)) return null;
-    const selected = selector.select(recalled);
-    return selected === null ? null : { ...selected, confirmedAt: recalled.confirmedAt };
   }
 
   return {
     name: host.name,
     family: host.family,
     hosts: host.hosts,
-    async listFiles(repository: string, query: FileQuery, signal?: AbortSignal) {
-      const selector = createFileSelector(query);
+    async listFiles(repository: string, anyQuery: FileQuery, signal?: AbortSignal) {
+      const query = memoized(anyQuery);
       try {
-        return await limit.run(signal, (within) => list(repository, selector, within));
+        return await limit.run(signal, (within) => list(repository, query, within));
       } catch (error) {
-        const recalled = isOutage(error) ? await recall(repository, selector) : null;
-        if (recalled === null) throw error;
+        const recalled = serveStaleForMs === null || !isOutage(error) ? null : await listing.recall(repository, query);
+        if (recalled === null || clock.now() - (recalled.confirmedAt ?? 0) > (serveStaleForMs ?? 0)) throw error;
         return recalled;
       }
     },
