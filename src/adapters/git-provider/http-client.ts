@@ -173,7 +173,7 @@ export function untilReset(headers: Headers, prefix: HeaderPrefix, clock: Clock)
 }
 
 /** The header `Retry-After`, seconds or a date, in ms. Null if there is none that makes sense. */
-export function retryAfter(headers: Headers, clock: Clock): number | null {
+function retryAfter(headers: Headers, clock: Clock): number | null {
   const value = headers.get('retry-after') ?? '';
   if (/^\d+$/u.test(value)) return Number(value) * 1000;
   const date = Date.parse(value);

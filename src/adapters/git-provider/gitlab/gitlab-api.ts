@@ -10,39 +10,37 @@ import { isJson, jsonOrNull, Refusal } from './gitlab-refusal.ts';
 
 const sha = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u);
 
-export const Project = z.object({
+const Project = z.object({
   id: z.number().int().positive(),
   path: z.string().min(1),
   path_with_namespace: z.string().min(1),
   default_branch: z.string().nullish(),
   empty_repo: z.boolean().optional(),
 });
-export type Project = z.infer<typeof Project>;
 
 /** One commit, asked for by its name. */
-export const HeadCommit = z.object({
+const HeadCommit = z.object({
   id: sha,
   project_id: z.number().int().positive().optional(),
   web_url: z.string().optional(),
 });
 export type HeadCommit = z.infer<typeof HeadCommit>;
 
-export const Commit = z.object({
+const Commit = z.object({
   id: sha,
   parent_ids: z.array(sha),
   committed_date: z.string().transform(readDate),
 });
 export type Commit = z.infer<typeof Commit>;
 
-export const TreeEntry = z.object({
+const TreeEntry = z.object({
   id: z.string(),
   type: z.string(),
   path: z.string().min(1),
   mode: z.string(),
 });
-export type TreeEntry = z.infer<typeof TreeEntry>;
 
-export const Version = z.object({ version: z.string().regex(/^[\w.+-]{1,64}$/u) });
+const Version = z.object({ version: z.string().regex(/^[\w.+-]{1,64}$/u) });
 
 // The last millisecond that RFC 3339 can write as a whole second; git's dates go further.
 const lastDate = 253_402_300_799_000;

@@ -139,7 +139,7 @@ function demandSuccess(exit: GitExit): void {
  */
 
 /** The arguments of git that list what a commit has below a directory. */
-export function lsTreeArguments(oid: string, directory: string): string[] {
+function lsTreeArguments(oid: string, directory: string): string[] {
   return ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
 }
 
@@ -151,14 +151,14 @@ function pathspec(directory: string): string[] {
 const regularFile = /^100\d{3} blob [0-9a-f]+\t/u;
 
 /** Parses the output of `ls-tree` as it arrives. `onFile` gets the path of each regular file. */
-export function parseTree(onFile: (path: string) => void): (chunk: Buffer) => void {
+function parseTree(onFile: (path: string) => void): (chunk: Buffer) => void {
   return splitAtNul((entry) => {
     if (regularFile.test(entry)) onFile(entry.slice(entry.indexOf('\t') + 1));
   });
 }
 
 /** A commit adds a path if it has the path and none of its parents has. */
-export interface Addition {
+interface Addition {
   readonly path: string;
   /** The committer date, in seconds since the epoch. */
   readonly seconds: number;
@@ -173,7 +173,7 @@ export interface Addition {
  * The first commit that touches a path is one that adds it, so additions are enough to date paths, and they are few. Every parent is
  * followed, whatever a merge took from it.
  */
-export function logArguments(oid: string, directory: string, since: string | null): string[] {
+function logArguments(oid: string, directory: string, since: string | null): string[] {
   const additions = ['--full-history', '-c', '--diff-filter=A', '--no-renames', '--ignore-submodules=none'];
   const format = ['--name-only', '-z', `--format=${headerMark}%m%ct`, '--encoding=none'];
   const commits = since === null ? [oid] : ['--left-right', `${since}...${oid}`];
@@ -190,7 +190,7 @@ const lastSecond = 253_402_300_799;
  * Parses the output of `log` as it arrives. Each commit has a header, then either a line feed or an empty entry (after a merge), then
  * the paths.
  */
-export function parseAdditions(onAddition: (addition: Addition) => void): (chunk: Buffer) => void {
+function parseAdditions(onAddition: (addition: Addition) => void): (chunk: Buffer) => void {
   let commit = { seconds: 0, lost: false };
   let afterHeader = false;
   return splitAtNul((entry) => {

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { renameSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { Corruption, failureOfMachine } from './git-failures.ts';
 import type { GitRunner } from './git-runner.ts';
-import type { MirrorFolders } from './mirror-store.ts';
 
 /** What is kept of one repository. */
 export interface Mirror {
@@ -132,46 +130,4 @@ async function copyIfExists(from: string, to: string): Promise<void> {
   await copyFile(from, to).catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   });
-}
-
-/** Keeps an export while somebody reads it. */
-export interface ExportPin {
-  readonly folder: string;
-  /** Removes the export at once, because it is corrupt. */
-  readonly discard: () => Promise<void>;
-  readonly release: () => void;
-}
-
-export interface ExportPins {
-  pin(folder: string): ExportPin;
-  /** Removes the exports that nobody has pinned, except the latest, which the next checkout of the same commit uses. */
-  trim(mirror: Mirror): Promise<void>;
-}
-
-export function createExportPins(folders: MirrorFolders): ExportPins {
-  const pinned: string[] = [];
-  return {
-    pin(folder) {
-      pinned.push(folder);
-      let held = true;
-      return {
-        folder,
-        discard: () => folders.discard(folder),
-        release() {
-          if (held) pinned.splice(pinned.indexOf(folder), 1);
-          held = false;
-        },
-      };
-    },
-    async trim({ exports }) {
-      const paths = (await readdir(exports).catch(() => [])).map((name) => join(exports, name));
-      const dated = await Promise.all(paths.map(async (path) => [path, (await stat(path).catch(() => null))?.mtimeMs ?? 0] as const));
-      const [, ...older] = dated.toSorted(([, a], [, b]) => b - a);
-      const trash = folders.temporary();
-      await mkdir(trash, { mode: 0o700 });
-      // Synchronous, so that nobody can pin one between the check and the move.
-      for (const [index, [path]] of older.entries()) if (!pinned.includes(path)) renameSync(path, join(trash, String(index)));
-      await rm(trash, { recursive: true, force: true });
-    },
-  };
 }
