@@ -2,16 +2,55 @@ import { sentenceOfFailure } from '../shared/sentences.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
-import type { DirectoryListing, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { DirectoryListing, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
+import type { ListingCache } from '../../ports/listing-cache.ts';
 import { isOutage } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { startTimeout, withTimeout } from '../shared/timeout.ts';
-import type { GitHostOptions } from './git-host-options.ts';
-import { IncrementalListing, type ListingSource } from './incremental-listing.ts';
-import { createJsonCache } from './listing-cache.ts';
+import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
+import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
 import type { ProviderFailures } from './network-error.ts';
-import { createFileSelector, type FileSelector, type Listed } from './file-selector.ts';
+
+/** The options that every provider of repositories on another host has. */
+export interface GitHostOptions {
+  readonly clock: Clock;
+  /** Limit of one listing, all its requests, retries and waits included, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number;
+  /** How many requests are under way at the same time. */
+  readonly concurrency?: number;
+  /** Default: one in memory. */
+  readonly listingCache?: ListingCache;
+  /**
+   * While the host can't be reached, times out or fails with a server error, a listing that it confirmed at most so many
+   * milliseconds ago is served instead, with its `confirmedAt`. Default: null, a failure is a failure.
+   */
+  readonly serveStaleForMs?: number | null;
+  /** How many files a directory may hold. Default: 100,000. */
+  readonly maxFiles?: number;
+  /** How large a response may be, in bytes. */
+  readonly maxAnswerBytes?: number;
+}
+
+/** Fills in the defaults. How much a host takes at once differs. */
+export function withHostDefaults<T extends GitHostOptions>(
+  options: T,
+  limits: Required<Pick<GitHostOptions, 'concurrency' | 'maxAnswerBytes'>>,
+): T & Required<GitHostOptions> {
+  const listingCache = options.listingCache ?? createMemoryListingCache();
+  return { timeoutMs: 30_000, serveStaleForMs: null, maxFiles: 100_000, ...limits, ...options, listingCache };
+}
+
+/** The credential as hosts take it from git: any user name, and the token as the password. */
+export function basicAuthorization(user: string, token: string): string {
+  return `Basic ${Buffer.from(`${user}:${token}`, 'utf8').toString('base64')}`;
+}
+
+/** Where git fetches a repository from. `pagesUrl` has no slash at its end. */
+export function hostedRemote(pagesUrl: string, repository: string, authorization: string | null): GitRemote {
+  const path = repository.split('/').map(encodeURIComponent).join('/');
+  return { url: `${pagesUrl}/${path}.git`, authorization };
+}
 
 /** What differs from host to host. The methods end when their signal fires. */
 export interface GitHost {
@@ -49,8 +88,8 @@ export function createTimeLimit(clock: Clock, timeoutMs: number, { timedOut, fai
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
   const { clock, listingCache, serveStaleForMs } = options;
   const cache = createJsonCache(listingCache, () => host.scope());
-  const listing = new IncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
-  const listings = createSingleFlight<Listed>();
+  const listing = createIncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
+  const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();
 
   function join<T>(flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -61,32 +100,25 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   }
 
   /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
-  async function list(repository: string, selector: FileSelector, signal: AbortSignal): Promise<DirectoryListing> {
+  async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
-      const listed = await join(listings, repository, signal, (within) => listing.list(repository, selector, within));
-      const selected = selector.select(listed);
+      const opened = await join(listings, repository, signal, (within) => listing.list(repository, query, within));
+      const selected = selectFiles(opened, query);
       if (selected !== null) return selected;
     }
-  }
-
-  async function recall(repository: string, selector: FileSelector): Promise<DirectoryListing | null> {
-    const recalled = serveStaleForMs === null ? null : await listing.recall(repository, selector);
-    if (recalled === null || clock.now() - recalled.confirmedAt > (serveStaleForMs ?? 0)) return null;
-    const selected = selector.select(recalled);
-    return selected === null ? null : { ...selected, confirmedAt: recalled.confirmedAt };
   }
 
   return {
     name: host.name,
     family: host.family,
     hosts: host.hosts,
-    async listFiles(repository: string, query: FileQuery, signal?: AbortSignal) {
-      const selector = createFileSelector(query);
+    async listFiles(repository: string, anyQuery: FileQuery, signal?: AbortSignal) {
+      const query = memoized(anyQuery);
       try {
-        return await limit.run(signal, (within) => list(repository, selector, within));
+        return await limit.run(signal, (within) => list(repository, query, within));
       } catch (error) {
-        const recalled = isOutage(error) ? await recall(repository, selector) : null;
-        if (recalled === null) throw error;
+        const recalled = serveStaleForMs === null || !isOutage(error) ? null : await listing.recall(repository, query);
+        if (recalled === null || clock.now() - (recalled.confirmedAt ?? 0) > (serveStaleForMs ?? 0)) throw error;
         return recalled;
       }
     },

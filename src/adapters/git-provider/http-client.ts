@@ -2,8 +2,7 @@ import { isFailure } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
-import { networkErrorOf, type NetworkError, type ProviderFailures } from './network-error.ts';
-import { retryAfter, type RateLimit } from './rate-limit.ts';
+import { type NetworkError, networkErrorOf, type ProviderFailures } from './network-error.ts';
 
 /** A request that only reads, so that it may be made again. */
 export interface HttpRequest {
@@ -134,4 +133,55 @@ async function readBody(body: ReadableStream<Uint8Array> | null, maxBytes: numbe
 /** Is the URL one of this origin, without a credential in it? */
 export function isOfOrigin(url: URL, origin: string): boolean {
   return url.origin === origin && url.username === '' && url.password === '';
+}
+
+/** What a response says about the next request of this credential. */
+export interface RateLimit {
+  /** Was this request refused because of the limit? */
+  readonly refused: boolean;
+  /** How long the next request has to wait, in ms. */
+  readonly waitMs: number;
+}
+
+/** The names of a host's headers begin with it. */
+type HeaderPrefix = 'x-ratelimit' | 'ratelimit';
+
+// What is waited if the host names no time: the period of most of GitLab's limits, and what GitHub asks for.
+const defaultWaitMs = 60_000;
+// Whatever is longer is a mistake, and would lock the deployment out.
+const longestWaitMs = 24 * 3_600_000;
+
+/** How long a response that refuses because of a rate limit asks to wait, in ms. */
+export function refusedFor(headers: Headers, untilResetMs: number | null, clock: Clock): number {
+  return Math.min(Math.max(retryAfter(headers, clock) ?? untilResetMs ?? defaultWaitMs, 1000), longestWaitMs);
+}
+
+/** How long all requests are used up, in ms: 0 if they are not. */
+export function exhaustedFor(headers: Headers, prefix: HeaderPrefix, clock: Clock): number {
+  const waitMs = isExhausted(headers, prefix) ? untilReset(headers, prefix, clock) : null;
+  return Math.min(Math.max(waitMs ?? 0, 0), longestWaitMs);
+}
+
+export function isExhausted(headers: Headers, prefix: HeaderPrefix): boolean {
+  return headers.get(`${prefix}-remaining`) === '0';
+}
+
+/** The time until the limit starts anew, in ms. Null if the host does not name it. */
+export function untilReset(headers: Headers, prefix: HeaderPrefix, clock: Clock): number | null {
+  const reset = headers.get(`${prefix}-reset`) ?? '';
+  return /^\d+$/u.test(reset) ? Number(reset) * 1000 - hostTime(headers, clock) : null;
+}
+
+/** The header `Retry-After`, seconds or a date, in ms. Null if there is none that makes sense. */
+function retryAfter(headers: Headers, clock: Clock): number | null {
+  const value = headers.get('retry-after') ?? '';
+  if (/^\d+$/u.test(value)) return Number(value) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? null : date - hostTime(headers, clock);
+}
+
+/** The host's own clock, so that it does not matter if this machine's is wrong. */
+function hostTime(headers: Headers, clock: Clock): number {
+  const date = Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(date) ? clock.now() : date;
 }

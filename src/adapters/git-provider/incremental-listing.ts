@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FileSelector, Listed } from './file-selector.ts';
+import type { DatedFile, DirectoryListing, FileQuery } from '../../ports/git-provider.ts';
 import type { JsonCache } from './listing-cache.ts';
 
 /** A repository, and the head of its default branch. */
@@ -16,17 +16,17 @@ const Head = z.object({
 });
 
 /** A regular file. */
-export interface TreeFile {
+export type CachedFile = Readonly<z.infer<typeof CachedFile>>;
+const CachedFile = z.object({
   /** Relative to the repository's root. */
-  readonly path: string;
+  path: z.string(),
   /** Changes with the content. */
-  readonly mark: string;
-}
+  mark: z.string(),
+  /** In ms. Null if it is not known. */
+  createdAt: z.number().nullable(),
+});
 
-/** The date is in ms. Null if it is not known. */
-export interface CachedFile extends TreeFile {
-  readonly createdAt: number | null;
-}
+export type TreeFile = Omit<CachedFile, 'createdAt'>;
 
 /** A directory at the head of a repository. */
 export interface Opened {
@@ -57,89 +57,99 @@ export interface ListingSource {
   addDates(head: Head, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
+/** What the paths of the files below a directory begin with. */
+export function prefixOf(directory: string): string {
+  return directory === '' ? '' : `${directory}/`;
+}
+
+/** The same query. It calls the caller's functions once for each name and path. */
+export function memoized(query: FileQuery): FileQuery {
+  return { directory: memoize((name) => query.directory(name)), accepts: memoize((path) => query.accepts(path)) };
+}
+
+function memoize<T>(compute: (text: string) => T): (text: string) => T {
+  const values = new Map<string, T>();
+  return (text) => {
+    const value = values.get(text) ?? compute(text);
+    values.set(text, value);
+    return value;
+  };
+}
+
+/** Returns the caller's part of a listing. Null if the listing was made for another caller, and lacks something. */
+export function selectFiles({ head, directory, files }: Opened, query: FileQuery): DirectoryListing | null {
+  if (query.directory(head.name) !== directory) return null;
+  const wanted: DatedFile[] = [];
+  for (const { path, createdAt } of files.filter(isWanted(query, directory))) {
+    if (createdAt === null) return null;
+    wanted.push({ path, createdAt });
+  }
+  return { directory, files: wanted };
+}
+
+function isWanted(query: FileQuery, directory: string): (file: TreeFile) => boolean {
+  return ({ path }) => query.accepts(path.slice(prefixOf(directory).length));
+}
+
 const CachedHead = z.object({ version: z.literal(1), head: Head, confirmedAt: z.int() });
-const CachedFiles = z.object({ version: z.literal(1), files: z.array(z.tuple([z.string(), z.string(), z.number().nullable()])) });
+const CachedFiles = z.object({ version: z.literal(2), files: z.array(CachedFile) });
 
-/** Lists directories, and asks the host only for what the cache does not have. */
-export class IncrementalListing {
-  readonly #source: ListingSource;
-  readonly #cache: JsonCache;
-  readonly #now: () => number;
-  readonly #keepsConfirmations: boolean;
+/**
+ * Lists directories, and asks the host only for what the cache does not have. With `keepsConfirmations` the time of a
+ * listing is cached also if nothing has changed.
+ */
+export function createIncrementalListing(source: ListingSource, cache: JsonCache, now: () => number, keepsConfirmations: boolean) {
+  /** The files are a function of the commit, whatever repository it is in. */
+  const cachedFiles: OpenRequest['cachedFiles'] = async (commit, directory) =>
+    (await cache.get(`files ${commit} ${directory}`, CachedFiles))?.files ?? null;
 
-  /** With `keepsConfirmations` the time of a listing is cached also if nothing has changed. */
-  constructor(source: ListingSource, cache: JsonCache, now: () => number, keepsConfirmations: boolean) {
-    this.#source = source;
-    this.#cache = cache;
-    this.#now = now;
-    this.#keepsConfirmations = keepsConfirmations;
-  }
-
-  async list(repository: string, { directoryOf, wants }: FileSelector, signal: AbortSignal): Promise<Listed> {
-    const last = (await this.#cachedHead(repository))?.head ?? null;
-    const current = await this.#source.readHead(repository, last, signal);
-    const cached = current === null ? null : await this.#openCached(current, directoryOf);
-    const request = { repository, head: current, earlier: last?.commit ?? null, directoryOf, cachedFiles: this.#cachedFiles };
-    const opened = cached ?? (await this.#source.open(request, signal));
-    const { head, directory, files } = opened;
-    const undated = files.filter(({ path, createdAt }) => createdAt === null && wants(directory, path)).map(({ path }) => path);
-    const isComplete = undated.length === 0 && cached !== null;
-    const dated = isComplete ? files : await this.#addDates(opened, undated, signal);
-    const isSame = JSON.stringify(head) === JSON.stringify(last);
-    if (!isSame || this.#keepsConfirmations) await this.#putHead(repository, head);
-    return { name: head.name, directory, files: dated };
-  }
-
-  /** Returns what the cache has of the last listing, and when the host confirmed it, in ms since the epoch. */
-  async recall(repository: string, { directoryOf }: FileSelector): Promise<(Listed & { readonly confirmedAt: number }) | null> {
-    const last = await this.#cachedHead(repository);
-    const cached = last === null ? null : await this.#openCached(last.head, directoryOf);
-    if (last === null || cached === null) return null;
-    return { name: last.head.name, directory: cached.directory, files: cached.files, confirmedAt: last.confirmedAt };
-  }
-
-  async #openCached(head: Head, directoryOf: (name: string) => string): Promise<Opened | null> {
-    const directory = directoryOf(head.name);
-    const files = head.commit === null ? [] : await this.#cachedFiles(head.commit, directory);
+  async function openCached(head: Head, query: FileQuery): Promise<Opened | null> {
+    const directory = query.directory(head.name);
+    const files = head.commit === null ? [] : await cachedFiles(head.commit, directory);
     return files === null ? null : { head, directory, files };
   }
 
   /** Dates that were found are kept also if a request fails, so that the next listing goes on from there. */
-  async #addDates({ head, directory, files }: Opened, paths: readonly string[], signal: AbortSignal): Promise<readonly CachedFile[]> {
+  async function addDates(opened: Opened, paths: readonly string[], signal: AbortSignal): Promise<Opened> {
+    const { head, directory, files } = opened;
     const { commit } = head;
-    if (commit === null) return files;
+    if (commit === null) return opened;
     const dates = new Map<string, number>();
     const dated = (): CachedFile[] => files.map((file) => ({ ...file, createdAt: file.createdAt ?? dates.get(file.path) ?? null }));
+    const put = (known: CachedFile[]): Promise<void> => cache.put(`files ${commit} ${directory}`, { version: 2, files: known });
     try {
-      if (paths.length > 0) await this.#source.addDates(head, commit, paths, dates, signal);
+      if (paths.length > 0) await source.addDates(head, commit, paths, dates, signal);
     } catch (error) {
-      await this.#putFiles(commit, directory, dated());
+      await put(dated());
       throw error;
     }
     const undatable = new Set(paths.filter((path) => !dates.has(path)));
     const datable = dated().filter(({ path }) => !undatable.has(path));
-    await this.#putFiles(commit, directory, datable);
-    return datable;
+    await put(datable);
+    return { head, directory, files: datable };
   }
 
-  async #cachedHead(repository: string): Promise<z.infer<typeof CachedHead> | null> {
-    return await this.#cache.get(`repository ${repository}`, CachedHead);
-  }
-
-  async #putHead(repository: string, head: Head): Promise<void> {
-    const cached: z.infer<typeof CachedHead> = { version: 1, head, confirmedAt: this.#now() };
-    await this.#cache.put(`repository ${repository}`, cached);
-  }
-
-  /** The files are a function of the commit, whatever repository it is in. */
-  readonly #cachedFiles = async (commit: string, directory: string): Promise<readonly CachedFile[] | null> => {
-    const cached = await this.#cache.get(`files ${commit} ${directory}`, CachedFiles);
-    return cached?.files.map(([path, mark, createdAt]) => ({ path, mark, createdAt })) ?? null;
+  return {
+    async list(repository: string, query: FileQuery, signal: AbortSignal): Promise<Opened> {
+      const last = (await cache.get(`repository ${repository}`, CachedHead))?.head ?? null;
+      const current = await source.readHead(repository, last, signal);
+      const cached = current === null ? null : await openCached(current, query);
+      const directoryOf = (name: string): string => query.directory(name);
+      const request = { repository, head: current, earlier: last?.commit ?? null, directoryOf, cachedFiles };
+      const opened = cached ?? (await source.open(request, signal));
+      const { head, directory, files } = opened;
+      const undated = files.filter(({ createdAt }) => createdAt === null).filter(isWanted(query, directory)).map(({ path }) => path);
+      const listed = undated.length === 0 && cached !== null ? opened : await addDates(opened, undated, signal);
+      const isSame = JSON.stringify(head) === JSON.stringify(last);
+      if (!isSame || keepsConfirmations) await cache.put(`repository ${repository}`, { version: 1, head, confirmedAt: now() });
+      return listed;
+    },
+    /** Returns what the cache has of the last listing, and when the host confirmed it, in ms since the epoch. */
+    async recall(repository: string, query: FileQuery): Promise<DirectoryListing | null> {
+      const last = await cache.get(`repository ${repository}`, CachedHead);
+      const cached = last === null ? null : await openCached(last.head, query);
+      const selected = cached === null ? null : selectFiles(cached, query);
+      return last === null || selected === null ? null : { ...selected, confirmedAt: last.confirmedAt };
+    },
   };
-
-  async #putFiles(commit: string, directory: string, files: readonly CachedFile[]): Promise<void> {
-    const rows = files.map(({ path, mark, createdAt }): [string, string, number | null] => [path, mark, createdAt]);
-    const cached: z.infer<typeof CachedFiles> = { version: 1, files: rows };
-    await this.#cache.put(`files ${commit} ${directory}`, cached);
-  }
 }

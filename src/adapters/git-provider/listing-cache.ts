@@ -1,39 +1,16 @@
 import type { z } from 'zod';
 import type { ListingCache } from '../../ports/listing-cache.ts';
+import { createLruMap } from '../shared/lru-map.ts';
 
 const maxEntries = 512;
 const maxCharacters = 16 * 1024 * 1024;
 
-/** A cache in memory, for a deployment that gives no other. The entry that was used least recently goes first. */
+/** A cache in memory, for a deployment that gives no other. */
 export function createMemoryListingCache(): ListingCache {
-  const entries = new Map<string, string>();
-  let characters = 0;
-
-  function remove(id: string): void {
-    characters -= entries.get(id)?.length ?? 0;
-    entries.delete(id);
-  }
-
+  const entries = createLruMap<string>(maxEntries, maxCharacters, ({ length }) => length);
   return {
-    async get(scope, key) {
-      const id = JSON.stringify([scope, key]);
-      const value = entries.get(id);
-      if (value === undefined) return null;
-      entries.delete(id);
-      entries.set(id, value);
-      return value;
-    },
-    async put(scope, key, value) {
-      const id = JSON.stringify([scope, key]);
-      remove(id);
-      if (value.length > maxCharacters) return;
-      entries.set(id, value);
-      characters += value.length;
-      for (const oldest of entries.keys()) {
-        if (entries.size <= maxEntries && characters <= maxCharacters) return;
-        remove(oldest);
-      }
-    },
+    get: async (scope, key) => entries.get(JSON.stringify([scope, key])),
+    put: async (scope, key, value) => entries.set(JSON.stringify([scope, key]), value),
   };
 }
 

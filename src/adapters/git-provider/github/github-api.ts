@@ -4,9 +4,8 @@ import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { TimeLimit } from '../hosted-provider.ts';
-import { HttpClient, isOfOrigin, type HttpResponse } from '../http-client.ts';
+import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, type RateLimit, refusedFor, untilReset } from '../http-client.ts';
 import { errorChain, networkErrorOf } from '../network-error.ts';
-import { isExhausted, refusedFor, untilReset, type RateLimit } from '../rate-limit.ts';
 import { down, failed, failures, reasons, tooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-options.ts';
 

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Octokit } from '@octokit/rest';
-import { withHostDefaults, type GitHostOptions } from '../git-host-options.ts';
+import { withHostDefaults, type GitHostOptions } from '../hosted-provider.ts';
 
 /** What is used of an Octokit client. Without `auth`, git fetches without a credential. */
 export type GitHubClient = Pick<Octokit, 'request'> & Partial<Pick<Octokit, 'auth'>>;

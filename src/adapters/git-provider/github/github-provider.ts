@@ -1,8 +1,7 @@
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
-import { basicAuthorization, hostedRemote } from '../git-host-options.ts';
-import { createHostedProvider, createTimeLimit } from '../hosted-provider.ts';
+import { basicAuthorization, createHostedProvider, createTimeLimit, hostedRemote } from '../hosted-provider.ts';
 import { createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';

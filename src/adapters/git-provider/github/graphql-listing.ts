@@ -1,20 +1,17 @@
 import { isUtf8 } from 'node:buffer';
-import { prefixOf } from '../file-selector.ts';
-import type { TreeFile } from '../incremental-listing.ts';
+import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { addFirstDates } from './commit-histories.ts';
 import { failed, isTooHeavy, notFound, parseValue, reasons, tooLarge } from './github-failures.ts';
-import { GraphqlRepository, type GraphqlEntry, type GraphqlErrors } from './github-schemas.ts';
-import { levels, repositoryQuery, type AskGraphql, type GraphqlQuery } from './graphql-queries.ts';
 import { parseName, type RepositorySource } from './github-listing.ts';
+import type { ResolvedOptions } from './github-options.ts';
+import { type GraphqlEntry, type GraphqlErrors, GraphqlRepository } from './github-schemas.ts';
+import { type AskGraphql, type GraphqlQuery, levels, repositoryQuery } from './graphql-queries.ts';
 import type { RestTrees } from './rest-listing.ts';
 
-export interface GraphqlListingOptions {
-  readonly concurrency: number;
-  readonly maxFiles: number;
-}
+type GraphqlOptions = Pick<ResolvedOptions, 'concurrency' | 'maxFiles'>;
 
 /** Reads repositories by GraphQL: one request for the directory, and one for the dates of each hundred files. */
-export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, options: GraphqlListingOptions): RepositorySource {
+export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, options: GraphqlOptions): RepositorySource {
   async function ask(repository: string, query: GraphqlQuery, signal: AbortSignal): Promise<GraphqlRepository> {
     const { data, errors } = await askGraphql(query, signal);
     if (errors.some((error) => !isAbsence(error))) throw failed(reasons.queryRefused);

@@ -1,5 +1,4 @@
-import { prefixOf } from '../file-selector.ts';
-import type { TreeFile } from '../incremental-listing.ts';
+import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parseJson, reasons, tooLarge } from './github-failures.ts';
 import { parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';

@@ -1,9 +1,7 @@
-import { prefixOf } from '../file-selector.ts';
-import type { CachedFile } from '../incremental-listing.ts';
-import type { GitLabApi, HistoryQuery, PageName, ProjectName } from './gitlab-api.ts';
+import { type CachedFile, prefixOf } from '../incremental-listing.ts';
+import type { Commit, GitLabApi, HistoryQuery, PageName, ProjectName } from './gitlab-api.ts';
 import { failed, reasons, tooLarge } from './gitlab-failures.ts';
 import { isOfDirectory, Refusal } from './gitlab-refusal.ts';
-import type { Commit } from './gitlab-schemas.ts';
 
 /** A directory at an earlier commit. */
 interface Snapshot {

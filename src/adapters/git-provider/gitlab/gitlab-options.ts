@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { basicAuthorization, withHostDefaults, type GitHostOptions } from '../git-host-options.ts';
+import { basicAuthorization, withHostDefaults, type GitHostOptions } from '../hosted-provider.ts';
 import { unauthorized } from './gitlab-failures.ts';
 
 /** What gitbeaker makes a request's headers of. */

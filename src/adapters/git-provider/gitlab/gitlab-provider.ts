@@ -1,7 +1,6 @@
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
-import { hostedRemote } from '../git-host-options.ts';
-import { createHostedProvider, createTimeLimit } from '../hosted-provider.ts';
+import { createHostedProvider, createTimeLimit, hostedRemote } from '../hosted-provider.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { failures, providerName } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';

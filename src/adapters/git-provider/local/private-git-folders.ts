@@ -1,6 +1,6 @@
-import { lstat, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isProcessAlive } from '../../shared/git-process.ts';
+import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { failed, hasCode } from './failures.ts';
 import { readHead, readShallow, type Head } from './head.ts';
 import { listObjectFolders, refuseOutsideObjects } from './object-folders.ts';
@@ -38,28 +38,20 @@ function configOf(oid: string | null): string {
   return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
 }
 
-/** Private git folders that git fetches from, one for each repository that was asked for. */
-export interface FetchFolders {
-  /** Returns the folder's absolute path. Its objects and branches are the repository's at any time; its HEAD is as of this call. */
-  get(repository: LocalRepository, signal: AbortSignal): Promise<string>;
-  /** Removes all of them. */
-  remove(): Promise<void>;
-}
-
 /**
  * Fetching runs git's other side in the folder that is fetched from. So it is given a folder with links to the repository's objects,
- * branches and tags, and a configuration of ours.
+ * branches and tags, and a configuration of ours. There is one for each repository that was asked for.
  */
-export function createFetchFolders(temporaryFolder: string): FetchFolders {
-  let parent: Promise<string> | null = null;
+export function createFetchFolders(temporaryFolder: string) {
+  let parent: Promise<ProcessFolder> | null = null;
   const names = new Map<string, string>();
   const underWay = new Set<Promise<unknown>>();
 
   async function folderOf({ gitDir, commonDir }: LocalRepository): Promise<string> {
-    parent ??= makeParent(temporaryFolder);
+    parent ??= makeProcessFolder(temporaryFolder, 'skep-git-remotes-');
     const name = names.get(gitDir) ?? String(names.size);
     names.set(gitDir, name);
-    const folder = join(await parent, name);
+    const folder = join((await parent).path, name);
     // Made again each time: something may clean temporary folders.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) => link(join(commonDir, entry), join(folder, entry))));
@@ -77,32 +69,21 @@ export function createFetchFolders(temporaryFolder: string): FetchFolders {
   }
 
   return {
-    async get(repository, signal) {
+    /** Returns the folder's absolute path. Its objects and branches are the repository's at any time; its HEAD is as of this call. */
+    async get(repository: LocalRepository, signal: AbortSignal): Promise<string> {
       signal.throwIfAborted();
       const making = make(repository, signal);
       const settled = making.catch(() => null).finally(() => underWay.delete(settled));
       underWay.add(settled);
       return await making;
     },
-    async remove() {
+    /** Removes all of them. */
+    async remove(): Promise<void> {
       // A call whose caller has left would make its folder again.
       await Promise.all(underWay);
-      if (parent !== null) await rm(await parent, { recursive: true, force: true });
+      await (await parent)?.remove();
     },
   };
-}
-
-const parentPrefix = 'skep-git-remotes-';
-
-/** Makes a folder with this process's id in its name, and removes those of processes that have ended. */
-async function makeParent(temporaryFolder: string): Promise<string> {
-  for (const name of await readdir(temporaryFolder)) {
-    const pid = name.startsWith(parentPrefix) ? Number.parseInt(name.slice(parentPrefix.length), 10) : Number.NaN;
-    if (Number.isNaN(pid) || isProcessAlive(pid)) continue;
-    // A folder of another user can't be removed, and stays.
-    await rm(join(temporaryFolder, name), { recursive: true, force: true }).catch(() => undefined);
-  }
-  return await mkdtemp(join(temporaryFolder, `${parentPrefix}${process.pid}-`));
 }
 
 const exists = new Set(['EEXIST']);

@@ -1,3 +1,4 @@
+import { createLruMap } from '../../shared/lru-map.ts';
 import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers, startTimeout } from '../../shared/timeout.ts';
@@ -5,15 +6,9 @@ import { timedOut } from './failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { readSnapshot, type Snapshot, type SnapshotRequest } from './snapshot-reader.ts';
 
-/** What directories hold, cached for as long as it is true. */
-interface SnapshotCache {
-  get(request: SnapshotRequest, signal: AbortSignal): Promise<Snapshot>;
-  /** Resolves when no git process runs any more. */
-  settled(): Promise<void>;
-}
-
-export function createSnapshotCache(options: ResolvedOptions, closing: AbortSignal): SnapshotCache {
-  const latest = createLatestSnapshots(options.cacheEntries, options.cachePaths);
+/** What directories hold, cached for as long as it is true. The latest snapshot of each directory is kept. */
+export function createSnapshotCache(options: ResolvedOptions, closing: AbortSignal) {
+  const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
   const reads = createSingleFlight<Snapshot>();
   const inTurn = createReadLimit(options.concurrency);
   const { timeoutMs } = options;
@@ -35,13 +30,14 @@ export function createSnapshotCache(options: ResolvedOptions, closing: AbortSign
   }
 
   return {
-    async get(request, signal) {
+    async get(request: SnapshotRequest, signal: AbortSignal): Promise<Snapshot> {
       const { repository, directory, oid, shallow } = request;
       const key = `${repository.gitDir}\0${directory}`;
       const cached = latest.get(key);
       if (cached !== null && isOf(cached, request)) return cached;
       return await reads.join(`${key}\0${oid}\0${shallow}`, signal, (unwanted) => read(key, request, unwanted));
     },
+    /** Resolves when no git process runs any more. */
     settled: () => reads.settled(),
   };
 }
@@ -64,41 +60,6 @@ function createReadLimit(concurrency: number) {
       entry.users -= 1;
       if (entry.users === 0) repositories.delete(repository);
     }
-  };
-}
-
-/** The latest snapshot of each directory. The least recently used ones are dropped first. */
-function createLatestSnapshots(maxEntries: number, maxPaths: number) {
-  const snapshots = new Map<string, Snapshot>();
-  let paths = 0;
-
-  function remove(key: string): Snapshot | null {
-    const snapshot = snapshots.get(key);
-    if (snapshot === undefined) return null;
-    paths -= pathsOf(snapshot);
-    snapshots.delete(key);
-    return snapshot;
-  }
-
-  function add(key: string, snapshot: Snapshot): void {
-    snapshots.set(key, snapshot);
-    paths += pathsOf(snapshot);
-  }
-
-  return {
-    get(key: string): Snapshot | null {
-      const snapshot = remove(key);
-      if (snapshot !== null) add(key, snapshot);
-      return snapshot;
-    },
-    set(key: string, snapshot: Snapshot): void {
-      remove(key);
-      add(key, snapshot);
-      for (const oldest of snapshots.keys()) {
-        if (snapshots.size <= maxEntries && paths <= maxPaths) return;
-        remove(oldest);
-      }
-    },
   };
 }
 

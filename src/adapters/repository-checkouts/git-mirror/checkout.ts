@@ -3,23 +3,21 @@ import { isFailure } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
-import { streamOf } from './archive-stream.ts';
-import { exportOf, makeExport, type ExportPin } from './commit-export.ts';
 import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
 import { Corruption, RefGone } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner, type GitRunner } from './git-runner.ts';
-import { sizeOf, type MirrorLease, type MirrorStore } from './mirror-store.ts';
-import { commitAt, makeMirror, refOf, removeLeftovers, type Mirror } from './mirror.ts';
+import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
+import { commitAt, exportOf, makeExport, makeMirror, refOf, removeLeftovers } from './mirror.ts';
 import { askHead, type Head } from './remote-head.ts';
-import { archiveParts } from './work-tree-archive.ts';
+import { archiveParts, streamOf } from './work-tree-archive.ts';
 
 /** One checkout on its way. */
-interface Job {
+export interface Job {
   readonly git: GitRunner;
   readonly store: MirrorStore;
   readonly options: ResolvedOptions;
-  readonly mirror: Mirror;
+  readonly lease: MirrorLease;
   readonly request: CheckoutRequest;
   readonly progress: CheckoutProgress;
 }
@@ -38,12 +36,12 @@ export function createCheckout(
     let lease: MirrorLease | null = null;
     try {
       const store = await raceSignal(open(), limit.signal);
-      const { mirror, exclusive } = (lease = store.leases.take(provider, repository));
-      const job = { git, store, options, mirror, request, progress };
-      const head = await withTimeout(limit, (within) => bringHead(job, exclusive, within));
-      // In the same tick: an export that is not pinned is removed when the next checkout of the mirror ends.
-      const pin = head === null ? null : store.pins.pin(exportOf(mirror, head.oid));
-      return checkoutOf(git, request, head, pin, lease, AbortSignal.any([signal, closing]));
+      const { mirror } = (lease = store.take(provider, repository));
+      const job = { git, store, options, lease, request, progress };
+      const head = await withTimeout(limit, (within) => bringHead(job, within));
+      // In the same tick: an export that no lease names is removed when the next checkout of the mirror ends.
+      lease.exported = head === null ? null : exportOf(mirror, head.oid);
+      return checkoutOf(job, head, AbortSignal.any([signal, closing]));
     } catch (error) {
       limit.end();
       lease?.release();
@@ -55,20 +53,13 @@ export function createCheckout(
   };
 }
 
-function checkoutOf(
-  git: GitRunner,
-  request: CheckoutRequest,
-  head: Head | null,
-  pin: ExportPin | null,
-  lease: MirrorLease,
-  signal: AbortSignal,
-): Checkout {
+function checkoutOf({ git, store, lease, request }: Job, head: Head | null, signal: AbortSignal): Checkout {
   const { failed } = providerFailures(request.provider);
   const { branch, oid, isDefault } = head ?? { branch: null, oid: null, isDefault: false };
   const archive = streamOf(
     async function* parts(ending) {
       try {
-        yield* archiveParts(git, { branch, oid, isDefault, url: request.remote.url }, pin?.folder ?? null, ending);
+        yield* archiveParts(git, { branch, oid, isDefault, url: request.remote.url }, lease.exported, ending);
       } catch (error) {
         throw isFailure(error) ? error : failed('what is kept of the repository could not be read', error);
       }
@@ -76,8 +67,7 @@ function checkoutOf(
     signal,
     async (failure) => {
       // The next checkout exports the commit from the mirror again.
-      if (failure !== null) await pin?.discard();
-      pin?.release();
+      if (failure !== null && lease.exported !== null) await store.discard(lease.exported);
       lease.release();
     },
   );
@@ -85,13 +75,13 @@ function checkoutOf(
 }
 
 /** Asks the host where the branch is, and exports that commit, or a newer one. Null if the repository is empty. */
-async function bringHead(job: Job, exclusive: MirrorLease['exclusive'], signal: AbortSignal): Promise<Head | null> {
-  const { git, store, options, mirror, request } = job;
+async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
+  const { git, store, options, lease, request } = job;
   const head = await askHead(git, request, options, signal);
   if (head === null) return null;
-  const key = JSON.stringify([mirror.id, head.branch, head.oid]);
+  const key = JSON.stringify([lease.mirror.id, head.branch, head.oid]);
   try {
-    const oid = await store.fetches.join(key, signal, (unwanted) => exclusive.use(unwanted, () => bringCommit(job, head, unwanted)));
+    const oid = await store.fetches.join(key, signal, (unwanted) => lease.exclusive.use(unwanted, () => bringCommit(job, head, unwanted)));
     return { ...head, oid };
   } catch (error) {
     if (!(error instanceof RefGone)) throw error;
@@ -111,35 +101,36 @@ async function bringCommit(job: Job, head: Head, signal: AbortSignal): Promise<s
   } catch (error) {
     if (!(error instanceof Corruption)) throw error;
     job.progress({ code: 'fetching_repository_again' });
-    await job.store.folders.discard(job.mirror.gitDir);
+    await job.store.discard(job.lease.mirror.gitDir);
     return await fetchAndExport(job, head, signal).catch((again: unknown) => {
       throw again instanceof Corruption ? new Corruption(again.message, { cause: error }) : again;
     });
   }
 }
 
-async function fetchAndExport({ git, store, options, mirror, request, progress }: Job, head: Head, signal: AbortSignal): Promise<string> {
-  const { folders, work } = store;
-  await makeMirror(mirror, head.oid, folders.temporary());
+async function fetchAndExport(job: Job, head: Head, signal: AbortSignal): Promise<string> {
+  const { git, store, options, progress } = job;
+  const { mirror } = job.lease;
+  await makeMirror(mirror, head.oid, store.temporary());
   let oid = head.oid;
   if ((await commitAt(mirror, refOf(head.branch))) !== oid) {
     await removeLeftovers(mirror);
     progress({ code: 'fetching_repository', phase: null, percent: null });
     try {
-      oid = await work.use(signal, () => fetchBranch(git, mirror, request, head, options, progress, signal));
+      oid = await store.work.use(signal, () => fetchBranch(job, head, signal));
     } catch (error) {
       await removeLeftovers(mirror);
-      if ((await sizeOf(mirror.gitDir)) > maxRepositoryBytes(options)) await folders.discard(mirror.gitDir);
+      if ((await sizeOf(mirror.gitDir)) > maxRepositoryBytes(options)) await store.discard(mirror.gitDir);
       throw error;
     }
   }
   const folder = exportOf(mirror, oid);
   const exists = await stat(folder).then(() => true, () => false);
   if (exists) return oid;
-  const temporary = folders.temporary();
+  const temporary = store.temporary();
   try {
     await mkdir(temporary, { mode: 0o700 });
-    await work.use(signal, () => makeExport(git, mirror, oid, temporary, signal));
+    await store.work.use(signal, () => makeExport(git, mirror, oid, temporary, signal));
     await rename(temporary, folder);
   } finally {
     await rm(temporary, { recursive: true, force: true });

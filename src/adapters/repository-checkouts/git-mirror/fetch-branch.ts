@@ -1,21 +1,18 @@
 import { isSameReason, type Reason } from '../../../domain/reason.ts';
-import type { CheckoutProgress, CheckoutRequest } from '../../../ports/repository-checkouts.ts';
+import type { CheckoutProgress } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
+import type { Job } from './checkout.ts';
 import { Corruption, failureOfFetch } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { networkEnvironment, type GitRunner } from './git-runner.ts';
+import { networkEnvironment } from './git-runner.ts';
 import { sizeOf, watchSize } from './mirror-store.ts';
-import { commitAt, refOf, type Mirror } from './mirror.ts';
+import { commitAt, refOf } from './mirror.ts';
 import { branchPrefix, type Head } from './remote-head.ts';
 
 /** Fetches what the mirror lacks of the branch, and returns the commit that the branch is at. */
 export async function fetchBranch(
-  git: GitRunner,
-  mirror: Mirror,
-  request: CheckoutRequest,
+  { git, lease: { mirror }, request, options, progress }: Job,
   { branch }: Head,
-  options: Pick<ResolvedOptions, 'answerMs' | 'depth' | 'limitBytes'>,
-  progress: CheckoutProgress,
   signal: AbortSignal,
 ): Promise<string> {
   const { answerMs, depth } = options;

@@ -67,7 +67,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
       const store = await open().catch(() => null);
       if (store === null) return { ok: false, detail: 'the folder of the git mirrors can not be made or written; check who owns it' };
       const git = await checkGit(resolved, closing.signal);
-      const { mirrors, bytes } = store.leases.usage();
+      const { mirrors, bytes } = store.usage();
       const repositories = `${mirrors} ${mirrors === 1 ? 'repository' : 'repositories'}`;
       const kept = `${repositories} kept, ${inMebibytes(bytes)} of ${inMebibytes(resolved.limitBytes)} MiB`;
       return git.ok ? { ok: true, detail: `${git.detail}; ${kept}` } : git;

@@ -2,24 +2,20 @@ import type { GitRemote } from '../../../ports/git-provider.ts';
 import { type GitCommand, gitEnvironment, type GitExit, type GitProcess, runGit, startGit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
-export interface GitRun extends Pick<GitCommand, 'args' | 'folder' | 'input' | 'onStderr'> {
+interface GitRun extends Pick<GitCommand, 'args' | 'folder' | 'input' | 'onStderr'> {
   /** Added to the clean environment. */
   readonly environment: Readonly<NodeJS.ProcessEnv>;
 }
 
-/** Runs git for a provider's repository. */
-export interface GitRunner {
-  readonly provider: string;
-  run(run: GitRun, signal: AbortSignal): Promise<GitExit & { readonly stdout: string }>;
-  start(run: GitRun, signal: AbortSignal): GitProcess;
-}
+export type GitRunner = ReturnType<typeof createGitRunner>;
 
 const maxOutputBytes = 64 * 1024 * 1024;
 
 // Git finds nothing of the server's user: no .netrc, no keys. A list of ten million objects must fit.
 const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
 
-export function createGitRunner(binary: string, provider: string): GitRunner {
+/** Runs git for a provider's repository. */
+export function createGitRunner(binary: string, provider: string) {
   const { failed } = providerFailures(provider);
   const limit = { bytes: maxOutputBytes, failure: () => failed('git tells more of the repository than is read') };
   // Most of these commands start other programs, which must end with git.
@@ -28,12 +24,12 @@ export function createGitRunner(binary: string, provider: string): GitRunner {
   };
   return {
     provider,
-    async run(run, signal) {
+    async run(run: GitRun, signal: AbortSignal): Promise<GitExit & { readonly stdout: string }> {
       const chunks: Buffer[] = [];
       const exit = await runGit(commandOf(run), limit, signal, (chunk) => void chunks.push(chunk));
       return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
     },
-    start: (run, signal) => startGit(commandOf(run), signal),
+    start: (run: GitRun, signal: AbortSignal): GitProcess => startGit(commandOf(run), signal),
   };
 }
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { providerFailures } from '../../shared/provider-failures.ts';
+import { Corruption, failureOfMachine } from './git-failures.ts';
 import type { GitRunner } from './git-runner.ts';
 
 /** What is kept of one repository. */
@@ -89,4 +91,43 @@ export async function repack(git: GitRunner, { gitDir }: Mirror, signal: AbortSi
   const names = await readdir(join(gitDir, 'objects/pack')).catch(() => []);
   if (names.filter((name) => name.endsWith('.pack')).length <= maxPacks) return;
   await git.run({ args: ['repack', '-a', '-d', '-q'], folder: gitDir, environment: { GIT_DIR: gitDir } }, signal);
+}
+
+/** The folder of a commit's export. */
+export function exportOf({ exports }: Mirror, oid: string): string {
+  return join(exports, oid);
+}
+
+/**
+ * Makes a git folder with an index, one commit and its history: what the `.git` of a work tree holds. What other branches have, and
+ * what the history once had, is not in it.
+ */
+export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, folder: string, signal: AbortSignal): Promise<void> {
+  await Promise.all(['objects/pack', 'refs', 'info'].map((name) => mkdir(join(folder, name), { recursive: true })));
+  await Promise.all([
+    writeFile(join(folder, 'HEAD'), `${oid}\n`),
+    writeFile(join(folder, 'config'), bareConfig(oid)),
+    // Otherwise `git archive` leaves out files, and changes contents, as the repository's attributes say.
+    writeFile(join(folder, 'info/attributes'), '* -export-ignore -export-subst\n'),
+    copyIfExists(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')),
+  ]);
+  const environment = { GIT_DIR: mirror.gitDir };
+  const packArgs = ['pack-objects', '--quiet', '--revs', '--delta-base-offset', join(folder, 'objects/pack/pack')];
+  const results = await Promise.allSettled([
+    git.run({ folder, environment, args: packArgs, input: `${oid}\n` }, signal),
+    git.run({ folder, environment: { ...environment, GIT_INDEX_FILE: join(folder, 'index') }, args: ['read-tree', oid] }, signal),
+  ]);
+  for (const result of results) {
+    if (result.status === 'rejected') throw result.reason;
+    const { code, stderr } = result.value;
+    if (code === 0) continue;
+    const ofMachine = failureOfMachine(result.value, stderr, providerFailures(git.provider).failed);
+    throw ofMachine ?? new Corruption(`git ended with exit code ${code}: ${stderr}`);
+  }
+}
+
+async function copyIfExists(from: string, to: string): Promise<void> {
+  await copyFile(from, to).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  });
 }

@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { untilTarEnd } from '../../../../src/adapters/repository-checkouts/git-mirror/archive-stream.ts';
+import { untilTarEnd } from '../../../../src/adapters/repository-checkouts/git-mirror/work-tree-archive.ts';
 import { createScene, never, start, temporaryFolder, noProgress } from './support.ts';
 
 async function* inChunks(tar: Buffer, bytes: number): AsyncGenerator<Buffer> {

@@ -1,0 +1,36 @@
+/** A map that removes its least recently used entries if there are too many, or if they are too large together. */
+export function createLruMap<T>(maxEntries: number, maxSize: number, sizeOf: (value: T) => number) {
+  const entries = new Map<string, T>();
+  let size = 0;
+
+  function remove(key: string): T | null {
+    const value = entries.get(key);
+    if (value === undefined) return null;
+    size -= sizeOf(value);
+    entries.delete(key);
+    return value;
+  }
+
+  function add(key: string, value: T): void {
+    entries.set(key, value);
+    size += sizeOf(value);
+  }
+
+  return {
+    get(key: string): T | null {
+      const value = remove(key);
+      if (value !== null) add(key, value);
+      return value;
+    },
+    /** A value that is too large alone is not kept. */
+    set(key: string, value: T): void {
+      remove(key);
+      if (sizeOf(value) > maxSize) return;
+      add(key, value);
+      for (const oldest of entries.keys()) {
+        if (entries.size <= maxEntries && size <= maxSize) return;
+        remove(oldest);
+      }
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isProcessAlive } from './git-process.ts';
+
+const ours = new Set<string>();
+
+/** A folder of this process, for this user only. */
+export interface ProcessFolder {
+  readonly path: string;
+  /** Removes it, with all that is in it. */
+  remove(): Promise<void>;
+}
+
+/** Makes a folder below `parent`, whose name begins with `prefix`, and removes those of processes that have ended. */
+export async function makeProcessFolder(parent: string, prefix: string): Promise<ProcessFolder> {
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(prefix) || isInUse(name, prefix)) continue;
+    // A folder of another user can't be removed, and stays.
+    await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+  const name = `${prefix}${process.pid}-${randomUUID()}`;
+  const path = join(parent, name);
+  ours.add(name);
+  await mkdir(path, { mode: 0o700 });
+  return {
+    path,
+    async remove() {
+      await rm(path, { recursive: true, force: true });
+      ours.delete(name);
+    },
+  };
+}
+
+/** After a restart in a container, this process may have the id of the one that ended. */
+function isInUse(name: string, prefix: string): boolean {
+  const pid = Number(/^(\d{1,10})-/u.exec(name.slice(prefix.length))?.[1]);
+  return pid === process.pid ? ours.has(name) : !Number.isNaN(pid) && isProcessAlive(pid);
+}
