@@ -1,6 +1,6 @@
 import type { ContainerModule } from 'inversify';
 import type { ApiKeyAuthOptions as StaticKeyOptions } from '../adapters/auth/api-keys/index.ts';
-import type { GitHostOptions } from '../adapters/git-provider/git-host-options.ts';
+import type { GitHostOptions } from '../adapters/git-provider/hosted-provider.ts';
 import type { GitLabOptions as HostedGitLabOptions } from '../adapters/git-provider/gitlab/index.ts';
 import type { LocalGitOptions as LocalOptions } from '../adapters/git-provider/local/index.ts';
 import type { ProcessRuntimeOptions as ProcessOptions } from '../adapters/sandbox-runtime/process/index.ts';
