@@ -15,10 +15,7 @@ export interface ProgressReporterDeps {
 
 /** Writes what happens during a step into the record: only the newest, and not too often. A failed write does not fail the step. */
 export class ProgressReporter {
-  readonly #clock: Clock;
-  readonly #write: ProgressReporterDeps['write'];
-  readonly #quietMs: number;
-  readonly #everyMs: number;
+  readonly #deps: ProgressReporterDeps;
   #newest: Reason | null = null;
   #written: Reason | null;
   #nextAt = 0;
@@ -26,12 +23,9 @@ export class ProgressReporter {
   #writing: Promise<void> | null = null;
   #ended = false;
 
-  constructor({ clock, write, written, quietMs = 250, everyMs = 1000 }: ProgressReporterDeps) {
-    this.#clock = clock;
-    this.#write = write;
-    this.#written = written;
-    this.#quietMs = quietMs;
-    this.#everyMs = everyMs;
+  constructor(deps: ProgressReporterDeps) {
+    this.#deps = deps;
+    this.#written = deps.written;
   }
 
   report(reason: Reason): void {
@@ -54,14 +48,16 @@ export class ProgressReporter {
 
   #schedule(): void {
     if (this.#ended || isSameReason(this.#newest, this.#written)) return;
-    const delayMs = Math.max(this.#quietMs, this.#nextAt - this.#clock.now());
+    const { clock, quietMs = 250 } = this.#deps;
+    const delayMs = Math.max(quietMs, this.#nextAt - clock.now());
     if (delayMs <= 0) this.#start();
-    else this.#cancel = this.#clock.after(delayMs, () => this.#start());
+    else this.#cancel = clock.after(delayMs, () => this.#start());
   }
 
   #start(): void {
     this.#cancel = null;
-    this.#nextAt = this.#clock.now() + this.#everyMs;
+    const { clock, everyMs = 1000 } = this.#deps;
+    this.#nextAt = clock.now() + everyMs;
     this.#writing = this.#writeNewest().finally(() => {
       this.#writing = null;
       this.#schedule();
@@ -72,7 +68,7 @@ export class ProgressReporter {
     const reason = this.#newest;
     if (reason === null || isSameReason(reason, this.#written)) return;
     try {
-      if (await this.#write(reason)) this.#written = reason;
+      if (await this.#deps.write(reason)) this.#written = reason;
       else this.#ended = true;
     } catch {
       // What the step itself writes later shows whether the store answers.

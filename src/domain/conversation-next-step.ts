@@ -1,7 +1,10 @@
 import type { TurnStopReason } from './agent.ts';
-import type { Conversation, ConversationStartStatus, ExecutionStatus, QueuedMessage } from './conversation.ts';
+import {
+  type Conversation, type ConversationStartStatus, type ExecutionStatus, type Message, type QueuedMessage, queueRefusal,
+} from './conversation.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
+import type { SandboxSpec } from './sandbox-spec.ts';
 
 /** From each start status, those that may follow. What does not apply to a conversation is skipped. */
 export const startSteps: Readonly<Record<ConversationStartStatus, readonly ConversationStartStatus[]>> = {
@@ -136,6 +139,24 @@ export function sandboxLoss(sandbox: Sandbox | null): Reason | null {
   if (sandbox === null) return { code: 'sandbox_deleted' };
   const { status, statusReason } = sandbox;
   return status === 'ERROR' || status === 'MISSING' ? { code: 'sandbox_lost', status, cause: statusReason } : null;
+}
+
+/** Returns why the conversation takes no message; null if it does. `spec` is used while there is no sandbox yet. */
+export function messageRefusal(
+  conversation: Conversation,
+  message: Message,
+  sandbox: Sandbox | null,
+  spec: SandboxSpec | null,
+): Reason | null {
+  const { startStatus, statusReason, executionStatus } = conversation;
+  if (startStatus === 'ERROR') return { code: 'start_failed', cause: statusReason };
+  const starting = startStatus !== 'READY';
+  // During the start its sandbox may have no record yet.
+  const present = sandbox?.deletedAt === null ? sandbox : null;
+  const loss = present === null && starting ? null : sandboxLoss(present);
+  if (loss !== null) return loss;
+  const agent = starting ? ((present?.spec ?? spec)?.agent ?? null) : executionStatus;
+  return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
 }
 
 /** Returns the status after a turn. A turn that failed or was interrupted is an error until the next turn begins. */

@@ -115,48 +115,36 @@ export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversa
 }
 
 /** What a new conversation is made from. */
-export interface NewConversation {
-  readonly id: string;
-  readonly ownerId: string;
-  readonly title: string | null;
+export interface NewConversation
+  extends Pick<Conversation, 'id' | 'ownerId' | 'title' | 'selectedRepository' | 'selectedBranch' | 'gitProvider' | 'sandboxId'> {
   /** The existing sandbox that it uses; null if it starts one with the id `sandboxId`. */
   readonly taken: Sandbox | null;
-  readonly sandboxId: string;
   readonly spec: SandboxSpec;
-  readonly selectedRepository: string | null;
-  readonly selectedBranch: string | null;
-  readonly gitProvider: string | null;
   /** Waits in the queue until the agent runs; without an agent it stays there. */
-  readonly initialMessage: { readonly messageId: string; readonly message: Message } | null;
+  readonly initialMessage: QueuedMessage | null;
   /** Null is the spec's. */
   readonly permissionPolicy: PermissionPolicy | null;
   readonly now: number;
 }
 
 /** Returns the record of a conversation that is to be started. */
-export function newConversation(from: NewConversation): Conversation {
+export function newConversation({ taken, spec, initialMessage, permissionPolicy, now, ...given }: NewConversation): Conversation {
   return {
-    id: from.id,
-    ownerId: from.ownerId,
-    title: from.title,
-    sandboxId: from.sandboxId,
-    sandboxSpecId: from.spec.id,
-    startsSandbox: from.taken === null,
-    selectedRepository: from.selectedRepository,
-    selectedBranch: from.selectedBranch,
-    gitProvider: from.gitProvider,
-    queue: from.initialMessage === null ? [] : [from.initialMessage],
+    ...given,
+    sandboxSpecId: spec.id,
+    startsSandbox: taken === null,
+    queue: initialMessage === null ? [] : [initialMessage],
     turn: null,
     permission: null,
-    permissionPolicy: from.permissionPolicy ?? from.spec.agent?.permissions ?? 'ask',
+    permissionPolicy: permissionPolicy ?? spec.agent?.permissions ?? 'ask',
     agentSessionId: null,
     microagents: null,
     startStatus: 'WORKING',
     executionStatus: null,
     statusReason: null,
     version: 1,
-    createdAt: from.now,
-    updatedAt: from.now,
+    createdAt: now,
+    updatedAt: now,
     deletedAt: null,
     removedAt: null,
   };

@@ -1,15 +1,7 @@
 import type { Reason } from './reason.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
-export const sandboxStatuses = [
-  'STARTING',
-  'RUNNING',
-  'PAUSING',
-  'PAUSED',
-  'RESUMING',
-  'ERROR',
-  'MISSING',
-] as const;
+export const sandboxStatuses = ['STARTING', 'RUNNING', 'PAUSING', 'PAUSED', 'RESUMING', 'ERROR', 'MISSING'] as const;
 
 export type SandboxStatus = (typeof sandboxStatuses)[number];
 
@@ -77,18 +69,15 @@ export interface NewSandbox {
 }
 
 /** Returns the record of a sandbox that is to be started. */
-export function newSandbox({ id, ownerId, spec, sessionApiKey, now }: NewSandbox): Sandbox {
+export function newSandbox({ now, ...given }: NewSandbox): Sandbox {
   return {
-    id,
-    instanceId: id,
-    ownerId,
-    spec,
+    ...given,
+    instanceId: given.id,
     status: 'STARTING',
     statusReason: null,
     statusSince: now,
     startingSince: null,
     pauseKind: null,
-    sessionApiKey,
     exposedUrls: [],
     version: 1,
     createdAt: now,

@@ -1,6 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
-import { asSentence, authenticationAdvice, duration, exited, idleActions, missed, nameProblems, ofBytes, quoted } from './sentence-parts.ts';
+import {
+  asSentence, authenticationAdvice, duration, exited, idleActions, missed, nameProblems, ofBytes, quoted,
+} from './sentence-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
 export function sentenceOf(reason: Reason): string {
@@ -72,7 +74,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `The last probe of ${probe} port ${port}${path === null ? '' : ` ${path}`}: ${missed(miss)}.`,
   processes_continued: () => 'Resumed. Its processes continue where they were.',
   processes_restarted: () => 'Resumed. Its processes were started again over the files that were kept.',
-  not_ready_in_time: ({ withinMs, last }) => join(`It was not ready within ${duration(withinMs)}.${last === null ? '' : ' Last seen:'}`, last),
+  not_ready_in_time: ({ withinMs, last }) => lastSeen(`It was not ready within ${duration(withinMs)}.`, last),
   ended_while_starting: () => 'It ended while it started.',
   ended_while_resuming: () => 'It ended while it was resumed.',
   image_not_named: () => 'Its spec names no image.',
@@ -80,7 +82,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   image_not_found: ({ image, registry }) =>
     `${registry} has no image ${image}. Correct the image of the spec, or build or load the image where the sandboxes run.`,
   image_login_required: ({ image, registry }) =>
-    `The image ${image} does not exist, or ${registry} requires a login. Correct the image of the spec, or log in with docker login ${registry}.`,
+    `The image ${image} does not exist, or ${registry} requires a login. ` +
+    `Correct the image of the spec, or log in with docker login ${registry}.`,
   image_login_refused: ({ image, registry }) =>
     `The image ${image} does not exist, or ${registry} refuses the login. Correct the image of the spec, or log in again.`,
   image_pull_timeout: ({ image, registry, limitMs }) =>
@@ -129,7 +132,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_secrets_missing: ({ names }) =>
     `The agent needs these variables, which are not set in the environment of the deployment: ${names.join(', ')}.`,
   agent_start_failed: ({ cause }) => join('The agent could not be started.', cause),
-  agent_not_ready_in_time: ({ withinMs, last }) => join(`The agent had no session within ${duration(withinMs)}.${last === null ? '' : ' Last seen:'}`, last),
+  agent_not_ready_in_time: ({ withinMs, last }) => lastSeen(`The agent had no session within ${duration(withinMs)}.`, last),
   agent_ended: ({ cause, exitCode, output }) =>
     [
       cause === null ? 'The agent ended.' : sentenceOf(cause),
@@ -195,6 +198,10 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
 /** Returns the name of a code that only a later version knows. */
 function nameOf(code: string): string {
   return asSentence(code.replaceAll('_', ' '));
+}
+
+function lastSeen(sentence: string, last: Reason | null): string {
+  return last === null ? sentence : join(`${sentence} Last seen:`, last);
 }
 
 function join(sentence: string, cause: Reason | null): string {

@@ -80,49 +80,32 @@ export class AgentProcess {
   }
 }
 
-const keptBytes = 4096;
+const keptCharacters = 4096;
 
-/** Reads a stream to its end, so that its writer never blocks, and keeps the last bytes. */
+/** Reads a stream to its end, so that its writer never blocks, and keeps the last characters. */
 class OutputTail {
   /** Resolves when the stream has ended. Never rejects. */
   readonly ended: Promise<void>;
-  #kept = new Uint8Array();
-  #isCut = false;
+  text = '';
+  /** True if something before the text was dropped. */
+  isCut = false;
 
   constructor(stream: ReadableStream<Uint8Array>) {
     this.ended = this.#drain(stream);
   }
 
-  get text(): string {
-    const start = this.#isCut ? this.#kept.findIndex((byte) => !isContinuation(byte)) : 0;
-    return new TextDecoder().decode(this.#kept.subarray(Math.max(0, start)));
-  }
-
-  /** True if something before it was dropped. */
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
   async #drain(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
     try {
-      for await (const chunk of stream) this.#keep(chunk);
+      for await (const chunk of stream) {
+        const text = this.text + decoder.decode(chunk, { stream: true });
+        this.isCut ||= text.length > keptCharacters;
+        this.text = text.slice(-keptCharacters);
+      }
     } catch {
       // The connection failed. What was kept is all there is.
     }
   }
-
-  #keep(chunk: Uint8Array): void {
-    this.#isCut ||= this.#kept.length + chunk.length > keptBytes;
-    const joined = new Uint8Array(this.#kept.length + Math.min(chunk.length, keptBytes));
-    joined.set(this.#kept);
-    joined.set(chunk.subarray(-keptBytes), this.#kept.length);
-    this.#kept = joined.slice(-keptBytes);
-  }
-}
-
-/** Returns true for a byte inside a character of UTF-8. */
-function isContinuation(byte: number): boolean {
-  return (byte & 0xc0) === 0x80;
 }
 
 interface OutputObserver {

@@ -16,10 +16,29 @@ import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { ConversationRecords } from './conversation-records.ts';
+import { ConversationStart } from './conversation-start-steps.ts';
+import { ConversationWork } from './conversation-work-steps.ts';
 import { SandboxAccess } from './sandbox-access.ts';
-import { ConversationStart, type ConversationTiming, defaultTiming } from './start-steps.ts';
 import { Turns } from './turns/turns.ts';
-import { ConversationWork } from './work-steps.ts';
+
+/** Time limits and intervals of conversations, in milliseconds. */
+export interface ConversationTiming {
+  /** To fetch a repository and copy it into the sandbox. */
+  readonly prepareWithinMs: number;
+  /** To list the microagents of a repository. */
+  readonly listWithinMs: number;
+  /** From the request to cancel a turn until an agent that ignores it is ended. */
+  readonly cancelWithinMs: number;
+  /** Between two writes of progress into the record. */
+  readonly progressEveryMs: number;
+}
+
+const defaultTiming: ConversationTiming = {
+  prepareWithinMs: 30 * 60_000,
+  listWithinMs: 2 * 60_000,
+  cancelWithinMs: 10_000,
+  progressEveryMs: 1000,
+};
 
 export interface ConversationReconcilerDeps {
   readonly store: ConversationStore;
@@ -36,6 +55,13 @@ export interface ConversationReconcilerDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly timing?: Partial<ConversationTiming>;
+}
+
+/** What the steps of conversations share. */
+export interface StepDeps extends ConversationReconcilerDeps {
+  readonly timing: ConversationTiming;
+  readonly records: ConversationRecords;
+  readonly access: SandboxAccess;
 }
 
 /**
@@ -59,9 +85,10 @@ export class ConversationReconciler {
     const access = new SandboxAccess(deps);
     this.#deps = deps;
     this.records = records;
-    this.#start = new ConversationStart({ ...deps, records, access, timing });
-    this.#turns = new Turns({ ...deps, records, access, timing });
-    this.#work = new ConversationWork({ ...deps, records, access, turns: this.#turns });
+    const stepDeps: StepDeps = { ...deps, records, access, timing };
+    this.#start = new ConversationStart(stepDeps);
+    this.#turns = new Turns(stepDeps);
+    this.#work = new ConversationWork(stepDeps, this.#turns);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
     this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.enqueue(id);

@@ -1,21 +1,11 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { interval } from '../timers.ts';
-import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
-import type { Sandboxes } from '../sandboxes/sandboxes.ts';
+import { interval } from '../timers.ts';
+import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
 
-export interface SandboxAccessDeps {
-  readonly sandboxes: Sandboxes;
-  readonly sandboxStore: SandboxStore;
-  readonly sandboxReconciler: SandboxReconciler;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+type SandboxAccessDeps = Pick<ConversationReconcilerDeps, 'sandboxes' | 'sandboxStore' | 'sandboxReconciler' | 'clock' | 'logger'>;
 
 /** How often the activity of a sandbox in use is written at least; twice in the time after which it would be frozen. */
 const touchEveryMs = 30_000;

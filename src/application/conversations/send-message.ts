@@ -1,11 +1,8 @@
-import { sandboxLoss } from '../../domain/conversation-next-step.ts';
-import { queueRefusal, type Conversation, type Message, type QueuedMessage } from '../../domain/conversation.ts';
+import { messageRefusal } from '../../domain/conversation-next-step.ts';
+import type { Conversation, Message } from '../../domain/conversation.ts';
 import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { Reason } from '../../domain/reason.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
-import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
@@ -45,7 +42,7 @@ export async function sendMessage(
   const queued = { messageId, message };
   const enqueue = (conversation: Conversation) => {
     checkOwned(conversation, ownerId);
-    const reason = refusal(conversation, queued, sandbox, spec);
+    const reason = messageRefusal(conversation, message, sandbox, spec);
     if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
   };
@@ -53,17 +50,4 @@ export async function sendMessage(
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { ...(await getConversation(deps, ownerId, id)), messageId };
-}
-
-/** Returns why the conversation takes no message; null if it does. `spec` is used while there is no sandbox yet. */
-function refusal(conversation: Conversation, { message }: QueuedMessage, sandbox: Sandbox | null, spec: SandboxSpec | null): Reason | null {
-  const { startStatus, statusReason, executionStatus } = conversation;
-  if (startStatus === 'ERROR') return { code: 'start_failed', cause: statusReason };
-  const starting = startStatus !== 'READY';
-  // During the start its sandbox may have no record yet.
-  const present = sandbox?.deletedAt === null ? sandbox : null;
-  const loss = present === null && starting ? null : sandboxLoss(present);
-  if (loss !== null) return loss;
-  const agent = starting ? ((present?.spec ?? spec)?.agent ?? null) : executionStatus;
-  return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
 }

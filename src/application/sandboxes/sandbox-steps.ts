@@ -3,7 +3,7 @@ import { stopFrozen, markDeleted, markRemoved, relocate, requeue, takeStartSlot 
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
 import { recordMove, writeMove } from './sandbox-records.ts';
-import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './start-steps.ts';
+import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './sandbox-start-steps.ts';
 import { type DecidedStep, type StepContext, revertOnFailure } from './step-context.ts';
 
 /** Steps that act on the runtime are taken once in a run. What is still due afterwards waits for the next run. */

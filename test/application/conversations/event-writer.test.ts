@@ -1,4 +1,3 @@
-import { setImmediate as tick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { EventWriter } from '../../../src/application/conversations/turns/turn-recorder.ts';
@@ -20,42 +19,40 @@ const titleOf = ({ kind, data }: EventDraft): string => (kind === 'tool_call' ? 
 function heldWriter() {
   const { events } = createInMemoryStore();
   const batches: string[][] = [];
+  const { promise: never } = Promise.withResolvers<void>();
+  const begins = Array.from({ length: 10 }, () => Promise.withResolvers<void>());
   const held: { readonly let: () => void; readonly fail: (error: Error) => void }[] = [];
   const append = async (drafts: readonly EventDraft[]): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     batches.push(drafts.map(titleOf));
     held.push({ let: resolve, fail: reject });
+    begins[batches.length - 1]?.resolve();
     await promise;
     await events.append(drafts);
   };
   const writer = new EventWriter({ ...events, append });
   const log = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
-  return { writer, batches, held, log };
-}
-
-/** Is the promise not settled, once everything that is ready to run has run? */
-async function isPending(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false;
-  void promise.catch(() => {}).then(() => (settled = true));
-  for (let turns = 0; turns < 5; turns += 1) await tick();
-  return !settled;
+  /** Resolves when the batch with this index is being written. */
+  const begun = (index: number): Promise<void> => begins[index]?.promise ?? never;
+  return { writer, batches, held, begun, log };
 }
 
 test('the first event is written at once, what comes meanwhile in one batch after it, and all is written when it says so', async () => {
-  const { writer, batches, held, log } = heldWriter();
+  const { writer, batches, held, begun, log } = heldWriter();
+  const order: string[] = [];
   for (const title of ['a', 'b', 'c']) writer.add(call(title));
   expect(batches).toEqual([['a']]);
-  const drained = writer.drained();
-  expect(await isPending(drained)).toBe(true);
-  expect(batches).toEqual([['a']]);
+  const drained = writer.drained().then(() => order.push('drained'));
   held[0]?.let();
-  expect(await isPending(drained)).toBe(true);
+  await begun(1);
   writer.add(call('d'));
   expect(batches).toEqual([['a'], ['b', 'c']]);
   held[1]?.let();
-  expect(await isPending(drained)).toBe(true);
+  await begun(2);
+  order.push('the last batch is held');
   held[2]?.let();
   await drained;
+  expect(order).toEqual(['the last batch is held', 'drained']);
   expect(await log()).toEqual(['a', 'b', 'c', 'd']);
   writer.add(call('e'));
   expect(batches.at(-1)).toEqual(['e']);
@@ -83,26 +80,28 @@ test('readers are woken for a batch before the next is written', async () => {
 });
 
 test('parts of one message that wait are one event, up to a length; parts of another, and what is no part, stand alone', async () => {
-  const { writer, batches, held } = heldWriter();
+  const { writer, batches, held, begun } = heldWriter();
   writer.add(call('first'));
   for (const event of [chunk('m', 'a'), chunk('m', 'b'), chunk('n', 'c'), call('d'), chunk('n', 'e'), chunk('n', 'x'.repeat(16_383)), chunk('n', 'f')]) writer.add(event);
   const drained = writer.drained();
   held[0]?.let();
-  await isPending(drained);
+  await begun(1);
   expect(batches[1]).toEqual(['ab', 'c', 'd', `e${'x'.repeat(16_383)}`, 'f']);
   held[1]?.let();
   await drained;
 });
 
 test('where much waits, whoever adds is held back until there is room', async () => {
-  const { writer, held } = heldWriter();
+  const { writer, held, begun } = heldWriter();
+  const order: string[] = [];
   for (let count = 0; count <= 200; count += 1) writer.add(call(`${count}`));
-  const room = writer.ready();
-  expect(await isPending(room)).toBe(true);
-  for (const one of held) one.let();
-  await isPending(room);
-  for (const one of held) one.let();
+  const room = writer.ready().then(() => order.push('room'));
+  held[0]?.let();
+  await begun(1);
+  order.push('what waited is being written');
+  held[1]?.let();
   await room;
+  expect(order).toEqual(['what waited is being written', 'room']);
   await writer.drained();
 });
 
@@ -121,11 +120,11 @@ test('after a write that failed nothing more is written, and whoever waits or as
 });
 
 test('a later batch that fails leaves what was written before it', async () => {
-  const { writer, batches, held, log } = heldWriter();
+  const { writer, batches, held, begun, log } = heldWriter();
   for (const title of ['a', 'b']) writer.add(call(title));
   const outcome = writer.drained().then(() => null, (error: unknown) => error);
   held[0]?.let();
-  await isPending(outcome);
+  await begun(1);
   held[1]?.fail(new Error('the disk is full'));
   expect(await outcome).toEqual(new Error('the disk is full'));
   expect(await log()).toEqual(['a']);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
-import { isPausedByOwner } from '../../../src/application/conversations/work-steps.ts';
+import { isPausedByOwner } from '../../../src/application/conversations/conversation-work-steps.ts';
 import { newConversation } from '../../../src/domain/conversation.ts';
 import type { EventActor, EventDraft } from '../../../src/domain/event.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';

@@ -1,9 +1,11 @@
+import { type ClientContext, methods, PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
 import { ZodError } from 'zod';
-import { type AgentProtocol, AgentRefusal } from '../../../ports/agent-protocol.ts';
+import { type AgentProtocol, AgentRefusal, type OpenAgentSession } from '../../../ports/agent-protocol.ts';
 import { connect } from './connection.ts';
-import { shakeHands } from './handshake.ts';
 import { Listener } from './listener.ts';
-import { createSession, messageOf } from './session.ts';
+import { type AuthMethod, initialized, type Initialized, sessionMade } from './schema.ts';
+import { asksForAuthentication, createSession, messageOf } from './session.ts';
+import { oneLine } from './updates.ts';
 
 export interface AcpOptions {
   /** A longer line of the agent's ends the connection. Default: 16 MiB. */
@@ -45,4 +47,64 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
       }
     },
   };
+}
+
+/** What Skep offers an agent: neither files nor a terminal, because the agent runs where they are. */
+const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false };
+
+/** Agrees on the protocol's version, authenticates and gets a session. Throws an {@link AgentRefusal} or the agent's error. */
+async function shakeHands(
+  agent: ClientContext,
+  { workingDir: cwd, authMethod, sessionId }: Pick<OpenAgentSession, 'workingDir' | 'authMethod' | 'sessionId'>,
+): Promise<{ readonly id: string; readonly loaded: boolean }> {
+  const offer = { protocolVersion: PROTOCOL_VERSION, clientCapabilities };
+  const answer = initialized.parse(await agent.request(methods.agent.initialize, offer));
+  if (answer.protocolVersion !== PROTOCOL_VERSION) {
+    throw new AgentRefusal({ code: 'agent_version_unsupported', offered: answer.protocolVersion, supported: PROTOCOL_VERSION });
+  }
+  const offered = answer.authMethods ?? [];
+  if (authMethod !== null) await authenticate(agent, authMethod, offered);
+  try {
+    if (sessionId !== null && (await isFound(agent, answer, cwd, sessionId))) return { id: sessionId, loaded: true };
+    const made = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
+    return { id: sessionMade.parse(made).sessionId, loaded: false };
+  } catch (error) {
+    if (!asksForAuthentication(error)) throw error;
+    throw new AgentRefusal({ code: 'agent_authentication_required', message: messageOf(error), ...adviceOf(offered) });
+  }
+}
+
+/** Returns true if the agent continues the session. If it refuses, for whatever reason, a new session is requested. */
+async function isFound(agent: ClientContext, { agentCapabilities }: Initialized, cwd: string, sessionId: string): Promise<boolean> {
+  const canResume = (agentCapabilities?.sessionCapabilities?.resume ?? null) !== null;
+  const { load, resume } = methods.agent.session;
+  const method = agentCapabilities?.loadSession === true ? load : canResume ? resume : null;
+  if (method === null) return false;
+  try {
+    await agent.request(method, { sessionId, cwd, mcpServers: [] });
+    return true;
+  } catch (error) {
+    if (asksForAuthentication(error)) throw error;
+    return false;
+  }
+}
+
+async function authenticate(agent: ClientContext, methodId: string, offered: readonly AuthMethod[]): Promise<void> {
+  try {
+    await agent.request(methods.agent.authenticate, { methodId });
+  } catch (error) {
+    const message = messageOf(error);
+    throw new AgentRefusal({ code: 'agent_authentication_refused', methodId: oneLine(methodId), message, ...adviceOf(offered) });
+  }
+}
+
+function adviceOf(offered: readonly AuthMethod[]) {
+  const variables = [...new Set(offered.flatMap(variablesOf))];
+  return { variables, methods: offered.map(({ id, name }) => ({ id: oneLine(id), name: oneLine(name) })) };
+}
+
+/** Returns the names of environment variables that a method mentions. */
+function variablesOf({ name, description, vars }: AuthMethod): string[] {
+  if (vars !== undefined) return vars.map((variable) => variable.name);
+  return `${name} ${description ?? ''}`.match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/gu) ?? [];
 }

@@ -3,8 +3,8 @@ import type { Conversation } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
 import { interval } from '../../timers.ts';
-import type { ConversationRecords } from '../conversation-records.ts';
-import type { RecorderDeps, TurnRecorder } from './turn-recorder.ts';
+import type { StepDeps } from '../conversation-reconciler.ts';
+import type { TurnRecorder } from './turn-recorder.ts';
 
 /** How often to look for an answer that another process wrote. An answer of this process arrives at once. */
 const lookEveryMs = 5000;
@@ -20,17 +20,15 @@ interface Asked {
  * at a time; the others wait.
  */
 export class TurnPermissions {
-  readonly #deps: RecorderDeps;
+  readonly #deps: StepDeps;
   readonly #conversation: Conversation;
-  readonly #records: ConversationRecords;
   readonly #recorder: TurnRecorder;
   #asked: Asked | null = null;
   #previous: Promise<unknown> = Promise.resolve();
 
-  constructor(deps: RecorderDeps, conversation: Conversation, records: ConversationRecords, recorder: TurnRecorder) {
+  constructor(deps: StepDeps, conversation: Conversation, recorder: TurnRecorder) {
     this.#deps = deps;
     this.#conversation = conversation;
-    this.#records = records;
     this.#recorder = recorder;
   }
 
@@ -84,7 +82,7 @@ export class TurnPermissions {
   }
 
   async #request(request: PermissionRequest): Promise<boolean> {
-    const written = await this.#records.change(this.#conversation.id, ({ turn, deletedAt }) =>
+    const written = await this.#deps.records.change(this.#conversation.id, ({ turn, deletedAt }) =>
       turn === null || deletedAt !== null
         ? null
         : {
@@ -111,7 +109,7 @@ export class TurnPermissions {
   }
 
   async #withdraw(permissionId: string): Promise<void> {
-    await this.#records.change(this.#conversation.id, ({ permission }) =>
+    await this.#deps.records.change(this.#conversation.id, ({ permission }) =>
       permission?.permissionId === permissionId
         ? {
             to: { permission: null, executionStatus: 'running' },

@@ -1,17 +1,11 @@
-import type { ToolCallContent } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import { type EventActor, type EventBody, type EventDraft, eventOf } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
-import type { Random } from '../../../ports/random.ts';
+import type { StepDeps } from '../conversation-reconciler.ts';
 
-export interface RecorderDeps {
-  readonly events: EventStore;
-  readonly clock: Clock;
-  readonly random: Random;
-}
+type RecorderDeps = Pick<StepDeps, 'events' | 'clock' | 'random'>;
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
 
@@ -81,7 +75,7 @@ export class TurnRecorder {
     this.note({ kind: 'message_chunk', data: { messageId, channel, text } }, 'agent');
   }
 
-  #recordOther(update: Exclude<AgentUpdate, Chunk>): void {
+  #recordOther(update: OtherUpdate): void {
     switch (update.kind) {
       case 'tool_call':
         if (!this.#calls.has(update.call.toolCallId)) this.#begin(update.call.toolCallId);
@@ -119,38 +113,19 @@ const maxTexts = 262_144;
 const maxItems = 200;
 
 type OtherUpdate = Exclude<AgentUpdate, Chunk>;
-type Cut = (text: string) => string;
 
 /** Returns the update, cut to a size for the log. */
 export function bounded(update: OtherUpdate): OtherUpdate {
-  const cut = cutter();
-  switch (update.kind) {
-    case 'usage':
-      return update;
-    case 'plan':
-      return { ...update, entries: update.entries.slice(0, maxItems).map((entry) => ({ ...entry, content: cut(entry.content) })) };
-    case 'tool_call': {
-      const { call } = update;
-      const title = cut(call.title);
-      const paths = call.paths.slice(0, maxItems).map(cut);
-      return { ...update, call: { ...call, title, paths, content: call.content.slice(0, maxItems).map((part) => smaller(part, cut)) } };
-    }
-  }
-}
-
-function smaller(content: ToolCallContent, cut: Cut): ToolCallContent {
-  if (content.type === 'text') return { ...content, text: cut(content.text) };
-  return { ...content, oldText: content.oldText === null ? null : cut(content.oldText), newText: cut(content.newText) };
-}
-
-/** Returns a function that cuts texts so that together they stay in the limits. */
-function cutter(): Cut {
   let left = maxTexts;
-  return (text) => {
+  const cut = (text: string): string => {
     const room = Math.min(maxText, left);
     left -= Math.min(text.length, room);
     return text.length <= room ? text : `${text.slice(0, room).toWellFormed()} [... ${text.length - room} more]`;
   };
+  const smaller = (_key: string, value: unknown): unknown =>
+    typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, maxItems) : value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts and lists become shorter
+  return JSON.parse(JSON.stringify(update, smaller)) as OtherUpdate;
 }
 
 /** How many events may wait to be written. The agent is held back until there are fewer. */

@@ -7,25 +7,18 @@ import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
-import type { Changed, ConversationRecords } from '../conversation-records.ts';
-import type { SandboxAccess } from '../sandbox-access.ts';
-import type { ConversationTiming } from '../start-steps.ts';
+import type { Changed } from '../conversation-records.ts';
+import type { StepDeps } from '../conversation-reconciler.ts';
 import { TurnPermissions } from './turn-permissions.ts';
-import { type RecorderDeps, TurnRecorder } from './turn-recorder.ts';
-
-interface TurnsDeps extends RecorderDeps {
-  readonly records: ConversationRecords;
-  readonly access: SandboxAccess;
-  readonly timing: ConversationTiming;
-}
+import { TurnRecorder } from './turn-recorder.ts';
 
 /** The turns that run in this process, at most one for each conversation. */
 export class Turns {
-  readonly #deps: TurnsDeps;
+  readonly #deps: StepDeps;
   readonly #introductions: Introductions;
   readonly #running = new Map<string, Turn>();
 
-  constructor(deps: TurnsDeps) {
+  constructor(deps: StepDeps) {
     this.#deps = deps;
     this.#introductions = new Introductions(deps.events);
   }
@@ -35,13 +28,8 @@ export class Turns {
    * message is not (any more) the next. Rejects if the store fails.
    */
   async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
-    const { records, access, clock, timing } = this.#deps;
     const message: Message = await this.#introductions.introduce(conversation, agent, queued.message);
-    const recorder = new TurnRecorder(this.#deps, conversation);
-    const permissions = new TurnPermissions(this.#deps, conversation, records, recorder);
-    const afterCancelTimeout = (callback: () => void) => clock.after(timing.cancelWithinMs, callback);
-    const keepAwake = () => access.keepAwake(sandbox);
-    const turn = new Turn({ conversation, queued, agent, records, recorder, permissions, afterCancelTimeout, keepAwake });
+    const turn = new Turn(this.#deps, { conversation, sandbox, queued, agent });
     this.#running.set(conversation.id, turn);
     try {
       await turn.run(message, signal);
@@ -57,7 +45,7 @@ export class Turns {
 
   /** Passes on the owner's choice, which is written already. */
   answered(conversationId: string, permissionId: string, optionId: string): void {
-    this.#running.get(conversationId)?.answered(permissionId, optionId);
+    this.#running.get(conversationId)?.permissions.answered(permissionId, optionId);
   }
 }
 
@@ -91,17 +79,12 @@ class Introductions {
   }
 }
 
-interface TurnDeps {
+/** What a turn is about. */
+interface TurnOf {
   readonly conversation: Conversation;
+  readonly sandbox: Sandbox;
   readonly queued: QueuedMessage;
   readonly agent: LiveAgent;
-  readonly records: ConversationRecords;
-  readonly recorder: TurnRecorder;
-  readonly permissions: TurnPermissions;
-  /** Calls back when an agent had enough time to stop its turn. Returns the function that cancels it. */
-  readonly afterCancelTimeout: (callback: () => void) => () => void;
-  /** Keeps the sandbox from being paused as idle. Returns the function that ends it. */
-  readonly keepAwake: () => () => void;
 }
 
 /**
@@ -109,14 +92,20 @@ interface TurnDeps {
  * once.
  */
 class Turn {
-  readonly #deps: TurnDeps;
+  readonly permissions: TurnPermissions;
+  readonly #deps: StepDeps;
+  readonly #of: TurnOf;
+  readonly #recorder: TurnRecorder;
   readonly #withdrawn = new AbortController();
   #cancelled = false;
   #prompted = false;
   #stopTimeout: () => void = () => {};
 
-  constructor(deps: TurnDeps) {
+  constructor(deps: StepDeps, of: TurnOf) {
     this.#deps = deps;
+    this.#of = of;
+    this.#recorder = new TurnRecorder(deps, of.conversation);
+    this.permissions = new TurnPermissions(deps, of.conversation, this.#recorder);
   }
 
   /** Asks the agent to stop, and ends the agent if it does not. Idempotent. */
@@ -125,13 +114,10 @@ class Turn {
     this.#cancelled = true;
     this.#withdrawn.abort();
     if (!this.#prompted) return;
-    const { agent, afterCancelTimeout } = this.#deps;
-    this.#stopTimeout = afterCancelTimeout(() => void agent.kill());
+    const { clock, timing } = this.#deps;
+    const { agent } = this.#of;
+    this.#stopTimeout = clock.after(timing.cancelWithinMs, () => void agent.kill());
     agent.cancel().catch(() => {});
-  }
-
-  answered(permissionId: string, optionId: string): void {
-    this.#deps.permissions.answered(permissionId, optionId);
   }
 
   /**
@@ -143,9 +129,9 @@ class Turn {
   }
 
   async #dequeue(): Promise<boolean> {
-    const { conversation, queued, records } = this.#deps;
+    const { conversation, queued } = this.#of;
     const { messageId } = queued;
-    const written = await records.change(conversation.id, ({ deletedAt, turn, queue }) =>
+    const written = await this.#deps.records.change(conversation.id, ({ deletedAt, turn, queue }) =>
       deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId
         ? null
         : {
@@ -159,7 +145,7 @@ class Turn {
   }
 
   async #prompt(message: Message, signal: AbortSignal): Promise<AgentTurn> {
-    const { agent, recorder, permissions, keepAwake } = this.#deps;
+    const { agent, sandbox } = this.#of;
     if (this.#cancelled) return { stopReason: 'cancelled', reason: null };
     if (signal.aborted) return { stopReason: 'interrupted', reason: null };
     const kill = (): void => void agent.kill();
@@ -167,14 +153,14 @@ class Turn {
     this.#prompted = true;
     // The agent gets the message before anything else is done.
     const prompting = agent.prompt(message, {
-      update: (update) => recorder.record(update),
-      permission: (request, withdrawn) => permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
+      update: (update) => this.#recorder.record(update),
+      permission: (request, withdrawn) => this.permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
     });
-    const stopKeepingAwake = keepAwake();
+    const stopKeepingAwake = this.#deps.access.keepAwake(sandbox);
     try {
       const ended = await prompting;
       this.#withdrawn.abort();
-      await recorder.finish();
+      await this.#recorder.finish();
       if (signal.aborted) return { stopReason: 'interrupted', reason: { code: 'interrupted_by_shutdown' } };
       // Also an agent that had to be ended, or that reported the request as an error, was cancelled.
       return this.#cancelled && statusAfterTurn(ended.stopReason) === 'error' ? { ...ended, stopReason: 'cancelled' } : ended;
@@ -190,9 +176,9 @@ class Turn {
   }
 
   async #end({ stopReason, reason }: AgentTurn): Promise<void> {
-    const { conversation, queued, records } = this.#deps;
+    const { conversation, queued } = this.#of;
     const actor = stopReason === 'cancelled' ? 'user' : stopReason === 'interrupted' ? 'skep' : 'agent';
-    await records.change(conversation.id, ({ turn, permission }) =>
+    await this.#deps.records.change(conversation.id, ({ turn, permission }) =>
       turn?.messageId === queued.messageId ? endOfTurn({ turn, permission }, stopReason, reason, actor) : null,
     );
   }

@@ -10,6 +10,17 @@ function updating(update: object) {
   return { method: 'session/update', params: { sessionId: 's', update } };
 }
 
+/**
+ * Waits until the count stops growing: a whole turn of the event loop passes in which it stays. What is ready to be read is read
+ * within a turn.
+ */
+async function standstill(count: () => number): Promise<void> {
+  for (let seen = -1; seen !== count(); ) {
+    seen = count();
+    await tick();
+  }
+}
+
 /** A client that waits for its signal, and the signals that it got. */
 function waiting() {
   const signals: AbortSignal[] = [];
@@ -48,8 +59,7 @@ test('the agent is not read while an update is being taken', async () => {
   for (let index = 0; index < 100; index += 1) says(`${index} `);
   answer();
   await begun;
-  // Were it read on, it would be within these turns of the event loop.
-  for (let index = 0; index < 100; index += 1) await tick();
+  await standstill(reads);
   expect(reads() - before).toBe(1);
   expect(client.said()).toBe('0 ');
   take();
@@ -107,7 +117,7 @@ test('an agent that asks without end and does not listen is read no further, and
   const before = reads();
   for (let index = 0; index < 2000; index += 1) send({ id: `r-${index}`, method: '_unknown', params: {} });
   await soon('the first answer', heard());
-  for (let index = 0; index < 300; index += 1) await tick();
+  await standstill(reads);
   expect(reads() - before).toBeLessThan(500);
   await session.close();
   expect((await ends).stopReason).toBe('interrupted');
@@ -174,19 +184,20 @@ test('what the agent says last before its output ends is taken, one by one, befo
 
 test('a session that is closed while an update is taken takes none of those that were read with it, and the turn waits for the one', async () => {
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
-  const { session, client, turn, send, saying } = await agentByHand({ update: () => taken });
+  const order: string[] = [];
+  const { session, client, turn, send, saying, reads } = await agentByHand({ update: () => taken.then(() => void order.push('taken')) });
   const { ends } = await turn();
   const begun = client.next();
   send(...['a', 'b', 'c'].map(saying));
   await begun;
   await Promise.all([session.close(), session.close()]);
-  let over = false;
-  void ends.then(() => (over = true));
-  for (let turns = 0; turns < 20; turns += 1) await tick();
-  expect(over).toBe(false);
+  const over = ends.then(() => order.push('over'));
+  await standstill(reads);
   take();
+  await over;
   expect(await ends).toEqual({ stopReason: 'interrupted', reason: { code: 'agent_session_closed' } });
-  for (let turns = 0; turns < 20; turns += 1) await tick();
+  await standstill(() => client.updates.length);
+  expect(order).toEqual(['taken', 'over']);
   expect(client.said()).toBe('a');
 });
 
@@ -198,15 +209,22 @@ test('a session that is closed leaves the agent\'s output', async () => {
 
 test('leave is asked only when the call that it is about was taken', async () => {
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
-  const { client, turn, send, heard } = await agentByHand({ update: () => taken, permission: async () => 'yes' });
+  const order: string[] = [];
+  const { client, turn, send, heard, reads } = await agentByHand({
+    update: () => taken.then(() => void order.push('taken')),
+    async permission() {
+      order.push('asked');
+      return 'yes';
+    },
+  });
   const { ends, answer } = await turn();
   const begun = client.next();
   send({ id: 'ask', method: 'session/request_permission', params: ask });
   await begun;
-  for (let turns = 0; turns < 20; turns += 1) await tick();
-  expect(client.requests).toEqual([]);
+  await standstill(reads);
   take();
   expect((await heard()).id).toBe('ask');
+  expect(order).toEqual(['taken', 'asked']);
   expect(client.requests).toHaveLength(1);
   answer();
   expect((await ends).stopReason).toBe('end_turn');

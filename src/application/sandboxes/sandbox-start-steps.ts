@@ -11,17 +11,15 @@ import { releaseStartSlot, type SandboxReconcilerDeps, type StepContext, revertO
 
 /** Writes what happens during a step into the sandbox's record. */
 class SandboxProgress {
-  readonly #store: SandboxReconcilerDeps['store'];
-  readonly #clock: SandboxReconcilerDeps['clock'];
-  readonly #reporter: ProgressReporter;
+  readonly reporter: ProgressReporter;
+  readonly #deps: SandboxReconcilerDeps;
   readonly #moved = new AbortController();
   #sandbox: Sandbox;
 
-  constructor({ store, clock }: SandboxReconcilerDeps, sandbox: Sandbox) {
-    this.#store = store;
-    this.#clock = clock;
+  constructor(deps: SandboxReconcilerDeps, sandbox: Sandbox) {
+    this.#deps = deps;
     this.#sandbox = sandbox;
-    this.#reporter = new ProgressReporter({ clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
+    this.reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
   }
 
   /** The record as it was last written. */
@@ -34,34 +32,17 @@ class SandboxProgress {
     return this.#moved.signal;
   }
 
-  report(reason: Reason): void {
-    this.#reporter.report(reason);
-  }
-
-  /** See {@link ProgressReporter.end}. */
-  end(): Promise<void> {
-    return this.#reporter.end();
-  }
-
-  /** See {@link ProgressReporter.finish}. */
-  finish(): Promise<void> {
-    return this.#reporter.finish();
-  }
-
+  /** If somebody else has written, it was another process that reports from now on, or a change of the status. */
   async #write(reason: Reason): Promise<boolean> {
-    const next = reportProgress(this.#sandbox, reason, this.#clock.now());
-    const { kind } = await this.#store.replace(next);
-    if (kind === 'replaced') this.#sandbox = next;
-    else await this.#readAgain();
-    return kind === 'replaced';
-  }
-
-  /** Somebody else has written: another process that reconciles the sandbox too and reports from now on, or a change of the status. */
-  async #readAgain(): Promise<void> {
-    const now = await this.#store.find(this.#sandbox.id);
-    const { status, startingSince } = this.#sandbox;
-    if (now !== null && now.deletedAt === null && now.status === status && now.startingSince === startingSince) this.#sandbox = now;
+    const { store, clock } = this.#deps;
+    const { id, status, startingSince } = this.#sandbox;
+    const next = reportProgress(this.#sandbox, reason, clock.now());
+    const { kind } = await store.replace(next);
+    const latest = kind === 'replaced' ? next : await store.find(id);
+    const isSame = latest?.deletedAt === null && latest.status === status && latest.startingSince === startingSince;
+    if (isSame) this.#sandbox = latest;
     else this.#moved.abort();
+    return kind === 'replaced';
   }
 }
 
@@ -76,12 +57,12 @@ export async function takeStartSlotStep(context: StepContext, sandbox: Sandbox):
   const signal = unwanted(context, progress.moved);
   try {
     const slot = await prepare(context, progress, isPooled(sandbox) ? 'pool' : 'requested', signal);
-    await progress.end();
+    await progress.reporter.end();
     if (slot === null) return;
     context.startSlot = slot;
     await store.replace(takeStartSlot(progress.sandbox, clock.now()));
   } catch (error) {
-    await progress.end();
+    await progress.reporter.end();
     if (signal.aborted) return;
     if (isFailure(error) && error.code !== 'store_unavailable') {
       // The time limit begins, so that it does not wait for ever for a runtime that only fails.
@@ -108,14 +89,14 @@ async function prepare(
   const { runtime, queue, clock } = deps;
   const { spec, ownerId, status } = progress.sandbox;
   if (status === 'STARTING') {
-    const provision = await runtime.provide(spec, (reason) => progress.report(reason), signal);
+    const provision = await runtime.provide(spec, (reason) => progress.reporter.report(reason), signal);
     if (provision.kind === 'refused') {
-      await progress.end();
+      await progress.reporter.end();
       await recordMove(deps, progress.sandbox, 'failed', { now: clock.now(), reason: provision.reason }, 'runtime');
       return null;
     }
   }
-  progress.report({ code: 'waiting_for_start_slot' });
+  progress.reporter.report({ code: 'waiting_for_start_slot' });
   return await queue.take(ownerId, priority, signal);
 }
 
@@ -123,7 +104,7 @@ async function prepare(
 export async function launchStep(context: StepContext, sandbox: Sandbox): Promise<ObservedSandbox | null> {
   const { deps } = context;
   const progress = new SandboxProgress(deps, sandbox);
-  const report = (reason: Reason): void => progress.report(reason);
+  const report = (reason: Reason): void => progress.reporter.report(reason);
   const observed = await withStartSlot(context, progress, (signal) => deps.runtime.start(launchOf(sandbox), report, signal));
   // With a reason it could not start; without one it is on its way.
   if (observed !== null && observed.reason !== null && (observed.state === 'absent' || observed.state === 'created')) {
@@ -157,7 +138,7 @@ async function withStartSlot(
     });
   } finally {
     releaseStartSlot(context);
-    await progress.end();
+    await progress.reporter.end();
   }
 }
 
@@ -191,8 +172,8 @@ export async function awaitReadyStep(context: StepContext, sandbox: Sandbox, obs
     try {
       return await probe(context, progress, exposedUrls, late);
     } finally {
-      if (late.aborted) await progress.finish();
-      else await progress.end();
+      if (late.aborted) await progress.reporter.finish();
+      else await progress.reporter.end();
     }
   });
   if (!isReady) return;
@@ -208,7 +189,7 @@ async function probe(context: StepContext, progress: SandboxProgress, urls: read
   try {
     await deps.probe.untilReady(ready, urls, signal, (miss) => {
       const reason = probeMissed(ready, miss);
-      if (reason !== null) progress.report(reason);
+      if (reason !== null) progress.reporter.report(reason);
     });
     return true;
   } catch (error) {

@@ -4,50 +4,11 @@ import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { Agents } from '../agents/agents.ts';
-import type { Microagents } from '../microagents/list-microagents.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
-import type { Repositories } from '../repositories/locate-repository.ts';
 import { timeout } from '../timers.ts';
-import type { Changed, ConversationRecords } from './conversation-records.ts';
+import type { Changed } from './conversation-records.ts';
+import type { StepDeps } from './conversation-reconciler.ts';
 import { openAgent } from './open-agent.ts';
-import type { SandboxAccess } from './sandbox-access.ts';
-
-/** Time limits and intervals of conversations, in milliseconds. */
-export interface ConversationTiming {
-  /** To fetch a repository and copy it into the sandbox. */
-  readonly prepareWithinMs: number;
-  /** To list the microagents of a repository. */
-  readonly listWithinMs: number;
-  /** From the request to cancel a turn until an agent that ignores it is ended. */
-  readonly cancelWithinMs: number;
-  /** Between two writes of progress into the record. */
-  readonly progressEveryMs: number;
-}
-
-export const defaultTiming: ConversationTiming = {
-  prepareWithinMs: 30 * 60_000,
-  listWithinMs: 2 * 60_000,
-  cancelWithinMs: 10_000,
-  progressEveryMs: 1000,
-};
-
-interface ConversationStartDeps {
-  readonly repositories: Repositories;
-  readonly checkouts: RepositoryCheckouts;
-  readonly runtime: SandboxRuntime;
-  readonly records: ConversationRecords;
-  readonly access: SandboxAccess;
-  readonly agents: Agents;
-  readonly microagents: Microagents;
-  readonly timing: ConversationTiming;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;
 
@@ -56,9 +17,9 @@ type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K
  * continues wherever an earlier process left it. A step that fails ends the start.
  */
 export class ConversationStart {
-  readonly #deps: ConversationStartDeps;
+  readonly #deps: StepDeps;
 
-  constructor(deps: ConversationStartDeps) {
+  constructor(deps: StepDeps) {
     this.#deps = deps;
   }
 
@@ -105,7 +66,9 @@ export class ConversationStart {
         await this.#within(timing.listWithinMs, step.sandbox, signal, (signal) => this.#list(step, conversation, signal));
         return true;
       case 'start-agent':
-        await this.#startAgent(step.sandbox, conversation, signal);
+        await openAgent(this.#deps, conversation, step.sandbox, signal, ({ startStatus }) =>
+          startStatus === 'STARTING_AGENT' ? { startStatus: 'READY', executionStatus: 'idle', statusReason: null } : null,
+        );
         return true;
     }
   }
@@ -151,18 +114,6 @@ export class ConversationStart {
   async #list({ repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal): Promise<void> {
     const found = await this.#deps.microagents.list(repository, signal);
     await this.#advance(conversation, statusAfter(conversation, sandbox), null, { microagents: found.map(({ path }) => path) });
-  }
-
-  async #startAgent(sandbox: Sandbox, conversation: Conversation, signal: AbortSignal): Promise<void> {
-    const { agents, records, access } = this.#deps;
-    const stopKeepingAwake = access.keepAwake(sandbox);
-    try {
-      await openAgent(agents, records, conversation, sandbox, signal, ({ startStatus }) =>
-        startStatus === 'STARTING_AGENT' ? { startStatus: 'READY', executionStatus: 'idle', statusReason: null } : null,
-      );
-    } finally {
-      stopKeepingAwake();
-    }
   }
 
   /** Takes the step within the time, and keeps the sandbox awake meanwhile. */

@@ -5,29 +5,19 @@ import { type AnyFailure, isFailure, reasonOfFailure } from '../../domain/failur
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { EventStore } from '../../ports/event-store.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Agents } from '../agents/agents.ts';
-import type { ConversationRecords } from './conversation-records.ts';
+import type { StepDeps } from './conversation-reconciler.ts';
+import { isStoreFailure, reasonOf } from './conversation-start-steps.ts';
 import { openAgent } from './open-agent.ts';
-import type { SandboxAccess } from './sandbox-access.ts';
-import { isStoreFailure, reasonOf } from './start-steps.ts';
 import { endOfTurn, turnEnded, type Turns } from './turns/turns.ts';
-
-export interface ConversationWorkDeps {
-  readonly records: ConversationRecords;
-  readonly access: SandboxAccess;
-  readonly agents: Agents;
-  readonly turns: Turns;
-  readonly events: EventStore;
-  readonly logger: Logger;
-}
 
 /** Takes the steps of a conversation that is READY: resumes its sandbox, starts its agent, and runs one turn at a time. */
 export class ConversationWork {
-  readonly #deps: ConversationWorkDeps;
+  readonly #deps: StepDeps;
+  readonly #turns: Turns;
 
-  constructor(deps: ConversationWorkDeps) {
+  constructor(deps: StepDeps, turns: Turns) {
     this.#deps = deps;
+    this.#turns = turns;
   }
 
   /** Takes the next step. Returns false if there is none now. */
@@ -90,10 +80,8 @@ export class ConversationWork {
   }
 
   async #startAgent(conversation: Conversation, sandbox: Sandbox, signal: AbortSignal): Promise<boolean> {
-    const { access, agents, records, logger } = this.#deps;
-    const stopKeepingAwake = access.keepAwake(sandbox);
     try {
-      await openAgent(agents, records, conversation, sandbox, signal, () => ({}));
+      await openAgent(this.#deps, conversation, sandbox, signal, () => ({}));
       return true;
     } catch (error) {
       if (signal.aborted) return true;
@@ -103,11 +91,9 @@ export class ConversationWork {
         return false;
       }
       const reason = reasonOf(error);
-      if (reason === null) logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
+      if (reason === null) this.#deps.logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
       await this.#failTurn(conversation, reason ?? { code: 'agent_start_failed', cause: { code: 'internal_error' } });
       return true;
-    } finally {
-      stopKeepingAwake();
     }
   }
 
@@ -123,7 +109,7 @@ export class ConversationWork {
 
   async #runTurn(conversation: Conversation, sandbox: Sandbox, message: QueuedMessage, signal: AbortSignal): Promise<void> {
     const agent = this.#deps.agents.get(conversation.id);
-    if (agent !== null) await this.#deps.turns.run(conversation, sandbox, message, agent, signal);
+    if (agent !== null) await this.#turns.run(conversation, sandbox, message, agent, signal);
   }
 
   async #noteWaiting({ id }: Conversation, failure: AnyFailure): Promise<void> {
