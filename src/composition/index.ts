@@ -10,7 +10,7 @@ export type * from '../application/conversations/conversations.ts';
 export type * from '../application/events/events.ts';
 export type * from '../application/sandboxes/sandboxes.ts';
 export type * from '../application/sandboxes/sandbox-specs.ts';
-export { sentenceOf as describeReason, sentenceOfFailure as describeFailure } from '../adapters/shared/sentences.ts';
+export { sentenceOf as describeReason, sentenceOfFailure as describeFailure } from '../adapters/shared/status-and-error-messages.ts';
 export { Failure, isFailure, isFailureOf } from '../domain/failure.ts';
 export type { AnyFailure, FailureCode, FailureContexts, FailureData, RequestProblem } from '../domain/failure.ts';
 export type { ProbeMiss } from '../domain/readiness.ts';

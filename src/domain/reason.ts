@@ -7,25 +7,25 @@ import type { LimitReached } from './sandbox-limits.ts';
 import type { SandboxStatus } from './sandbox.ts';
 
 /** The code says everything. */
-type None = unknown;
-interface Cause {
+export type None = unknown;
+export interface Cause {
   readonly cause: Reason | null;
 }
-interface Exit {
+export interface Exit {
   /** Null if it is not known. */
   readonly exitCode: number | null;
   /** The name of the signal that ended the process: `SIGKILL`; null if none did. */
   readonly signal: string | null;
 }
 /** `message` comes from outside: bounded, on one line, without secrets. It is shown and never parsed. */
-interface Said {
+export interface Said {
   readonly message: string;
 }
-interface ImageName {
+export interface ImageName {
   readonly image: string;
   readonly registry: string;
 }
-interface Authentication extends Said {
+export interface Authentication extends Said {
   /** Names of environment variables that the agent speaks of. */
   readonly variables: readonly string[];
   /** The methods that the agent offers. */
@@ -34,7 +34,7 @@ interface Authentication extends Said {
 
 /**
  * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
- * (see `adapters/shared/sentences.ts`) does not compile until it is complete. Times are in milliseconds.
+ * (see `adapters/shared/status-and-error-messages.ts`) does not compile until it is complete. Times are in milliseconds.
  */
 export interface ReasonData {
   // Any part

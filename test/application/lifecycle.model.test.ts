@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isFailure } from '../../src/domain/failure.ts';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
-import { poolFingerprint } from '../../src/domain/sandbox-pool.ts';
+import { poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { scenario, type Action, type Scenario } from './model-actions.ts';
 import { checkEnd, checkEvents, checkRecords, checkWrite } from './model-invariants.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { PoolMembers } from '../../src/application/sandboxes/sandbox-pool.ts';
-import { newPoolMember } from '../../src/domain/sandbox-pool.ts';
+import { newPoolMember } from '../../src/domain/pool-plan.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { SandboxStatus } from '../../src/domain/sandbox.ts';
 

@@ -1,5 +1,5 @@
 import type { ConversationReconciler } from '../../src/application/conversations/conversation-reconciler.ts';
-import type { WhenFull } from '../../src/application/sandboxes/sandbox-admission.ts';
+import type { WhenFull } from '../../src/application/sandboxes/make-room.ts';
 import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';

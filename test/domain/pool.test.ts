@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fingerprintOf } from '../../src/domain/fingerprint.ts';
-import { claimedFromPool, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/sandbox-pool.ts';
+import { claimedFromPool, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/pool-plan.ts';
 import { isPooled, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../src/domain/sandbox-spec.ts';
 

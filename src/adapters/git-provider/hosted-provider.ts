@@ -1,4 +1,4 @@
-import { sentenceOfFailure } from '../shared/sentences.ts';
+import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import { sentenceOf } from '../shared/sentences.ts';
+import { sentenceOf } from '../shared/status-and-error-messages.ts';
 import { inSnakeCase } from '../shared/snake-case.ts';
 
 /** A point in time in an answer: RFC 3339, UTC. */

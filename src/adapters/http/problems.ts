@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
-import { sentenceOf, sentenceOfFailure } from '../shared/sentences.ts';
+import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { snakeCase } from '../shared/snake-case.ts';
 import { presentReason, statusReason } from './common-schemas.ts';
 

@@ -3,7 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
-import { type AdmissionDeps, admit, type Limited, limitFailure } from './sandbox-admission.ts';
+import { type AdmissionDeps, admit, type Limited, limitFailure } from './make-room.ts';
 import { awaitStatus, type AwaitStatusDeps } from './sandbox-reconciler.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 

@@ -1,7 +1,7 @@
 import { isFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
-import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolPlan } from '../../domain/sandbox-pool.ts';
+import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolPlan } from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';

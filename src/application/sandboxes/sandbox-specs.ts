@@ -1,4 +1,4 @@
-import { poolFingerprint, type PooledSpec } from '../../domain/sandbox-pool.ts';
+import { poolFingerprint, type PooledSpec } from '../../domain/pool-plan.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Random } from '../../ports/random.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
-import { type AdmissionDeps, admit, type Limited, limitFailure } from './sandbox-admission.ts';
+import { type AdmissionDeps, admit, type Limited, limitFailure } from './make-room.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';

@@ -1,4 +1,4 @@
-import { sentenceOfFailure } from '../../adapters/shared/sentences.ts';
+import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
 import { isFailure } from '../../domain/failure.ts';
 
 /** Returns the message of an error that is expected at the start, which says what to do. Of any other error it returns the stack. */

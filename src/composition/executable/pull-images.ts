@@ -1,4 +1,4 @@
-import { sentenceOf } from '../../adapters/shared/sentences.ts';
+import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { loadConfig } from '../config/load.ts';

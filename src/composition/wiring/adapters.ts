@@ -7,7 +7,7 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Store } from '../../ports/store.ts';
 import type { AdapterDeps, GitOptions, Own, SkepOptions, StoreOptions, SystemDeps } from '../options.ts';
-import { provideOwn, temporaryFolder, unknownChoice } from './own-adapters.ts';
+import { provideOwn, temporaryFolder, unknownChoice } from './custom-adapters.ts';
 import { openRuntime } from './runtime.ts';
 import { provide, token, tokens } from './tokens.ts';
 

@@ -4,7 +4,7 @@ import { defaultAnswerWithinMs } from '../../application/sandboxes/sandbox-recon
 import { startsPerCore } from '../../application/sandboxes/start-queue.ts';
 import { sweeperDefaults } from '../../application/sweeper.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
-import { poolStartsAtOnce } from '../../domain/sandbox-pool.ts';
+import { poolStartsAtOnce } from '../../domain/pool-plan.ts';
 import type { SkepOptions } from '../options.ts';
 
 /** The numbers that use cases and reconcilers work by. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
 import type { DockerRuntimeOptions, RuntimeOptions, SkepOptions } from '../options.ts';
-import { temporaryFolder, unknownChoice } from './own-adapters.ts';
+import { temporaryFolder, unknownChoice } from './custom-adapters.ts';
 
 type DeploymentOptions = Pick<SkepOptions, 'dataDir' | 'store'>;
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { exhaustedFor, HttpClient, type HttpResponse, isOfOrigin, refusedFor, untilReset } from '../http-client.ts';
 import { failed, failures, malformed, reasons } from './gitlab-failures.ts';
 import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
-import { isJson, jsonOrNull, Refusal } from './gitlab-refusal.ts';
+import { isJson, jsonOrNull, Refusal } from './gitlab-error-responses.ts';
 
 // Only what is read of the host's answers.
 

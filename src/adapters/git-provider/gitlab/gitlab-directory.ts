@@ -1,7 +1,7 @@
 import { type CachedFile, prefixOf } from '../incremental-listing.ts';
 import type { Commit, GitLabApi, HistoryQuery, PageName, ProjectName } from './gitlab-api.ts';
 import { failed, reasons, tooLarge } from './gitlab-failures.ts';
-import { isOfDirectory, Refusal } from './gitlab-refusal.ts';
+import { isOfDirectory, Refusal } from './gitlab-error-responses.ts';
 
 /** A directory at an earlier commit. */
 interface Snapshot {

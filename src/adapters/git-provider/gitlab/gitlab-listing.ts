@@ -3,7 +3,7 @@ import type { Head, ListingSource } from '../incremental-listing.ts';
 import { type ApiFor, type Commit, type GitLabApi, type HeadCommit, type Page, pageSize, type ProjectName } from './gitlab-api.ts';
 import { readSince } from './gitlab-directory.ts';
 import { failed, notFound, reasons } from './gitlab-failures.ts';
-import { isOfContent } from './gitlab-refusal.ts';
+import { isOfContent } from './gitlab-error-responses.ts';
 
 /** Lists directories of GitLab: the head, the pages of the tree, and a request for each file. */
 export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSource {

@@ -7,7 +7,7 @@ import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import {
   cacheScope, credentialHeaders, gitAuthorization, type GitLabOptions, type ResolvedOptions, resolveOptions,
 } from './gitlab-options.ts';
-import { failureOf, Refusal } from './gitlab-refusal.ts';
+import { failureOf, Refusal } from './gitlab-error-responses.ts';
 
 /** Serves the projects of a GitLab, by its REST API. */
 export function createGitLabProvider(options: GitLabOptions): GitProvider {

@@ -1,6 +1,6 @@
 import { opendir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { sentenceOfFailure } from '../../shared/sentences.ts';
+import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { DirectoryListing, FileQuery, GitProvider } from '../../../ports/git-provider.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sentenceOf } from '../../shared/sentences.ts';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import type { Microagent } from '../../../domain/microagent.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { timestamp, toTimestamp } from '../common-schemas.ts';

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { sentenceOfFailure } from '../../shared/sentences.ts';
+import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { sentenceOfFailure } from '../../shared/sentences.ts';
+import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';

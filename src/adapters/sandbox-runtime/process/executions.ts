@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
-import { sentenceOf } from '../../shared/sentences.ts';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import { inputStream, outputStream, refusedExecution, whyUnrunnable } from '../execution-streams.ts';

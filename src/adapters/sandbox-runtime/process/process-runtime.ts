@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
-import { sentenceOfFailure } from '../../shared/sentences.ts';
+import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { createPrivateFile, type DataFolder, makePrivate, StoreRefused, unusable } from './data-folder.ts';
 import { applicationId, migrate, migrations } from './migrations.ts';
-import { sentenceOf } from '../../shared/sentences.ts';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { reasonOf } from './sqlite-error.ts';
 
 /** How long opening waits for another process, in milliseconds. */

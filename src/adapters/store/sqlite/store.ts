@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
-import { sentenceOf } from '../../shared/sentences.ts';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { Clock } from '../../../ports/clock.ts';

@@ -97,7 +97,7 @@ test('is not made where what is configured can not work', async () => {
   expect(make({ env: { DOCKER_HOST: 'tcp://engine:2376', DOCKER_CERT_PATH: '/no/such/folder' } })).toThrow(
     /ca\.pem, cert\.pem and key\.pem/,
   );
-  expect(make({ env: { DOCKER_CONTEXT: 'gone', HOME: '/no/such/home' } })).toThrow(/no context "gone"/);
+  expect(make({ env: { DOCKER_CONTEXT: 'gone', HOME: '/no/such/home' } })).toThrow(/no context \\"gone\\"/);
   const folder = await mkdtemp(join(tmpdir(), 'skep-docker-config-'));
   undo.push(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'config.json'), '{"currentContext": "default"}');

@@ -1,7 +1,7 @@
 import { delimiter } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AnyFailure } from '../../../../src/domain/failure.ts';
-import { sentenceOfFailure } from '../../../../src/adapters/shared/sentences.ts';
+import { sentenceOfFailure } from '../../../../src/adapters/shared/status-and-error-messages.ts';
 import { bytesOf, finish, readTar, tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -108,7 +108,7 @@ describeWithDocker('an engine of docker', () => {
         expect(sentenceOfFailure(failure as AnyFailure)).toBe(detail);
       };
       await sshd.know(null);
-      await refused(/not in ssh's known_hosts; compare it, and add it/);
+      await refused(/not in ssh's known_hosts; compare it, and add it/i);
       await sshd.know('another');
       await refused(/is another than the one in ssh's known_hosts; find out why/);
       await sshd.know('its own');
@@ -116,13 +116,13 @@ describeWithDocker('an engine of docker', () => {
       await refused(/refused ssh's keys; try it as the user that the server runs as/);
       await sshd.admit(true);
       await sshd.kill();
-      await refused(/ssh is refused by its engine's host; start the SSH server there/);
+      await refused(/ssh is refused by its engine's host; start the SSH server there/i);
       await sshd.start();
       expect(await runtime.check()).toMatchObject({ ok: true });
       // Not over the connection that is there.
       runtime = engine.open({ env });
       vi.stubEnv('PATH', '/nothing/at/all');
-      await refused(/this machine has no ssh command; install an OpenSSH client/);
+      await refused(/this machine has no ssh command; install an OpenSSH client/i);
     });
 
     test('may be cut off: who listens is woken for what changed meanwhile, and for what changes after', { timeout: patience }, async () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
-import { registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
-import { PulledLayers } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
+import { PulledLayers, registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
 import { reasons } from '../../../../src/adapters/sandbox-runtime/docker/status-reasons.ts';
 
 test('the registry of an image is that which Docker would ask', () => {

@@ -2,7 +2,7 @@ import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/fail
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
   asSentence, authenticationAdvice, duration, exited, idleActions, missed, nameProblems, ofBytes, quoted,
-} from './sentence-parts.ts';
+} from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
 export function sentenceOf(reason: Reason): string {
