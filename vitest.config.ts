@@ -10,6 +10,9 @@ const heavyFolders = 'test/{adapters/sandbox-runtime/docker,crash,e2e,package,se
 const elsewhere = globSync(all, { cwd: root }).filter((file) => /describeWith(Docker|OpenCode)/.test(readFileSync(`${root}/${file}`, 'utf8')));
 const heavy = [heavyFolders, ...elsewhere];
 
+/** Files that build images run one at a time: the engine removes layers with one image that the build of another goes on from. */
+const builders = ['test/e2e/agents/{credentials,docker,engine}.test.ts', 'test/server-image/**/*.test.ts'];
+
 // Limits are for what hangs; machines that are slow or busy stay far below them.
 const limits = { testTimeout: 120_000, hookTimeout: 180_000, teardownTimeout: 60_000 };
 
@@ -19,14 +22,14 @@ const alias = [
   { find: /^skep\/testing$/, replacement: `${root}/test/contracts/index.ts` },
 ];
 
-/** Tests wait for timers and processes, so there may be more of them than cores. */
-const workers = availableParallelism() + 1;
+const workers = Math.max(2, availableParallelism());
 
 export default defineConfig({
   test: {
     projects: [
       { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: workers, sequence: { groupOrder: 0 } } },
-      { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      { test: { ...limits, name: 'heavy', include: heavy, exclude: builders, maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      { test: { ...limits, name: 'images', include: builders, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 2 } } },
     ],
   },
 });
