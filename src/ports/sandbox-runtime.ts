@@ -126,7 +126,7 @@ export interface SandboxRuntime {
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 
   /**
-   * Calls the listener when something may have happened to a sandbox without being asked for. The listener reads the state anew. Events
+   * Calls the listener when something may have happened to a sandbox without being asked for. The listener reads the state again. Events
    * may repeat, and may be missed. Returns the function that ends the subscription.
    */
   subscribe(listener: (id: string) => void): () => void;

@@ -166,7 +166,7 @@ export function isExhausted(headers: Headers, prefix: HeaderPrefix): boolean {
   return headers.get(`${prefix}-remaining`) === '0';
 }
 
-/** The time until the limit starts anew, in ms. Null if the host does not name it. */
+/** The time until the limit starts again, in ms. Null if the host does not name it. */
 export function untilReset(headers: Headers, prefix: HeaderPrefix, clock: Clock): number | null {
   const reset = headers.get(`${prefix}-reset`) ?? '';
   return /^\d+$/u.test(reset) ? Number(reset) * 1000 - hostTime(headers, clock) : null;

@@ -24,7 +24,7 @@ export interface HttpContext {
   readonly ending: AbortSignal;
 }
 
-/** What the handlers of a request hand on in `response.locals`. */
+/** What the handlers of a request share in `response.locals`. */
 interface Locals extends Record<string, unknown> {
   context: RequestContext;
   /** Validates the body and does the operation. */

@@ -61,7 +61,7 @@ export interface ApiKeys {
   revoke(idOrName: string): Promise<boolean>;
 }
 
-/** Why a key is not made, in words for whoever asked for it. */
+/** A key that is not made. The message says why to the person who asked for it. */
 export class ApiKeyRefused extends Error {
   override readonly name = 'ApiKeyRefused';
 }

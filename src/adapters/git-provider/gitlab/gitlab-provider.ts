@@ -62,5 +62,5 @@ function explainRefusal({ status, apiMessage }: Refusal, name: string, hasToken:
     const advice = 'give it the scope read_api, and see that its account is not blocked';
     return { ok: false, detail: `${name} does not let the token in; ${advice}` };
   }
-  return { ok: false, detail: `${name} answers with status ${status}; try again later` };
+  return { ok: false, detail: `${name} returned status ${status}; try again later` };
 }

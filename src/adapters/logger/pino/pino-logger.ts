@@ -7,7 +7,7 @@ interface PinoLoggerOptions {
   readonly destination?: DestinationStream;
 }
 
-/** JSON lines through pino. Fields whose name tells of a secret are redacted, at the top and one level below. */
+/** JSON lines through pino. Fields with the name of a secret are redacted, at the top and one level below. */
 export function createPinoLogger({ level, destination = pino.destination({ fd: 2, sync: false }) }: PinoLoggerOptions): Logger {
   return pino(
     {

@@ -56,8 +56,8 @@ function askHttp(path: string): Attempt {
 }
 
 /**
- * How long a connection is held by whoever really listens. A proxy in front of the sandbox takes one in any case, Docker's own for
- * one, and lets go of it at once where nobody listens behind.
+ * How long a connection must stay open to count. A proxy in front of the sandbox, such as Docker's own, accepts every connection,
+ * and closes it at once if no program listens behind it.
  */
 const heldMs = 100;
 

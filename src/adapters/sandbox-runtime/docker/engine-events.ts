@@ -62,7 +62,7 @@ interface Watched {
 
 /**
  * Reports when an execution may have ended, also if nobody reads its output. One stream of the engine's events serves all; whenever it
- * begins anew, all are woken.
+ * begins again, all are woken.
  */
 export class ExitNotices {
   readonly #engine: Engine;

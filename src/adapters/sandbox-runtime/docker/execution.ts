@@ -75,7 +75,7 @@ export class OwnExecution implements Execution {
     return this.#killing;
   }
 
-  /** Ends it when the runtime is closed, unless its sandbox is frozen, and lets go of it. Never rejects. */
+  /** Ends it when the runtime is closed, unless its sandbox is frozen, and releases it. Never rejects. */
   async leave(): Promise<void> {
     const found = await inspectContainer(this.#started).catch(() => null);
     if (found?.State.Running === true && !found.State.Paused) await this.kill().catch(() => {});

@@ -20,7 +20,7 @@ export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, S
   const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
   if (wasAsked !== null) return wasAsked;
   if (State.ExitCode === sigkill || State.ExitCode === sigterm) return true;
-  // The engine makes its default network anew when it starts. The time is that of its own clock.
+  // The engine makes its default network again when it starts. The time is that of its own clock.
   const bridge = await unlessMissing(engine.call(() => engine.docker.getNetwork('bridge').inspect()));
   if (bridge === null) return false;
   const engineStartedAt = Date.parse(bridge.Created);

@@ -85,7 +85,7 @@ export class Watch {
       await this.#clearUp(id);
       this.seen(await this.#observer.observe(id));
     } catch {
-      // A listener reads the state anew, and gets the failure if it persists.
+      // A listener reads the state again, and gets the failure if it persists.
       this.#polled.delete(id);
     }
     for (const listener of this.#listeners) listener.call(id);
