@@ -79,7 +79,11 @@ const rows: Rows = {
   sandbox_not_running: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
   sandbox_not_paused: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
   sandbox_busy: [409, sandboxMembers, { id: sandboxId, status: 'STARTING' }],
-  conversation_not_ready: [409, ({ id }) => ({ conversation_id: id }), { id: 'conv-8d2n5q1c', reason: { code: 'start_failed', cause: null } }],
+  conversation_not_ready: [
+    409,
+    ({ id }) => ({ conversation_id: id }),
+    { id: 'conv-8d2n5q1c', reason: { code: 'start_failed', cause: null } },
+  ],
   idempotency_conflict: [409, ({ key }) => ({ key }), { key: 'order-4711' }],
   payload_too_large: [413, ({ limitBytes }) => ({ limit_bytes: limitBytes }), { limitBytes: 262_144 }],
   invalid_request: [422, none, { problems: [wrongLimit] }],

@@ -6,7 +6,12 @@ export function refusedFiles(argument: keyof typeof codes, message: string): Fai
   return new Failure('invalid_request', { problems: [{ argument, reason: { code: codes[argument], message } }] });
 }
 
-const codes = { path: 'sandbox_path', directory: 'sandbox_directory', archive: 'sandbox_archive', workingDir: 'sandbox_working_dir' } as const;
+const codes = {
+  path: 'sandbox_path',
+  directory: 'sandbox_directory',
+  archive: 'sandbox_archive',
+  workingDir: 'sandbox_working_dir',
+} as const;
 
 const maxLength = 4_096;
 

@@ -85,7 +85,9 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
     check: () =>
       limited(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => ({
         ok: false,
-        detail: isFailure(error) ? sentenceOfFailure(error) : 'the root folder does not exist or can not be read; create it, or configure another',
+        detail: isFailure(error)
+          ? sentenceOfFailure(error)
+          : 'the root folder does not exist or can not be read; create it, or configure another',
       })),
     async close() {
       closing.abort(failed({ code: 'closed' }));
