@@ -43,7 +43,7 @@ async function serveSkep(): Promise<Listening & { readonly query: SearchQuery }>
   const statement = await statementOf(async () => {
     while ((await search()).items.some(({ status }) => status !== 'RUNNING')) await pause(5);
   });
-  const server = await createHttpServer(skep, { port: 0 });
+  const server = await createHttpServer(skep, { port: 0, requestsPerMinute: 1_000_000_000 });
   process.once('disconnect', () => {
     void server
       .close()
@@ -105,6 +105,8 @@ function sandboxOf(row: Record<string, SQLOutputValue>): unknown {
     status_detail: null,
     status_reason: row['status_reason'] === null ? null : JSON.parse(String(row['status_reason'])),
     pause_kind: row['pause_kind'],
+    paused_by: null,
+    paused_reason: null,
     session_api_key: row['session_api_key'],
     exposed_urls: row['status'] === 'RUNNING' ? JSON.parse(String(row['exposed_urls'])) : null,
     created_at: new Date(Number(row['created_at'])),

@@ -41,7 +41,7 @@ export async function* benchReady(): AsyncGenerator<Figure> {
           image,
           command: ['sleep', '100000'],
           pool: { size: 1 },
-          agent: { protocol: 'acp', command: ['sh', '-c', agentProgram], env: {}, secrets: [], authMethod: null, permissions: 'allow', startWithinMs: 60_000 },
+          agent: { protocol: 'acp', command: ['sh', '-c', agentProgram], permissions: 'allow' },
         },
       ],
     });
@@ -94,7 +94,7 @@ export async function* benchReady(): AsyncGenerator<Figure> {
 
 /** Milliseconds of each step of a start. */
 async function startOne(skep: Skep): Promise<ReadonlyMap<string, number>> {
-  const asked = { title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: 'shop', selectedBranch: null, initialMessage: null, permissionPolicy: null };
+  const asked = { title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: 'shop', selectedBranch: null, initialMessage: null, permissionPolicy: null, patterns: null };
   const { conversation } = await skep.conversations.start(owner, asked);
   const entered: [string, number][] = [];
   const follow = skep.events.follow(owner, { conversationId: conversation.id, kinds: ['start_step'] }, 0, AbortSignal.timeout(60_000));

@@ -15,7 +15,7 @@ async function serve(): Promise<Listening> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const destination = pino.destination({ dest: '/dev/null', sync: false });
   const store = await createSqliteStore({ dataDir });
-  const agent = { protocol: 'acp', command: acpAgentCommand(), env: {}, secrets: [], authMethod: null, permissions: 'allow', startWithinMs: 120_000 } as const;
+  const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'allow', start_within: '120s' } as const;
   const skep = await createSkep({
     dataDir,
     store,
@@ -24,7 +24,7 @@ async function serve(): Promise<Listening> {
     specs: [{ id: 'agent', command: ['sleep', '100000'], agent }],
   });
   const { key } = await createApiKeys({ keys: store.apiKeys, clock: skep.clock, random: skep.random }).create({ name: 'bench' });
-  const server = await createHttpServer(skep, { port: 0 });
+  const server = await createHttpServer(skep, { port: 0, requestsPerMinute: null });
   process.once('disconnect', () => {
     void (async () => {
       await server.close();

@@ -10,11 +10,13 @@ import { clearUp } from '../engine.ts';
 export const image = 'skep-test/tiny';
 export const port = 8000;
 export const command = ['httpd', '-f', '-p', String(port), '-h', '/etc'];
-export const ready: ReadinessRule = { probe: { kind: 'http', port, path: '/passwd' }, withinMs: 60_000 };
+/** When the server is ready, as a spec has it. */
+export const ready = { http: '/passwd', port };
+const readiness: ReadinessRule = { probe: { kind: 'http', port, path: '/passwd' }, withinMs: 60_000 };
 
 const publishAddress = '127.0.0.1';
 const deployment = 'bench-raw';
-const spec = sandboxSpec({ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready });
+const spec = sandboxSpec({ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready: readiness });
 
 /**
  * The peer: the Engine API with nothing around it, and the same probe. It makes the very containers that Skep makes, in a network
@@ -27,7 +29,7 @@ export function createRawEngine() {
   let made = 0;
   const answers = async (hostPort: number): Promise<void> => {
     const urls = [{ name: 'WEB', url: `http://${publishAddress}:${hostPort}`, port }];
-    await probe.untilReady(ready, urls, AbortSignal.timeout(ready.withinMs));
+    await probe.untilReady(readiness, urls, AbortSignal.timeout(readiness.withinMs));
   };
   const run = async (config: Docker.ContainerCreateOptions): Promise<Docker.Container> => {
     const container = await docker.createContainer(config);

@@ -41,7 +41,7 @@ async function measure(rows: number): Promise<Measured> {
   }
   let calls = 0;
   const runtime = counted(createMemoryRuntime(new MemoryEngine()), () => (calls += 1));
-  const skep = await createSkep({ store, runtime, specs: [spec], sweepEveryMs: 3_600_000 });
+  const skep = await createSkep({ store, runtime, specs: [{ id: 'web', command: ['serve'] }], sweepEveryMs: 3_600_000 });
   const search = () => skep.sandboxes.search(owner, {}, { after: null, limit: 20 });
   try {
     calls = 0;

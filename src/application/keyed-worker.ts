@@ -1,27 +1,22 @@
 /** A run of work on one key. */
-export interface Run {
-  /** Fires when the run should look again instead of waiting. */
-  readonly woken: AbortSignal;
-  /** Fires when what the run does is not wanted any more. */
-  readonly interrupted: AbortSignal;
-  /** Resets the two signals before the next look. */
-  rearm(): void;
-}
-
-class Entry<T> implements Run {
+export class Run<T = unknown> {
+  /** True if the work is to be done once more. */
   again = false;
   promise: Promise<T> | null = null;
   #wake = new AbortController();
   #interrupt = new AbortController();
 
+  /** Fires when the run should look again instead of waiting. */
   get woken(): AbortSignal {
     return this.#wake.signal;
   }
 
+  /** Fires when what the run does is not wanted any more. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal;
   }
 
+  /** Resets the two signals before the next look. */
   rearm(): void {
     if (this.#wake.signal.aborted) this.#wake = new AbortController();
     if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
@@ -43,7 +38,7 @@ class Entry<T> implements Run {
  * once is decided in the store.
  */
 export class KeyedWorker<T> {
-  readonly #entries = new Map<string, Entry<T>>();
+  readonly #entries = new Map<string, Run<T>>();
   readonly #work: (key: string, run: Run, earlier: T | null) => Promise<T>;
 
   /** `earlier` is the result of the previous pass in the same run. */
@@ -58,7 +53,7 @@ export class KeyedWorker<T> {
       running.again = true;
       return running.promise;
     }
-    const entry = new Entry<T>();
+    const entry = new Run<T>();
     this.#entries.set(key, entry);
     entry.promise = this.#repeat(key, entry);
     return entry.promise;
@@ -81,7 +76,7 @@ export class KeyedWorker<T> {
     await Promise.allSettled(entries.flatMap(({ promise }) => promise ?? []));
   }
 
-  async #repeat(key: string, entry: Entry<T>): Promise<T> {
+  async #repeat(key: string, entry: Run<T>): Promise<T> {
     try {
       let result: T | null = null;
       do {

@@ -9,12 +9,13 @@ export interface ProgressReporterDeps {
   readonly written: Reason | null;
   /** Default: 250. What is over sooner is not written. */
   readonly quietMs?: number;
-  /** Between two writes. Default: 1,000. */
-  readonly everyMs?: number;
 }
 
+/** Between two writes. */
+const everyMs = 1000;
+
 /** Writes what happens during a step into the record: only the newest, and not too often. A failed write does not fail the step. */
-export class ProgressReporter {
+export class ProgressReporter implements AsyncDisposable {
   readonly #deps: ProgressReporterDeps;
   #newest: Reason | null = null;
   #written: Reason | null;
@@ -40,6 +41,10 @@ export class ProgressReporter {
     await this.#writing;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.end();
+  }
+
   /** Ends the reports and writes the newest, so that the next decision sees it. */
   async finish(): Promise<void> {
     await this.end();
@@ -56,8 +61,7 @@ export class ProgressReporter {
 
   #start(): void {
     this.#cancel = null;
-    const { clock, everyMs = 1000 } = this.#deps;
-    this.#nextAt = clock.now() + everyMs;
+    this.#nextAt = this.#deps.clock.now() + everyMs;
     this.#writing = this.#writeNewest().finally(() => {
       this.#writing = null;
       this.#schedule();

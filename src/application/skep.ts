@@ -17,6 +17,12 @@ export interface PartCheck extends CheckResult {
   readonly adapter: string;
 }
 
+/** A part of a deployment that can be asked whether it answers. */
+export interface Part extends Pick<PartCheck, 'part' | 'adapter'> {
+  /** Never fails. */
+  readonly check: () => Promise<CheckResult>;
+}
+
 /** The use cases of a deployment. Entry adapters call them. */
 export interface Skep {
   readonly microagents: Microagents;
@@ -28,6 +34,11 @@ export interface Skep {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** A secret of the deployment, for what an entry adapter gives to a client to keep and to send back. It never leaves the process. */
+  readonly secret: string;
+
+  /** The store, the runtime, the git providers and the git mirror, in this order. */
+  readonly parts: readonly Part[];
 
   /** Checks whether each part answers. Never fails. */
   check(): Promise<readonly PartCheck[]>;

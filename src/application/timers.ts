@@ -1,27 +1,22 @@
+import { isFailureOf } from '../domain/failure.ts';
+import { backOffMs } from '../domain/sandbox-lifecycle.ts';
 import type { Clock } from '../ports/clock.ts';
 
-interface Timeout {
-  /** Fires when the time is over. */
-  readonly signal: AbortSignal;
-  /** Idempotent. */
-  cancel(): void;
-}
-
-/** Returns a signal that fires after so many milliseconds. */
-export function timeout(clock: Clock, ms: number): Timeout {
+/** Returns a signal that fires after so many milliseconds, until it is disposed of. */
+export function timeout(clock: Clock, ms: number): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   const cancel = clock.after(ms, () => controller.abort(new Error(`not within ${ms / 1000} s`)));
-  return { signal: controller.signal, cancel };
+  return { signal: controller.signal, [Symbol.dispose]: cancel };
 }
 
-/** Calls back regularly, with at least so many milliseconds between. Returns the function that ends it. */
-export function interval(clock: Clock, ms: number, callback: () => void): () => void {
+/** Calls back regularly, with at least so many milliseconds between, until it is disposed of. */
+export function interval(clock: Clock, ms: number, callback: () => void): Disposable {
   let cancel = clock.after(ms, tick);
   function tick(): void {
     cancel = clock.after(ms, tick);
     callback();
   }
-  return () => cancel();
+  return { [Symbol.dispose]: () => cancel() };
 }
 
 /** Waits for the promise, but not longer than so many milliseconds. Then it resolves to null while the work goes on. */
@@ -32,6 +27,50 @@ export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T
     return await Promise.race([promise, late.promise]);
   } finally {
     cancel();
+  }
+}
+
+/** Waits for the promise, but rejects with the signal's reason as soon as it fires, while the work goes on. */
+export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** How long work that must not be lost is tried while the store does not answer. */
+const storeOutageMs = 120_000;
+const maxPauseMs = 5000;
+/** The same after the signal has fired. */
+const lastTriesMs = 5000;
+const lastPauseMs = 500;
+
+/**
+ * Repeats the work while the store does not answer, for two minutes. When the signal fires, it goes on for five more seconds. The work
+ * may have been done although it failed, and gets the number of failures so far.
+ */
+export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
+  let giveUpAt = clock.now() + storeOutageMs;
+  let isEnding = false;
+  for (let failures = 0; ; ) {
+    try {
+      return await work(failures);
+    } catch (error) {
+      failures += 1;
+      if (signal.aborted && !isEnding) giveUpAt = Math.min(giveUpAt, clock.now() + lastTriesMs);
+      isEnding = signal.aborted;
+      if (!isFailureOf(error, 'store_unavailable') || clock.now() >= giveUpAt) throw error;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const wake = (): void => resolve();
+      signal.addEventListener('abort', wake, { once: true });
+      await waitAtMost(clock, isEnding ? lastPauseMs : Math.min(maxPauseMs, backOffMs(failures)), promise);
+      signal.removeEventListener('abort', wake);
+    }
   }
 }
 
@@ -73,10 +112,7 @@ export class KeyedTimers {
   }
 }
 
-const firstBackOffMs = 1000;
-const maxBackOffMs = 300_000;
-
-/** Delays what failed: one second after the first failure in a row, twice as long after each further one, at most five minutes. */
+/** Delays what failed, longer after each further failure in a row. */
 export class BackOff {
   readonly #clock: Clock;
   readonly #failures = new Map<string, { readonly inARow: number; readonly at: number; readonly until: number }>();
@@ -88,11 +124,11 @@ export class BackOff {
   failed(key: string): void {
     const at = this.#clock.now();
     const inARow = (this.#failures.get(key)?.inARow ?? 0) + 1;
-    this.#failures.set(key, { inARow, at, until: at + Math.min(maxBackOffMs, firstBackOffMs * 2 ** (inARow - 1)) });
+    this.#failures.set(key, { inARow, at, until: at + backOffMs(inARow) });
   }
 
-  /** Forgets the failures before the time, in milliseconds since the epoch. */
-  succeeded(key: string, at: number): void {
+  /** Forgets the failures before the time, in milliseconds since the epoch. Default: all. */
+  succeeded(key: string, at = Infinity): void {
     const failed = this.#failures.get(key);
     if (failed !== undefined && failed.at < at) this.#failures.delete(key);
   }

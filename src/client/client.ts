@@ -10,14 +10,24 @@ export interface SkepClient {
   delete(path: string): Promise<void>;
 }
 
-/** Returns a client of the server at the address, which has no slash at its end: `http://127.0.0.1:3000`. */
-export function createClient({ url, key }: { readonly url: string; readonly key: string }): SkepClient {
+/** How long a response may take, in milliseconds. The server itself waits at most 20 s for a pause or a deletion. */
+const defaultTimeoutMs = 60_000;
+
+export interface ClientOptions {
+  /** The address of the server, without a slash at its end: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly key: string;
+  readonly timeoutMs?: number;
+}
+
+export function createClient({ url, key, timeoutMs = defaultTimeoutMs }: ClientOptions): SkepClient {
   const headers = { 'X-Session-API-Key': key };
   const send = async (method: string, path: string, body?: unknown): Promise<string> => {
     const content = body === undefined ? {} : { headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
     try {
       // The key is for this server only, so redirects are not followed.
-      const response = await fetch(url + path, { method, redirect: 'manual', headers, ...content });
+      const signal = AbortSignal.timeout(timeoutMs);
+      const response = await fetch(url + path, { method, redirect: 'manual', headers, signal, ...content });
       const text = await response.text();
       if (!response.ok) throw refused(response.status, text);
       return text;
@@ -43,9 +53,9 @@ export function createClient({ url, key }: { readonly url: string; readonly key:
   };
 }
 
-// The schemas hold the fields that the client uses. A later server may send more.
+// The schemas name the fields that the client uses. The others stay, for whoever prints the whole.
 
-export const conversation = z.object({
+export const conversation = z.looseObject({
   id: z.string(),
   title: z.string().nullable(),
   sandbox_id: z.string().nullable(),
@@ -53,9 +63,10 @@ export const conversation = z.object({
   selected_repository: z.string().nullable(),
   start_status: z.string(),
   execution_status: z.string().nullable(),
+  status_detail: z.string().nullable(),
 });
 
-export const sandbox = z.object({
+export const sandbox = z.looseObject({
   id: z.string(),
   sandbox_spec_id: z.string(),
   status: z.string(),
@@ -63,7 +74,8 @@ export const sandbox = z.object({
   pause_kind: z.string().nullable(),
   last_active_at: z.string(),
 });
-export type Sandbox = z.output<typeof sandbox>;
+
+export const sandboxSpec = z.looseObject({ id: z.string(), agent: z.looseObject({}).nullish() });
 
 export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), next_page_id: z.string().nullable() });
 
@@ -78,6 +90,10 @@ const location = z.array(z.union([z.string(), z.number()]));
 const problem = z.object({ detail: z.union([z.string(), z.array(z.object({ loc: location, msg: z.string() }))]) });
 
 export function unreachable(url: string, error: unknown): ClientError {
+  if (error instanceof Error && error.name === 'TimeoutError') {
+    const message = `The server at ${url} did not answer in time. Look whether it did what you asked for, and try again.`;
+    return new ClientError(message, { cause: error });
+  }
   const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
   const message = `No Skep answers at ${url}${cause}. Start one with \`skep serve\`, or give its address with --url.`;
   return new ClientError(message, { cause: error });

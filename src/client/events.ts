@@ -4,24 +4,23 @@ import { z } from 'zod';
 import { ClientError, pageOf, refused, type SkepClient, unreachable } from './client.ts';
 
 const envelope = { id: z.int(), at: z.string(), sandbox_id: z.string().nullable(), reason: z.string().nullable() };
-const event = <K extends string, D extends z.ZodType>(kind: K, data: D) => z.object({ ...envelope, kind: z.literal(kind), data });
+const event = <K extends string, D extends z.ZodType>(kind: K, data: D) => z.looseObject({ ...envelope, kind: z.literal(kind), data });
 
 /** The events that the client knows. It skips all others. */
 const shownEvent = z.discriminatedUnion('kind', [
-  event('message', z.object({ message_id: z.string(), role: z.string(), channel: z.string(), text: z.string() })),
-  event('message_chunk', z.object({ message_id: z.string(), channel: z.string(), text: z.string() })),
-  event('tool_call', z.object({ title: z.string(), status: z.string(), paths: z.array(z.string()) })),
-  event('plan', z.object({ entries: z.array(z.object({ content: z.string(), status: z.string() })) })),
-  event(
-    'permission_requested',
-    z.object({ permission_id: z.string(), title: z.string(), options: z.array(z.object({ option_id: z.string(), name: z.string() })) }),
-  ),
-  event('permission_answered', z.object({ option_id: z.string().nullable() })),
-  event('turn_ended', z.object({ message_id: z.string(), stop_reason: z.string() })),
-  event('start_step', z.object({ to: z.string() })),
-  event('agent_started', z.object({})),
-  event('sandbox_moved', z.object({ from: z.string().nullable(), to: z.string().nullable(), pause_kind: z.string().nullable() })),
-  event('conversation_deleted', z.object({})),
+  event('message', z.looseObject({ message_id: z.string(), role: z.string(), channel: z.string(), text: z.string() })),
+  event('message_chunk', z.looseObject({ message_id: z.string(), channel: z.string(), text: z.string() })),
+  event('tool_call', z.looseObject({ title: z.string(), status: z.string(), paths: z.array(z.string()) })),
+  event('plan', z.looseObject({ entries: z.array(z.looseObject({ content: z.string(), status: z.string() })) })),
+  event('permission_requested', z.looseObject({
+    permission_id: z.string(), title: z.string(), options: z.array(z.looseObject({ option_id: z.string(), name: z.string() })),
+  })),
+  event('permission_answered', z.looseObject({ option_id: z.string().nullable() })),
+  event('turn_ended', z.looseObject({ message_id: z.string(), stop_reason: z.string() })),
+  event('start_step', z.looseObject({ to: z.string() })),
+  event('agent_started', z.looseObject({})),
+  event('sandbox_moved', z.looseObject({ from: z.string().nullable(), to: z.string().nullable(), pause_kind: z.string().nullable() })),
+  event('conversation_deleted', z.looseObject({})),
 ]);
 export type ShownEvent = z.output<typeof shownEvent>;
 export type PermissionRequest = Extract<ShownEvent, { kind: 'permission_requested' }>['data'];
@@ -48,6 +47,8 @@ export async function readEvents(client: SkepClient, path: string, take: (event:
   return last;
 }
 
+/** How long a stream may be silent, in milliseconds. The server sends a heartbeat every 15 s. */
+const maxSilenceMs = 60_000;
 const firstWaitMs = 250;
 const longestWaitMs = 5000;
 
@@ -99,14 +100,23 @@ type OpenStream = { readonly startsAfter: string | null; readonly messages: Asyn
  */
 async function open({ url, headers }: SkepClient, path: string, lastId: string | null, signal: AbortSignal): Promise<OpenStream | null> {
   const resume = lastId === null ? {} : { 'Last-Event-ID': lastId };
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(new DOMException('nothing came for a while', 'TimeoutError')), maxSilenceMs).unref();
+  const ends = AbortSignal.any([signal, silence.signal]);
   let response: Response;
   try {
-    response = await fetch(url + path, { redirect: 'manual', headers: { ...headers, ...resume }, signal });
+    response = await fetch(url + path, { redirect: 'manual', headers: { ...headers, ...resume }, signal: ends });
   } catch (error) {
     throw lastId === null && !signal.aborted ? unreachable(url, error) : error;
   }
   if (response.ok && response.body !== null) {
-    const messages = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+    const alive = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(bytes, controller) {
+        timer.refresh();
+        controller.enqueue(bytes);
+      },
+    });
+    const messages = response.body.pipeThrough(alive).pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
     return { startsAfter: response.headers.get('Last-Event-ID'), messages };
   }
   if (response.status === 404 && lastId !== null) return null;

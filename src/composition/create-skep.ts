@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { Container } from 'inversify';
-import type { PartCheck, Skep } from '../application/skep.ts';
+import type { Part, PartCheck, Skep } from '../application/skep.ts';
 import { defaultProduct } from '../domain/microagent.ts';
-import { sandboxSpec } from '../domain/sandbox-spec.ts';
-import { ensureDeploymentFile, newDeploymentId } from './config/deployment-file.ts';
-import type { Deployment, SkepOptions } from './options.ts';
+import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deployment-file.ts';
+import { whyNodeIsTooOld } from './node-version.ts';
+import type { CheckedOptions, Deployment, SkepOptions } from './options.ts';
 import { adaptersModule } from './wiring/adapters.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { rulesOf } from './wiring/rules.ts';
@@ -12,13 +12,13 @@ import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
 import { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
 
 /** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
-export function createContainer(options: SkepOptions, closers: AsyncDisposableStack): Container {
+export function createContainer(options: CheckedOptions, closers: AsyncDisposableStack): Container {
   const container = new Container();
   const bind = container.bind.bind(container);
   provideValue(bind, tokens.closers, closers);
   provideValue(bind, tokens.deployment, deploymentOf(options));
   provideValue(bind, tokens.rules, rulesOf(options));
-  provideValue(bind, tokens.specList, (options.specs ?? defaultSpecs(options)).map(sandboxSpec));
+  provideValue(bind, tokens.specList, options.specs ?? defaultSpecs(options));
   container.load(adaptersModule(options), sandboxesModule, conversationsModule, upkeepModule);
   return container;
 }
@@ -29,7 +29,7 @@ export async function resolve<T>(container: Container, { id, isMultiple }: Token
   return isMultiple === true ? ((await container.getAllAsync(id)) as T) : await container.getAsync<T>(id);
 }
 
-function deploymentOf({ product = defaultProduct, dataDir }: SkepOptions): Deployment {
+function deploymentOf({ product = defaultProduct, dataDir }: CheckedOptions): Deployment {
   let id: string | undefined;
   return {
     product,
@@ -39,19 +39,26 @@ function deploymentOf({ product = defaultProduct, dataDir }: SkepOptions): Deplo
 }
 
 /**
- * Opens a deployment of Skep, reconciles all sandboxes once, and goes on doing so until it is closed. Only the adapters that the
- * options choose are loaded. If a part can't be opened, those that were opened before are closed again.
+ * Opens a deployment of Skep, and reconciles all sandboxes from then on until it is closed. Only the adapters that the options choose
+ * are loaded. If a part can't be opened, those that were opened before are closed again. Throws a `ConfigError` if an option is wrong.
  *
  * `close` closes what `createSkep` made, also by a factory of the options, last opened first. It does not close what the options
  * gave ready-made.
  */
 export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
+  const tooOld = whyNodeIsTooOld();
+  if (tooOld !== null) throw new Error(`Skep ${tooOld}`);
+  const { checkOptions } = await import('./config/check-options.ts');
+  return await openSkep(checkOptions(options));
+}
+
+export async function openSkep(options: CheckedOptions): Promise<Skep> {
   await using opening = new AsyncDisposableStack();
   const container = createContainer(options, opening);
   await container.loadAsync(...(options.modules ?? []));
   const get = async <T>(token: Token<T>): Promise<T> => await resolve(container, token);
 
-  const checked = await partsOf(get);
+  const parts = await partsOf(get);
   const skep = {
     microagents: await get(tokens.microagents),
     sandboxes: await get(tokens.sandboxes),
@@ -62,13 +69,15 @@ export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
     clock: await get(tokens.clock),
     random: await get(tokens.random),
     logger: await get(tokens.logger),
-    check: async () => await Promise.all(checked.map(async ({ part, adapter }): Promise<PartCheck> => ({
-      part, adapter: adapter.name, ...(await adapter.check()),
+    secret: options.dataDir === undefined ? newSecret() : ensureDeploymentFile(options.dataDir).secret,
+    parts,
+    check: async () => await Promise.all(parts.map(async (each): Promise<PartCheck> => ({
+      part: each.part, adapter: each.adapter, ...(await each.check()),
     }))),
   };
-  const sweeper = await get(tokens.sweeper);
-  await sweeper.start();
-  await get(tokens.eventPurge);
+  await skep.specs.recordDates();
+  // The first sweep is not waited for: an engine that hangs must not hold up the start.
+  void (await get(tokens.sweeper)).start();
 
   const closers = opening.move();
   let closed: Promise<void> | null = null;
@@ -76,15 +85,12 @@ export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
 }
 
 /** Opens the adapters that report whether they answer, in the order in which they are reported. */
-async function partsOf(get: <T>(token: Token<T>) => Promise<T>) {
+async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonly Part[]> {
   const store = await get(tokens.store);
   const git = await get(all(tokens.gitProvider));
   const runtime = await get(tokens.runtime);
   const checkouts = await get(tokens.checkouts);
-  return [
-    { part: 'store', adapter: store },
-    { part: 'runtime', adapter: runtime },
-    ...git.map((provider) => ({ part: 'git', adapter: provider })),
-    { part: 'checkout', adapter: checkouts },
-  ];
+  const hosts = git.map((provider) => ['git', provider] as const);
+  const named = [['store', store], ['runtime', runtime], ...hosts, ['checkout', checkouts]] as const;
+  return named.map(([part, adapter]) => ({ part, adapter: adapter.name, check: () => adapter.check() }));
 }

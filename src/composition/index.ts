@@ -1,4 +1,6 @@
+export { ConfigError } from './config/config-error.ts';
 export { createSkep } from './create-skep.ts';
+export { loadConfig } from './load-config.ts';
 export type * from './options.ts';
 export { ContainerModule } from 'inversify';
 export { adaptersModule } from './wiring/adapters.ts';

@@ -1,11 +1,10 @@
 import type { ContainerModule } from 'inversify';
-import type { ApiKeyAuthOptions as StaticKeyOptions } from '../adapters/auth/api-keys/index.ts';
+import { z } from 'zod';
 import type { GitHostOptions } from '../adapters/git-provider/hosted-provider.ts';
-import type { GitLabOptions as HostedGitLabOptions } from '../adapters/git-provider/gitlab/index.ts';
-import type { LocalGitOptions as LocalOptions } from '../adapters/git-provider/local/index.ts';
-import type { ProcessRuntimeOptions as ProcessOptions } from '../adapters/sandbox-runtime/process/index.ts';
-import type { SandboxLimits } from '../domain/sandbox-limits.ts';
-import type { SandboxSpecInput } from '../domain/sandbox-spec.ts';
+import type { GitHubOptions as GitHubAdapterOptions } from '../adapters/git-provider/github/index.ts';
+import type { GitLabOptions as GitLabAdapterOptions } from '../adapters/git-provider/gitlab/index.ts';
+import type { LocalGitOptions as LocalAdapterOptions } from '../adapters/git-provider/local/index.ts';
+import type { ProcessRuntimeOptions as ProcessAdapterOptions } from '../adapters/sandbox-runtime/process/index.ts';
 import type { AgentProtocol } from '../ports/agent-protocol.ts';
 import type { Auth } from '../ports/auth.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -18,71 +17,202 @@ import type { RepositoryCheckouts } from '../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Store } from '../ports/store.ts';
+import { positiveInteger } from './config/field-schemas.ts';
+import { dnsLabel, limitFields, specSchema } from './config/file-schema.ts';
+import { settingsSchema } from './config/settings.ts';
+import { isOwn } from './wiring/custom-adapters.ts';
 
-/** Repositories in folders of this machine. The root is the working directory by default. */
-export interface LocalGitOptions extends Partial<LocalOptions> {
-  readonly provider: 'local';
-}
+const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
+const milliseconds = positiveInteger('30000', 'milliseconds');
+const bytes = positiveInteger('16777216', 'bytes');
+const count = positiveInteger('10');
+const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
+const deploymentName = dnsLabel('is not a lower-case DNS label').describe('a lower-case DNS label, for example main');
 
-/** GitHub, with a token, as the installation of an App, or without a credential for public repositories. */
-export interface GitHubOptions extends Omit<GitHostOptions, keyof AdapterDeps> {
-  readonly provider: 'github';
-  readonly token?: string;
-  /** Instead of a token. */
-  readonly app?: GitHubApp;
-  /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: the public one. */
-  readonly url?: string;
-}
+const own = <T, Deps = AdapterDeps>(member: keyof T & string) => z.custom<Own<T, Deps>>((given) => isOwn<T, Deps>(given, member))
+  .describe(`an adapter of your own with the method or member ${member}, or a function that makes one`);
 
-/** The installation of a GitHub App. */
-export interface GitHubApp {
-  readonly appId: number;
-  readonly installationId: number;
+const localGit = z.strictObject({
+  /** The folder below which repositories are addressed. Default: the working directory. */
+  root: setting.local_git_root,
+  timeoutMs: milliseconds,
+  concurrency: count,
+  gitBinary: path,
+  cacheEntries: count,
+  cachePaths: count,
+  maxPaths: count,
+  maxOutputBytes: bytes,
+  temporaryFolder: path,
+} satisfies Record<keyof LocalAdapterOptions, z.ZodType>).partial().extend({ provider: z.literal('local') });
+
+/** What the providers of repositories on another host have in common. */
+const gitHost = {
+  timeoutMs: milliseconds,
+  concurrency: count,
+  serveStaleForMs: milliseconds.nullable(),
+  maxRequests: count,
+  maxFiles: count,
+  maxBytes: bytes,
+  maxAnswerBytes: bytes,
+  httpHosts: setting.git_http_hosts,
+} satisfies Record<Exclude<keyof GitHostOptions, keyof AdapterDeps>, z.ZodType>;
+
+const gitHubApp = z.strictObject({
+  appId: positiveInteger('123456'),
+  installationId: positiveInteger('7890123'),
   /** PEM. */
-  readonly privateKey: string;
-}
+  privateKey: z.string().min(1, 'is empty').meta({ description: 'a private key in PEM', secret: true }),
+}).describe('a mapping of appId, installationId and privateKey');
 
-/** GitLab, with a token, or without one for public projects. */
-export interface GitLabOptions extends Omit<HostedGitLabOptions, keyof AdapterDeps> {
-  readonly provider: 'gitlab';
-}
+const gitHub = z.strictObject({
+  ...gitHost,
+  token,
+  /** Instead of a token. */
+  app: gitHubApp,
+  /** A client of Octokit, instead of a credential. */
+  client: z.custom<NonNullable<GitHubAdapterOptions['client']>>(),
+  /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: the public one. */
+  url,
+} satisfies Record<Exclude<keyof GitHubAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('github') });
 
-export type GitOptions = LocalGitOptions | GitHubOptions | GitLabOptions;
+const gitLab = z.strictObject({
+  ...gitHost,
+  token: setting.gitlab_token,
+  client: z.custom<NonNullable<GitLabAdapterOptions['client']>>(),
+  url: gitLabUrl,
+} satisfies Record<Exclude<keyof GitLabAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('gitlab') });
 
-/**
- * Sandboxes as process groups of this machine, without isolation. The root is `sandboxes` in the data folder by default, or a temporary
- * folder without one.
- */
-export interface ProcessRuntimeOptions extends Partial<ProcessOptions> {
-  readonly kind: 'process';
-}
+const processRuntime = z.strictObject({
+  /** Default: `sandboxes` in the data folder, or without one a temporary folder, which is removed with its sandboxes at the end. */
+  root: path,
+  stopGraceMs: milliseconds,
+  pollMs: milliseconds,
+  logLimitBytes: bytes,
+  processTable: z.enum(['proc', 'ps']),
+} satisfies Record<keyof ProcessAdapterOptions, z.ZodType>).partial().extend({ kind: z.literal('process') });
 
-/** Sandboxes as containers of a Docker engine. */
-export interface DockerRuntimeOptions {
-  readonly kind: 'docker';
+const dockerRuntime = z.strictObject({
   /** The engine's address: `unix://`, `tcp://`, `ssh://`. Default: Docker's own variables and default. */
-  readonly host?: string;
+  host: setting.docker_host,
   /** The address of the engine's machine that ports are bound to. Default: loopback. */
-  readonly publishAddress?: string;
+  publishAddress: setting.docker_publish_address,
   /** The host in `exposed_urls`. Default: the name by which the engine's machine is reached. */
-  readonly urlHost?: string;
+  urlHost: setting.docker_url_host,
+  /** Whether Skep closes the engine's machine to isolated sandboxes, by rules of its firewall. Default: true. */
+  firewall: z.boolean(),
   /**
    * A lower-case DNS label that tells the deployment's containers from those of others on the same engine. Never use one for two
    * deployments. Default: the id in the data folder. Without a data folder, the deployment gets a new id, and its containers are
    * removed when it is closed.
    */
-  readonly deployment?: string;
-}
+  deployment: deploymentName,
+}).partial().extend({ kind: z.literal('docker') });
 
-export type RuntimeOptions = DockerRuntimeOptions | ProcessRuntimeOptions;
-
+const gitProvider = z.discriminatedUnion('provider', [localGit, gitHub, gitLab]);
+const runtime = z.discriminatedUnion('kind', [dockerRuntime, processRuntime]);
 /** `sqlite`: durable, in the data folder. `memory`: gone with the process. */
-export type StoreOptions = { readonly kind: 'sqlite'; readonly dataDir: string } | { readonly kind: 'memory' };
-
+const store = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('sqlite'), dataDir: path }), z.strictObject({ kind: z.literal('memory') }),
+]);
 /** API keys of the store, and one static key. */
-export interface ApiKeyAuthOptions extends Pick<StaticKeyOptions, 'staticKey'> {
-  readonly kind: 'api-keys';
+const auth = z.strictObject({ kind: z.literal('api-keys'), staticKey: setting.api_key });
+
+/**
+ * What a deployment is made of. Everything has a default: local git, the process runtime, a store in memory (nothing is written to
+ * disk unless `dataDir` or `store` says so), API keys. Every port takes an adapter of your own, see {@link Own}. What `createSkep`
+ * makes itself, it closes.
+ */
+export const optionsSchema = z.strictObject({
+  /** In order. The first serves repository names without a host. */
+  git: z.array(
+    z.union([own<GitProvider>('listFiles'), gitProvider])
+      .describe("the provider github, gitlab or local, for example { provider: 'github', token }, or an adapter of your own"),
+  ).min(1).readonly().describe("a list of git providers, for example [{ provider: 'github', token }]"),
+  runtime: z.union([own<SandboxRuntime>('inspect'), runtime])
+    .describe("the kind docker or process, for example { kind: 'docker' }, or an adapter of your own"),
+  store: z.union([own<Store, SystemDeps>('sandboxes'), store])
+    .describe("the kind sqlite or memory, for example { kind: 'sqlite', dataDir }, or an adapter of your own"),
+  auth: z.union([own<Auth>('authenticate'), auth])
+    .describe("the kind api-keys, for example { kind: 'api-keys', staticKey }, or an adapter of your own"),
+  probe: own<ReadinessProbe>('untilReady'),
+  /** Fetches repositories to this machine. Default: mirrors in the data folder, by the git program. */
+  checkouts: own<RepositoryCheckouts>('checkOut'),
+  /** The protocols that the specs' agents speak. Default: `acp`. */
+  protocols: z.array(own<AgentProtocol>('open')).readonly().describe('a list of protocols of your own'),
+  /** The values of the secrets that the specs' agents name. Default: the environment of this process. */
+  secrets: own<Secrets>('get'),
+  clock: own<Clock, Deployment>('now'),
+  random: own<Random, Deployment>('secret'),
+  /** Default: warnings and errors, as JSON lines on standard error. */
+  logger: own<Logger, Deployment>('warn'),
+  /**
+   * inversify modules, loaded in order after Skep's own. With `rebind` they replace what any of the `tokens` is bound to; with
+   * `bind` they add a git provider or an agent protocol. Nothing closes what a module makes, unless its factory adds that to
+   * `tokens.closers`.
+   */
+  modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
+    .describe('a list of container modules of inversify'),
+  /** Folder for the embedded store, the deployment's id and the process runtime's workspaces. */
+  dataDir: path,
+  /** The `<product>` word of the microagents' directories. Default: `skep`. */
+  product: setting.product,
+  /** In the form of the configuration file. The first one is the default. Default: one ready-made spec, `workspace`. */
+  specs: z.array(specSchema).min(1).readonly().describe("a list of sandbox specs, for example [{ id: 'node', image: 'node:26' }]"),
+  limits: z.strictObject({
+    runningPerOwner: limitFields.running_per_owner.nullable(),
+    running: limitFields.running.nullable(),
+    existingPerOwner: limitFields.existing_per_owner.nullable(),
+    existing: limitFields.existing.nullable(),
+    conversationsPerOwner: limitFields.conversations_per_owner.nullable(),
+    conversations: limitFields.conversations.nullable(),
+    conversationsPerSandbox: limitFields.conversations_per_sandbox.nullable(),
+  }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
+  /**
+   * What happens if a limit on running sandboxes leaves no room for a start or a resumption: it is refused, or a sandbox that was
+   * idle for long is frozen to make room. Default: `refuse`.
+   */
+  whenFull: limitFields.when_full,
+  /** How many sandboxes are started at a time. Default: twice the number of cores. */
+  startsAtOnce: positiveInteger('4'),
+  /** How long events are kept, in milliseconds. Default: 30 days. */
+  keepEventsForMs: milliseconds,
+  /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
+  sweepEveryMs: milliseconds,
+  /**
+   * How long a sandbox that the runtime has and the store does not know is kept, stopped, before it is removed, in milliseconds. Default:
+   * 24 hours; it is removed at once if the store is in memory.
+   */
+  quarantineForMs: milliseconds,
+  /** How long a pause, resumption or deletion is waited for until its interim status is returned, in milliseconds. Default: 20,000. */
+  answerWithinMs: milliseconds,
+}).partial();
+
+/** The options of `createSkep`. They are checked: a misspelt or wrong one is refused, with what it takes. */
+export interface SkepOptions extends Omit<z.input<typeof optionsSchema>, 'specs'> {
+  /** In the form of the configuration file. The first one is the default. Default: one ready-made spec, `workspace`. */
+  readonly specs?: readonly SpecOptions[];
 }
+
+/** The options with their specs in the domain's form. */
+export type CheckedOptions = z.output<typeof optionsSchema>;
+/** A sandbox spec as the configuration file has it. */
+export type SpecOptions = ReadonlyDeep<z.input<typeof specSchema>>;
+export type LocalGitOptions = z.output<typeof localGit>;
+/** GitHub, with a token, as the installation of an App, or without a credential for public repositories. */
+export type GitHubOptions = z.output<typeof gitHub>;
+export type GitHubApp = z.output<typeof gitHubApp>;
+/** GitLab, with a token, or without one for public projects. */
+export type GitLabOptions = z.output<typeof gitLab>;
+export type GitOptions = z.output<typeof gitProvider>;
+/** Sandboxes as process groups of this machine, without isolation. */
+export type ProcessRuntimeOptions = z.output<typeof processRuntime>;
+/** Sandboxes as containers of a Docker engine. */
+export type DockerRuntimeOptions = z.output<typeof dockerRuntime>;
+export type RuntimeOptions = z.output<typeof runtime>;
+export type StoreOptions = z.output<typeof store>;
+export type ApiKeyAuthOptions = z.output<typeof auth>;
+
+type ReadonlyDeep<T> = T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> } : T;
 
 /** What a factory of the options gets to know about the deployment. */
 export interface Deployment {
@@ -116,52 +246,3 @@ export interface AdapterDeps extends SystemDeps {
  * deployment.
  */
 export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
-
-/**
- * What a deployment is made of. Everything has a default: local git, the process runtime, a store in memory (nothing is written to
- * disk unless `dataDir` or `store` says so), API keys, no log. Every port takes an adapter of your own, see {@link Own}. What
- * `createSkep` makes itself, it closes.
- */
-export interface SkepOptions {
-  /** In order. The first serves repository names without a host. */
-  readonly git?: readonly (GitOptions | Own<GitProvider>)[];
-  readonly runtime?: RuntimeOptions | Own<SandboxRuntime>;
-  readonly store?: StoreOptions | Own<Store, SystemDeps>;
-  readonly auth?: ApiKeyAuthOptions | Own<Auth>;
-  readonly probe?: Own<ReadinessProbe>;
-  /** Fetches repositories to this machine. Default: mirrors in the data folder, by the git program. */
-  readonly checkouts?: Own<RepositoryCheckouts>;
-  /** The protocols that the specs' agents speak. Default: `acp`. */
-  readonly protocols?: readonly Own<AgentProtocol>[];
-  /** The values of the secrets that the specs' agents name. Default: the environment of this process. */
-  readonly secrets?: Own<Secrets>;
-  readonly clock?: Own<Clock, Deployment>;
-  readonly random?: Own<Random, Deployment>;
-  readonly logger?: Own<Logger, Deployment>;
-  /**
-   * inversify modules, loaded in order after Skep's own. With `rebind` they replace what any of the `tokens` is bound to; with
-   * `bind` they add a git provider or an agent protocol. Nothing closes what a module makes, unless its factory adds that to
-   * `tokens.closers`.
-   */
-  readonly modules?: readonly ContainerModule[];
-  /** Folder for the embedded store, the deployment's id and the process runtime's workspaces. */
-  readonly dataDir?: string;
-  /** The `<product>` word of the microagents' directories. Default: `skep`. */
-  readonly product?: string;
-  /** The first one is the default. Default: one ready-made spec, `workspace`. */
-  readonly specs?: readonly SandboxSpecInput[];
-  readonly limits?: Partial<SandboxLimits>;
-  /**
-   * What happens if a limit on running sandboxes leaves no room for a start or a resumption: it is refused, or a sandbox that was
-   * idle for long is frozen to make room. Default: `refuse`.
-   */
-  readonly whenFull?: 'refuse' | 'pause_idle';
-  /** How many sandboxes are started at a time. Default: twice the number of cores. */
-  readonly startsAtOnce?: number;
-  /** How long events are kept, in milliseconds. Default: 30 days. */
-  readonly keepEventsForMs?: number;
-  /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
-  readonly sweepEveryMs?: number;
-  /** How long a pause, resumption or deletion is waited for until its interim status is returned, in milliseconds. Default: 20,000. */
-  readonly answerWithinMs?: number;
-}

@@ -18,7 +18,14 @@ export interface AgentSpec {
   readonly permissions: PermissionPolicy;
   /** How long it may take from its start until it has a session. */
   readonly startWithinMs: number;
+  /** How long a turn may go on without any output. */
+  readonly turnTimeoutMs: number;
+  /** How long it waits for its user's answer. */
+  readonly permissionTimeoutMs: number;
 }
+
+/** The time limits of an agent unless its spec says otherwise. */
+export const defaultAgentTimes = { startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 };
 
 /** Who wrote a message. */
 export type MessageRole = 'user' | 'agent';
@@ -78,15 +85,8 @@ export type TurnStopReason =
   | 'failed'
   | 'interrupted';
 
-const granting = ['allow_once', 'allow_always'] as const;
-const refusing = ['reject_once', 'reject_always'] as const;
-
 /** Returns the option that the policy chooses, `once` before `always`; null if the agent offers none of its kind. */
 export function optionOf(policy: Exclude<PermissionPolicy, 'ask'>, options: readonly PermissionOption[]): PermissionOption | null {
-  const wanted = policy === 'allow' ? granting : refusing;
-  for (const kind of wanted) {
-    const option = options.find((option) => option.kind === kind);
-    if (option !== undefined) return option;
-  }
-  return null;
+  const [once, always] = policy === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
+  return options.find(({ kind }) => kind === once) ?? options.find(({ kind }) => kind === always) ?? null;
 }

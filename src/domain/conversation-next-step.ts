@@ -1,6 +1,7 @@
 import type { TurnStopReason } from './agent.ts';
 import {
   type Conversation, type ConversationStartStatus, type ExecutionStatus, type Message, type QueuedMessage, queueRefusal,
+  type RepositoryLocation,
 } from './conversation.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
@@ -25,14 +26,19 @@ export function isUnsettled(conversation: Conversation): boolean {
   return startStatus === 'READY' && executionStatus !== null && queue.length > 0;
 }
 
+/** Returns true while the agent is at work. One that waits for its user is not. */
+export function isWorking({ turn, permission }: Conversation): boolean {
+  return turn !== null && permission === null;
+}
+
 /** What to do next for the start of a conversation. */
 export type StartStep =
   | { readonly kind: 'none' }
   | { readonly kind: 'start-sandbox' }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
-  | { readonly kind: 'prepare-repository'; readonly sandbox: Sandbox; readonly repository: string }
-  | { readonly kind: 'list-microagents'; readonly sandbox: Sandbox; readonly repository: string }
+  | { readonly kind: 'prepare-repository'; readonly sandbox: Sandbox; readonly repository: RepositoryLocation }
+  | { readonly kind: 'list-microagents'; readonly sandbox: Sandbox; readonly repository: RepositoryLocation }
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
   | { readonly kind: 'record'; readonly status: ConversationStartStatus; readonly reason: Reason | null };
 
@@ -84,7 +90,8 @@ function stepInSandbox(conversation: Conversation, status: StatusInSandbox, sand
 }
 
 function stepInRunningSandbox(conversation: Conversation, status: StatusInSandbox, sandbox: Sandbox): StartStep {
-  const { selectedRepository: repository } = conversation;
+  const { gitProvider: provider, repositoryPath: path } = conversation;
+  const repository = provider === null || path === null ? null : { provider, path };
   if (status === 'PREPARING_REPOSITORY' && repository !== null) return { kind: 'prepare-repository', sandbox, repository };
   if (status === 'LISTING_MICROAGENTS' && repository !== null) return { kind: 'list-microagents', sandbox, repository };
   if (status === 'STARTING_AGENT' && sandbox.spec.agent !== null) return { kind: 'start-agent', sandbox };
@@ -109,10 +116,9 @@ export type WorkStep =
 
 /**
  * Decides the next step of the work. It is asked only while no turn of the conversation runs here, so a turn in the record
- * is an earlier process's: one process serves a store. `held`: the owner paused the sandbox after the last message, and it
- * stays paused.
+ * is an earlier process's: one process serves a store.
  */
-export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, held: boolean): WorkStep {
+export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, now: number): WorkStep {
   const { turn, queue, executionStatus } = conversation;
   if (turn !== null) return { kind: 'interrupt' };
   const [message] = queue;
@@ -124,7 +130,7 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
     case 'RUNNING':
       return agentRuns ? { kind: 'run-turn', sandbox, message } : { kind: 'start-agent', sandbox };
     case 'PAUSED':
-      return held ? { kind: 'none' } : { kind: 'resume-sandbox' };
+      return isHeld(sandbox, queue) || now < (sandbox.refused?.retryAt ?? 0) ? { kind: 'none' } : { kind: 'resume-sandbox' };
     case 'STARTING':
     case 'PAUSING':
     case 'RESUMING':
@@ -132,6 +138,14 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
     case 'MISSING':
       return { kind: 'await-sandbox' };
   }
+}
+
+/**
+ * Returns true if the owner paused the sandbox after the last message of the queue. Then the queue does not resume it, only the next
+ * message does. After any other pause, also by an end from outside, the queue resumes it.
+ */
+export function isHeld({ pausedBy }: Sandbox, queue: readonly QueuedMessage[]): boolean {
+  return pausedBy?.actor === 'user' && pausedBy.version > (queue.at(-1)?.sandboxVersion ?? 0);
 }
 
 /** Returns why the sandbox will never run again; null if it may. */
@@ -165,12 +179,13 @@ export function statusAfterTurn(stopReason: TurnStopReason): ExecutionStatus {
 }
 
 /**
- * Returns what the conversation does, given the status of its sandbox. In a paused sandbox nothing runs: a turn is frozen
- * there, and the conversation is `idle` until the sandbox continues. With a lost sandbox it is `error`.
+ * Returns what the conversation does, given its sandbox; `status` is the sandbox's, also if it has no record. In a paused sandbox nothing
+ * runs: a turn in a frozen one is `frozen`, unless it waits for its user. With a lost sandbox it is `error`.
  */
-export function shownExecution({ executionStatus }: Conversation, sandboxStatus: SandboxStatus): ExecutionStatus | null {
+export function shownExecution({ executionStatus }: Conversation, status: SandboxStatus, sandbox: Sandbox | null): ExecutionStatus | null {
   if (executionStatus === null) return null;
-  if (sandboxStatus === 'ERROR' || sandboxStatus === 'MISSING') return 'error';
-  const isPaused = sandboxStatus === 'PAUSED' || sandboxStatus === 'RESUMING';
-  return isPaused && executionStatus !== 'error' ? 'idle' : executionStatus;
+  if (status === 'ERROR' || status === 'MISSING') return 'error';
+  if (status !== 'PAUSED' && status !== 'RESUMING') return executionStatus === 'frozen' ? 'running' : executionStatus;
+  if (sandbox?.pauseKind === 'freeze') return executionStatus === 'running' ? 'frozen' : executionStatus;
+  return executionStatus === 'error' ? 'error' : 'idle';
 }

@@ -16,7 +16,7 @@ export const conversationStartStatuses = [
 /** How far the start of a conversation has come. */
 export type ConversationStartStatus = (typeof conversationStartStatuses)[number];
 
-export const executionStatuses = ['idle', 'running', 'waiting_for_permission', 'error'] as const;
+export const executionStatuses = ['idle', 'running', 'waiting_for_permission', 'frozen', 'error'] as const;
 
 export type ExecutionStatus = (typeof executionStatuses)[number];
 
@@ -34,6 +34,15 @@ export interface Message {
 export interface QueuedMessage {
   readonly messageId: string;
   readonly message: Message;
+  /** The version of the sandbox's record when it was accepted; 0 if there was none yet. */
+  readonly sandboxVersion: number;
+}
+
+/** Where a repository was found. */
+export interface RepositoryLocation {
+  /** The provider's name. */
+  readonly provider: string;
+  readonly path: string;
 }
 
 /** The record of a conversation. Times are in milliseconds since the epoch. */
@@ -49,6 +58,8 @@ export interface Conversation {
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly gitProvider: string | null;
+  /** The repository's path as the provider had it when it was found. The selected name may lead elsewhere later. */
+  readonly repositoryPath: string | null;
   /** Messages that the agent did not get yet, oldest first. */
   readonly queue: readonly QueuedMessage[];
   /** The message that the agent works on; null between turns. */
@@ -116,7 +127,8 @@ export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversa
 
 /** What a new conversation is made from. */
 export interface NewConversation
-  extends Pick<Conversation, 'id' | 'ownerId' | 'title' | 'selectedRepository' | 'selectedBranch' | 'gitProvider' | 'sandboxId'> {
+  extends Pick<Conversation, 'id' | 'ownerId' | 'title' | 'selectedRepository' | 'selectedBranch' | 'sandboxId'> {
+  readonly repository: RepositoryLocation | null;
   /** The existing sandbox that it uses; null if it starts one with the id `sandboxId`. */
   readonly taken: Sandbox | null;
   readonly spec: SandboxSpec;
@@ -128,9 +140,12 @@ export interface NewConversation
 }
 
 /** Returns the record of a conversation that is to be started. */
-export function newConversation({ taken, spec, initialMessage, permissionPolicy, now, ...given }: NewConversation): Conversation {
+export function newConversation(from: NewConversation): Conversation {
+  const { repository, taken, spec, initialMessage, permissionPolicy, now, ...given } = from;
   return {
     ...given,
+    gitProvider: repository?.provider ?? null,
+    repositoryPath: repository?.path ?? null,
     sandboxSpecId: spec.id,
     startsSandbox: taken === null,
     queue: initialMessage === null ? [] : [initialMessage],

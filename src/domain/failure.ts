@@ -23,11 +23,16 @@ export interface FailureContexts {
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
+  /** It has to be adopted first. */
+  sandbox_in_quarantine: { readonly id: string };
+  /** The runtime can only stop. */
+  freeze_unsupported: { readonly runtime: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
+  conversation_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
   internal: { readonly incident: string };
   provider_unauthorized: { readonly provider: string };

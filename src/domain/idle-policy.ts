@@ -10,17 +10,20 @@ export interface IdleAction {
 
 type DatedAction = IdleAction & { readonly at: number };
 
-/** Returns the next action and when it is due, in milliseconds since the epoch; null if no rule applies. */
-export function nextIdleAction(sandbox: Sandbox): DatedAction | null {
+/**
+ * Returns the next action and when it is due, in milliseconds since the epoch; null if no rule applies. If the runtime can't freeze, a
+ * running sandbox is stopped instead.
+ */
+export function nextIdleAction(sandbox: Sandbox, canFreeze = true): DatedAction | null {
   // Members of a pool are replaced and never rest.
   if (isPooled(sandbox) || sandbox.deletedAt !== null) return null;
-  const actions = [actionOfStatus(sandbox), endOfLife(sandbox)].filter((action) => action !== null);
+  const actions = [actionOfStatus(sandbox, canFreeze), endOfLife(sandbox)].filter((action) => action !== null);
   return actions.toSorted((a, b) => a.at - b.at)[0] ?? null;
 }
 
 /** Returns the action that is due now; null if there is none. */
-export function dueIdleAction(sandbox: Sandbox, now: number): IdleAction | null {
-  const action = nextIdleAction(sandbox);
+export function dueIdleAction(sandbox: Sandbox, now: number, canFreeze = true): IdleAction | null {
+  const action = nextIdleAction(sandbox, canFreeze);
   return action === null || now < action.at ? null : action;
 }
 
@@ -38,14 +41,17 @@ export function nextDueAt(sandbox: Sandbox): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-function actionOfStatus({ status, pauseKind, lastActiveAt, statusSince, spec: { rest } }: Sandbox): DatedAction | null {
-  if (status === 'RUNNING') return idle('freeze', rest.freezeAfterMs, lastActiveAt);
+function actionOfStatus(sandbox: Sandbox, canFreeze: boolean): DatedAction | null {
+  const { status, pauseKind, lastActiveAt, statusSince, spec: { rest } } = sandbox;
+  if (status === 'RUNNING') return idle(sandbox, canFreeze ? 'freeze' : 'stop', rest.freezeAfterMs, lastActiveAt);
   if (status !== 'PAUSED') return null;
-  return pauseKind === 'freeze' ? idle('stop', rest.stopAfterMs, statusSince) : idle('delete', rest.deleteAfterMs, statusSince);
+  if (pauseKind === 'freeze') return idle(sandbox, 'stop', rest.stopAfterMs, statusSince);
+  return idle(sandbox, 'delete', rest.deleteAfterMs, statusSince);
 }
 
-function idle(tier: IdleAction['tier'], afterMs: number | null, since: number): DatedAction | null {
-  return afterMs === null ? null : { tier, at: since + afterMs, reason: { code: 'idle', tier, afterMs } };
+function idle({ refused }: Sandbox, tier: IdleAction['tier'], afterMs: number | null, since: number): DatedAction | null {
+  if (afterMs === null) return null;
+  return { tier, at: Math.max(since + afterMs, refused?.retryAt ?? 0), reason: { code: 'idle', tier, afterMs } };
 }
 
 function endOfLife({ createdAt, spec: { rest } }: Sandbox): DatedAction | null {

@@ -16,6 +16,7 @@ export function poolStartsAtOnce(startsAtOnce: number): number {
 
 export interface PoolMember {
   readonly sandbox: Sandbox;
+  /** A digest of the spec. A member of an earlier version of the spec is not given to an owner. */
   readonly fingerprint: string;
 }
 

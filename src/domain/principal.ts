@@ -1,16 +1,90 @@
+import { parseRepositoryName } from './repository-name.ts';
+
 /** Who makes a request. */
 export interface Principal {
-  /** Owns what it creates, and sees only that. */
+  /** Owns what it creates, and sees only that, unless it is an administrator. See {@link isUserId}. */
   readonly userId: string;
   /** The key's name, for logs. */
   readonly keyName: string;
   readonly access: KeyAccess;
+  /** The repositories that it may list and clone, as {@link matchesRepository} takes them. Null, or left out: all of them. */
+  readonly repositories?: readonly string[] | null;
 }
 
-export const keyAccesses = ['full', 'read'] as const;
+/** Users whose ids begin like this are Skep's own. No caller is one of them. */
+const reservedUserPrefix = 'skep:';
 
-/** `read` may see everything that its user owns, and change nothing. */
+/** Returns true if a caller may be this user: 1 to 100 characters, not all blank, no control character, and not a user of Skep's own. */
+export function isUserId(id: string): boolean {
+  return id.trim() !== '' && id.length <= 100 && id.isWellFormed() && !/\p{Cc}/u.test(id) && !id.startsWith(reservedUserPrefix);
+}
+
+export const keyAccesses = ['full', 'read', 'admin'] as const;
+
+/**
+ * `full` may see and change what its user owns. `read` may see it, and change nothing. `admin` may see and change what any user owns;
+ * what it creates is its own user's.
+ */
 export type KeyAccess = (typeof keyAccesses)[number];
+
+/** Whose records a caller sees: those of one user, or of all users (null). */
+export type OwnerScope = string | null;
+
+export function scopeOf({ userId, access }: Principal): OwnerScope {
+  return access === 'admin' ? null : userId;
+}
+
+/** Returns true if the owner's records are in the scope. */
+export function isInScope(ownerId: string, scope: OwnerScope): boolean {
+  return scope === null || ownerId === scope;
+}
+
+/**
+ * Returns true if one of the patterns is the repository's path. In a pattern, `*` stands for any characters of a segment, and `**` as the
+ * last of several segments for one or more segments: `acme/*`, `group/**`. A pattern that begins with one of the `configured` hosts holds
+ * for the provider of that host only, whose hosts are `hosts` (lower case). Letters match in the case in which the git host writes them.
+ */
+export function matchesRepository(
+  patterns: readonly string[], path: string, hosts: readonly string[], configured: readonly string[],
+): boolean {
+  const segments = path.split('/');
+  return patterns.some((pattern) => {
+    const [first = '', ...rest] = pattern.split('/');
+    const host = first.toLowerCase();
+    if (rest.length > 0 && configured.includes(host)) return hosts.includes(host) && matchesSegments(rest, segments);
+    return rest.length === 0 ? matchesSegment(first, path) && segments.length === 1 : matchesSegments([first, ...rest], segments);
+  });
+}
+
+function matchesSegments(patterns: readonly string[], segments: readonly string[]): boolean {
+  const isOpen = patterns.at(-1) === '**';
+  const fixed = isOpen ? patterns.slice(0, -1) : patterns;
+  const fits = isOpen ? segments.length > fixed.length : segments.length === fixed.length;
+  return fits && fixed.every((pattern, index) => matchesSegment(pattern, segments[index] ?? ''));
+}
+
+/** Takes each part between two `*` where it comes first, so the time is linear whatever the pattern. */
+function matchesSegment(pattern: string, segment: string): boolean {
+  const [head = '', ...parts] = pattern.split('*');
+  const tail = parts.pop();
+  if (tail === undefined) return segment === head;
+  if (!segment.startsWith(head) || !segment.endsWith(tail)) return false;
+  let at = head.length;
+  for (const part of parts) {
+    const found = segment.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return at <= segment.length - tail.length;
+}
+
+/** Returns true if the pattern can match a repository: a name in which `**` stands last if anywhere, without the ending `.git`. */
+export function isRepositoryPattern(pattern: string): boolean {
+  const parsed = parseRepositoryName(pattern);
+  if (!parsed.ok || pattern.endsWith('.git')) return false;
+  const { segments } = parsed;
+  return segments.every((segment, index) => !segment.includes('**') || (segment === '**' && index > 0 && index === segments.length - 1));
+}
 
 /** The record of an API key. The key itself is shown once, when it is made. Times are in milliseconds since the epoch. */
 export interface ApiKeyRecord {
@@ -18,6 +92,7 @@ export interface ApiKeyRecord {
   readonly name: string;
   readonly userId: string;
   readonly access: KeyAccess;
+  readonly repositories: readonly string[] | null;
   /** SHA-256 of the key, in hexadecimal. A key is 32 random bytes, so a slow hash would add nothing. */
   readonly hash: string;
   readonly createdAt: number;

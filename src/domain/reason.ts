@@ -17,6 +17,13 @@ export interface Exit {
   /** The name of the signal that ended the process: `SIGKILL`; null if none did. */
   readonly signal: string | null;
 }
+/** What is known of processes that ended or were not ready. What is not known is left out. */
+export interface Ending {
+  /** What the sandbox did then. */
+  readonly phase?: 'starting' | 'running' | 'resuming';
+  /** The end of what its command wrote, at most 2 KiB, without secrets. */
+  readonly output?: string;
+}
 /** `message` comes from outside: bounded, on one line, without secrets. It is shown and never parsed. */
 export interface Said {
   readonly message: string;
@@ -63,17 +70,24 @@ export interface ReasonData {
 
   // What is wrong with an argument of a request
   unknown_sandbox_spec: { readonly specId: string | null };
+  user_id: None;
   unknown_option: { readonly options: readonly string[] };
   repository_name: { readonly problem: RepositoryNameProblem };
   sandbox_path: Said;
   sandbox_directory: Said;
   sandbox_working_dir: Said;
   sandbox_archive: Said;
+  /** The argument must be given, since the runtime does not know it either. */
+  not_known_to_runtime: None;
+  not_in_quarantine: None;
 
   // What an owner, a rule or somebody else did to a sandbox
   paused_by_owner: None;
   resumed_by_owner: None;
   deleted_by_owner: None;
+  /** The store did not know it. Spec and owner are null if the runtime does not know them either. */
+  quarantined: { readonly keptForMs: number; readonly specId: string | null; readonly ownerId: string | null };
+  adopted: None;
   claimed_from_pool: { readonly instanceId: string };
   idle: { readonly tier: 'freeze' | 'stop' | 'delete'; readonly afterMs: number };
   life_over: { readonly afterMs: number };
@@ -106,9 +120,9 @@ export interface ReasonData {
   processes_continued: None;
   processes_restarted: None;
   /** `last` is what was seen last. */
-  not_ready_in_time: { readonly withinMs: number; readonly last: Reason | null };
-  ended_while_starting: None;
-  ended_while_resuming: None;
+  not_ready_in_time: Ending & { readonly withinMs: number; readonly last: Reason | null };
+  ended_while_starting: Ending;
+  ended_while_resuming: Ending;
   image_not_named: None;
   image_name_invalid: { readonly image: string };
   image_not_found: ImageName;
@@ -118,6 +132,8 @@ export interface ReasonData {
   image_login_refused: ImageName;
   image_pull_timeout: ImageName & { readonly limitMs: number };
   image_pull_failed: ImageName & Said;
+  /** The storage of the runtime can't limit disk space. */
+  disk_limit_unavailable: None;
   isolation_unavailable: { readonly name: string; readonly available: readonly string[] };
   command_not_named: None;
   command_not_found: { readonly command: string };
@@ -127,10 +143,10 @@ export interface ReasonData {
   invalid_id: None;
 
   // How a sandbox ended
-  processes_ended: None;
-  processes_killed: None;
-  process_exited: Exit & { readonly program: string | null };
-  out_of_memory: Exit;
+  processes_ended: Ending;
+  processes_killed: Ending;
+  process_exited: Ending & Exit & { readonly program: string | null };
+  out_of_memory: Ending & Exit;
   /** The first process ended, and others that it started still run. */
   main_process_ended: Cause;
 
@@ -152,11 +168,20 @@ export interface ReasonData {
   // Turns and permissions
   turn_failed: { readonly stopReason: TurnStopReason };
   interrupted_by_shutdown: None;
+  /** Skep was shut down before the agent got the message, which waits in the queue again. */
+  message_requeued: None;
   /** Skep ended during the turn. */
   interrupted_by_restart: None;
+  /** Its sandbox was stopped during the turn. */
+  sandbox_stopped: Cause;
+  turn_silent: { readonly withinMs: number };
+  permission_unanswered: { readonly withinMs: number };
   permission_by_policy: { readonly policy: 'allow' | 'deny' };
   permission_not_offered: { readonly policy: 'allow' | 'deny' };
   permission_withdrawn: None;
+
+  // Secrets of a sandbox's own command
+  sandbox_secrets_missing: { readonly names: readonly string[] };
 
   // Agents
   agent_not_named: None;
@@ -198,4 +223,14 @@ export function isSameReason(a: Reason | null, b: Reason | null): boolean {
 /** Returns the reason of an adapter that has no code for it. */
 export function explained(message: string): ReasonOf<'explained'> {
   return { code: 'explained', message };
+}
+
+const endings = [
+  'not_ready_in_time', 'ended_while_starting', 'ended_while_resuming', 'processes_ended', 'processes_killed', 'process_exited',
+  'out_of_memory',
+] as const satisfies readonly ReasonCode[];
+
+/** Returns true if the reason can say more of how processes ended. */
+export function isEnding(reason: Reason): reason is ReasonOf<(typeof endings)[number]> {
+  return endings.some((code) => code === reason.code);
 }

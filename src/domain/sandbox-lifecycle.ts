@@ -1,5 +1,6 @@
+import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
-import type { ExposedUrl, PauseKind, Sandbox, SandboxStatus } from './sandbox.ts';
+import type { ExposedUrl, PausedBy, PauseKind, Refused, Sandbox, SandboxStatus } from './sandbox.ts';
 
 /**
  * The transitions of a sandbox: from each status, what may happen and which status follows. What the table lacks is not
@@ -8,10 +9,10 @@ import type { ExposedUrl, PauseKind, Sandbox, SandboxStatus } from './sandbox.ts
 export const lifecycle = {
   STARTING: { ready: 'RUNNING', failed: 'ERROR', expired: 'ERROR' },
   RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
-  PAUSING: { paused: 'PAUSED', refused: 'RUNNING' },
+  PAUSING: { paused: 'PAUSED', refused: 'RUNNING', vanished: 'MISSING' },
   PAUSED: { resume: 'RESUMING', vanished: 'MISSING' },
   RESUMING: { ready: 'RUNNING', refused: 'PAUSED', failed: 'ERROR' },
-  ERROR: {},
+  ERROR: { resume: 'RESUMING' },
   MISSING: {},
 } as const satisfies Record<SandboxStatus, Record<string, SandboxStatus>>;
 
@@ -36,8 +37,8 @@ export interface TransitionChange {
 
 const pausedStatuses: ReadonlySet<SandboxStatus> = new Set(['PAUSING', 'PAUSED', 'RESUMING']);
 
-/** Returns the record after the transition; null if the lifecycle lacks it or the sandbox is deleted. */
-export function move(sandbox: Sandbox, transition: SandboxTransition, change: TransitionChange): Sandbox | null {
+/** Returns the record after the transition that `by` caused; null if the lifecycle lacks it or the sandbox is deleted. */
+export function move(sandbox: Sandbox, transition: SandboxTransition, by: EventActor, change: TransitionChange): Sandbox | null {
   const status = sandbox.deletedAt === null ? next(sandbox.status, transition) : null;
   if (status === null) return null;
   return changed(sandbox, change.now, {
@@ -46,9 +47,38 @@ export function move(sandbox: Sandbox, transition: SandboxTransition, change: Tr
     statusSince: change.now,
     startingSince: status === 'RESUMING' ? resumingSince(sandbox, change.now) : sandbox.startingSince,
     pauseKind: pausedStatuses.has(status) ? (change.pauseKind ?? sandbox.pauseKind) : null,
+    pausedBy: pausedStatuses.has(status) ? pausedByAfter(sandbox, status, by, change.reason) : null,
+    refused: refusedAfter(sandbox, transition, change.now),
     exposedUrls: change.exposedUrls ?? sandbox.exposedUrls,
     lastActiveAt: status === 'RUNNING' && sandbox.status !== 'PAUSING' ? change.now : sandbox.lastActiveAt,
   });
+}
+
+function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, reason: Reason | null): PausedBy | null {
+  const version = sandbox.version + 1;
+  if (status === 'PAUSING') return { actor: by, reason, version };
+  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: sandbox.statusReason, version, hasFailed: true } : sandbox.pausedBy;
+}
+
+/** Returns true if the record is that with which a rule of Skep's begins a pause. Activity since the decision makes it void. */
+export function isPausedByRule({ status, pausedBy, version, deletedAt }: Sandbox): boolean {
+  return deletedAt === null && status === 'PAUSING' && pausedBy?.actor === 'skep' && pausedBy.version === version;
+}
+
+/** A pause or a resumption that was asked for is only an attempt. */
+function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: number): Refused | null {
+  if (transition === 'pause' || transition === 'resume') return refused;
+  if (transition !== 'refused') return null;
+  const times = (refused?.times ?? 0) + 1;
+  return { times, retryAt: now + backOffMs(times) };
+}
+
+const firstBackOffMs = 1000;
+const maxBackOffMs = 300_000;
+
+/** Returns how long to wait after so many failures in a row: twice as long after each further one, at most five minutes. */
+export function backOffMs(failures: number): number {
+  return Math.min(maxBackOffMs, firstBackOffMs * 2 ** (failures - 1));
 }
 
 /** A frozen sandbox continues at once. A stopped one has to be run again and waits for a start slot. */
@@ -71,7 +101,7 @@ export function markRemoved(sandbox: Sandbox, now: number): Sandbox {
   return changed(sandbox, now, { removedAt: now });
 }
 
-function changed(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
+export function changed(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
   return { ...sandbox, ...fields, version: sandbox.version + 1, updatedAt: now };
 }
 

@@ -1,4 +1,7 @@
-/** How many sandboxes may exist at once; null is no limit. Pool members don't count: the specs say how many there are. */
+/**
+ * How many sandboxes may exist at once; null is no limit. Pool members don't count: the specs say how many there are. Nor
+ * does what is in quarantine.
+ */
 export interface SandboxLimits {
   readonly runningPerOwner: number | null;
   readonly running: number | null;
@@ -30,13 +33,9 @@ export function limitReached(limits: SandboxLimits, counts: SandboxCounts, newco
   const rules = [
     ['running_per_owner', limits.runningPerOwner, counts.runningOfOwner],
     ['running', limits.running, counts.running],
-    ...(newcomer === 'new'
-      ? ([
-          ['existing_per_owner', limits.existingPerOwner, counts.existingOfOwner],
-          ['existing', limits.existing, counts.existing],
-        ] as const)
-      : []),
+    ['existing_per_owner', limits.existingPerOwner, counts.existingOfOwner],
+    ['existing', limits.existing, counts.existing],
   ] as const;
-  for (const [limit, max, count] of rules) if (max !== null && count >= max) return { limit, max };
+  for (const [limit, max, count] of newcomer === 'new' ? rules : rules.slice(0, 2)) if (max !== null && count >= max) return { limit, max };
   return null;
 }

@@ -1,32 +1,22 @@
 import type { EventActor } from './event.ts';
 import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
+import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
-import { isTooLate, type SandboxTransition } from './sandbox-lifecycle.ts';
+import {
+  isTooLate, markDeleted, markRemoved, move, relocate, requeue, type SandboxTransition, stopFrozen, takeStartSlot, type TransitionChange,
+} from './sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 
 /** Who caused a change that no caller requested: a rule of Skep's, or what the runtime reports. */
 type Cause = Extract<EventActor, 'skep' | 'runtime'>;
 
 /**
- * What to do next for one sandbox. The first group writes the record; `take-start-slot` waits until the sandbox may be
- * started; the others act on the runtime. After each step the next one is decided again.
+ * What to do next for one sandbox: write its record (`by` caused it; null if no event is written), wait until it may be started
+ * (`take-start-slot`), or act on the runtime. After each step the next one is decided again.
  */
 export type SandboxStep =
   | { readonly kind: 'none' }
-  | {
-      readonly kind: 'record';
-      readonly transition: SandboxTransition;
-      readonly reason: Reason | null;
-      readonly by: Cause;
-      readonly pauseKind?: PauseKind;
-    }
-  | { readonly kind: 'stop-frozen'; readonly reason: Reason; readonly by: Cause }
-  | { readonly kind: 'delete'; readonly reason: Reason }
-  | { readonly kind: 'mark-removed' }
-  | { readonly kind: 'relocate' }
-  | { readonly kind: 'requeue'; readonly reason: Reason }
-  /** The time limit of the start begins, although there is no start slot yet. */
-  | { readonly kind: 'begin' }
+  | { readonly kind: 'write'; readonly to: Sandbox; readonly by: Cause | null }
   | { readonly kind: 'take-start-slot' }
   | { readonly kind: 'launch' }
   | { readonly kind: 'await-ready' }
@@ -38,60 +28,80 @@ export type SandboxStep =
 const none: SandboxStep = { kind: 'none' };
 const vanished: Reason = { code: 'vanished' };
 
-/**
- * Decides the next step from the record and what the runtime reports. Pure and total. `rerun`: it was run again just now,
- * so a stopped one has ended again.
- */
-export function nextSandboxStep(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun = false): SandboxStep {
+/** What else a decision depends on. */
+export interface StepCircumstances {
+  /** Default: true. */
+  readonly canFreeze?: boolean;
+  /** True if an agent works in the sandbox, so it is not idle. Default: false. */
+  readonly isInUse?: boolean;
+  /** True if the sandbox was run again just now, so a stopped one has ended again. Default: false. */
+  readonly rerun?: boolean;
+}
+
+/** Decides the next step from the record and what the runtime reports. Pure and total. */
+export function nextSandboxStep(
+  sandbox: Sandbox,
+  observed: ObservedSandbox,
+  now: number,
+  { canFreeze = true, isInUse = false, rerun = false }: StepCircumstances = {},
+): SandboxStep {
   if (sandbox.deletedAt !== null) {
     if (observed.state !== 'absent') return { kind: 'remove' };
-    return sandbox.removedAt === null ? { kind: 'mark-removed' } : none;
+    return sandbox.removedAt === null ? write(markRemoved(sandbox, now), null) : none;
   }
   const end = dueEndOfLife(sandbox, now);
-  if (end !== null) return { kind: 'delete', reason: end.reason };
+  if (end !== null) return write(markDeleted(sandbox, end.reason, now), 'skep');
   switch (sandbox.status) {
     case 'STARTING':
       return whileStarting(sandbox, observed, now);
     case 'RUNNING':
-      return whileRunning(sandbox, observed, now);
+      return whileRunning(sandbox, observed, now, canFreeze, isInUse);
     case 'PAUSING':
-      return whilePausing(sandbox, observed);
+      return whilePausing(sandbox, observed, now, canFreeze);
     case 'PAUSED':
-      return whilePaused(sandbox, observed, now);
+      return whilePaused(sandbox, observed, now, canFreeze);
     case 'RESUMING':
       return whileResuming(sandbox, observed, now, rerun);
     case 'ERROR':
     case 'MISSING':
+      // Nobody asks for a stranger that is gone.
+      if (isQuarantined(sandbox) && observed.state === 'absent') return write(markDeleted(sandbox, vanished, now), 'runtime');
       // Nothing of it may run any more. The files stay for whoever looks into the error.
       return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : none;
   }
 }
 
 /** The step that is safe in every state and returns the new state, so no inspect is needed first. Null if there is none. */
-export function stepWithoutInspect(sandbox: Sandbox): SandboxStep | null {
+export function stepWithoutInspect(sandbox: Sandbox, canFreeze = true): SandboxStep | null {
   if (sandbox.deletedAt !== null || sandbox.status !== 'PAUSING') return null;
-  return { kind: sandbox.pauseKind ?? 'freeze' };
+  return { kind: tierOf(sandbox, canFreeze) };
+}
+
+/** Returns how the sandbox is to be paused. */
+function tierOf({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
+  return canFreeze ? (pauseKind ?? 'freeze') : 'stop';
 }
 
 /** Decides the next step if the runtime does not answer: only what depends on the time alone. */
 export function stepWithoutRuntime(sandbox: Sandbox, now: number): SandboxStep {
   if (sandbox.deletedAt !== null) return none;
   const end = dueEndOfLife(sandbox, now);
-  if (end !== null) return { kind: 'delete', reason: end.reason };
+  if (end !== null) return write(markDeleted(sandbox, end.reason, now), 'skep');
   const { status } = sandbox;
   if (status !== 'STARTING' && status !== 'RESUMING') return none;
-  if (sandbox.startingSince === null) return { kind: 'begin' };
+  // The time limit of the start begins, although there is no start slot yet.
+  if (sandbox.startingSince === null) return write(takeStartSlot(sandbox, now, { code: 'runtime_silent' }), null);
   if (!isTooLate(sandbox, now)) return none;
   const reason = notReadyInTime(sandbox, { code: 'runtime_silent' });
-  return { kind: 'record', transition: status === 'STARTING' ? 'expired' : 'failed', reason, by: 'skep' };
+  return record(sandbox, status === 'STARTING' ? 'expired' : 'failed', { now, reason }, 'skep');
 }
 
 function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
   if (observed.state === 'stopped' && !observed.endedFromOutside) {
-    return failed(observed.reason ?? { code: 'ended_while_starting' }, 'runtime');
+    return failed(sandbox, observed.reason ?? { code: 'ended_while_starting' }, now, 'runtime');
   }
   if (isTooLate(sandbox, now)) {
-    return { kind: 'record', transition: 'expired', reason: notReadyInTime(sandbox, sandbox.statusReason), by: 'skep' };
+    return record(sandbox, 'expired', { now, reason: notReadyInTime(sandbox, sandbox.statusReason) }, 'skep');
   }
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
   switch (observed.state) {
@@ -106,84 +116,95 @@ function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number)
   }
 }
 
-function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
+function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean, isInUse: boolean): SandboxStep {
   switch (observed.state) {
     case 'running': {
-      const due = dueIdleAction(sandbox, now);
-      if (due !== null) return { kind: 'record', transition: 'pause', reason: due.reason, by: 'skep', pauseKind: 'freeze' };
-      return hasOtherUrls(sandbox, observed) ? { kind: 'relocate' } : none;
+      const due = isInUse ? null : dueIdleAction(sandbox, now, canFreeze);
+      if (due !== null) return record(sandbox, 'pause', { now, reason: due.reason, pauseKind: tierOf(sandbox, canFreeze) }, 'skep');
+      return hasOtherUrls(sandbox, observed) ? write(relocate(sandbox, observed.exposedUrls, now), null) : none;
     }
     case 'frozen':
-      return { kind: 'record', transition: 'pause', reason: { code: 'frozen_outside' }, by: 'runtime', pauseKind: 'freeze' };
+      return record(sandbox, 'pause', { now, reason: { code: 'frozen_outside' }, pauseKind: 'freeze' }, 'runtime');
     case 'created':
     case 'stopped':
-      return endedWhileRunning(observed);
+      return endedWhileRunning(sandbox, observed, now);
     case 'absent':
-      return { kind: 'record', transition: 'vanished', reason: vanished, by: 'runtime' };
+      return record(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
   }
 }
 
-function endedWhileRunning({ reason, endedFromOutside }: ObservedSandbox): SandboxStep {
-  if (!endedFromOutside) return { kind: 'record', transition: 'crashed', reason: reason ?? { code: 'processes_ended' }, by: 'runtime' };
-  return { kind: 'record', transition: 'pause', reason: { code: 'ended_outside', cause: reason }, by: 'runtime', pauseKind: 'stop' };
+function endedWhileRunning(sandbox: Sandbox, { reason, endedFromOutside }: ObservedSandbox, now: number): SandboxStep {
+  if (!endedFromOutside) return record(sandbox, 'crashed', { now, reason: reason ?? { code: 'processes_ended' } }, 'runtime');
+  return record(sandbox, 'pause', { now, reason: { code: 'ended_outside', cause: reason }, pauseKind: 'stop' }, 'runtime');
 }
 
-function whilePausing(sandbox: Sandbox, observed: ObservedSandbox): SandboxStep {
+function whilePausing(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean): SandboxStep {
+  const tier = tierOf(sandbox, canFreeze);
+  const paused = (reason: Reason | null, pauseKind: PauseKind, by: Cause): SandboxStep =>
+    record(sandbox, 'paused', { now, reason, pauseKind }, by);
   switch (observed.state) {
     case 'running':
-      return { kind: sandbox.pauseKind ?? 'freeze' };
+      return { kind: tier };
     case 'frozen':
-      return sandbox.pauseKind === 'stop' ? { kind: 'stop' } : paused(sandbox.statusReason, 'freeze', 'skep');
+      return tier === 'stop' ? { kind: 'stop' } : paused(sandbox.statusReason, 'freeze', 'skep');
     case 'created':
     case 'stopped':
-      return sandbox.pauseKind === 'stop'
+      return tier === 'stop'
         ? paused(sandbox.statusReason ?? observed.reason, 'stop', 'skep')
         : paused(endedWhileFrozen(observed), 'stop', 'runtime');
     case 'absent':
-      return { kind: 'record', transition: 'refused', reason: vanished, by: 'runtime' };
+      return record(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
   }
 }
 
-function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
+function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean): SandboxStep {
   switch (observed.state) {
     case 'running':
       // A paused sandbox does not count against the limits, so it may not run: a resumption whose answer was lost, or one
       // from outside, is undone.
-      return { kind: sandbox.pauseKind ?? 'freeze' };
+      return { kind: tierOf(sandbox, canFreeze) };
     case 'absent':
-      return { kind: 'record', transition: 'vanished', reason: vanished, by: 'runtime' };
+      return record(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
     case 'created':
     case 'stopped':
-      if (sandbox.pauseKind === 'freeze') return { kind: 'stop-frozen', reason: endedWhileFrozen(observed), by: 'runtime' };
+      if (sandbox.pauseKind === 'freeze') return write(stopFrozen(sandbox, endedWhileFrozen(observed), now), 'runtime');
       break;
     case 'frozen':
       if (sandbox.pauseKind === 'stop') return { kind: 'stop' };
   }
-  const due = dueIdleAction(sandbox, now);
+  const due = dueIdleAction(sandbox, now, canFreeze);
   if (due === null) return none;
-  return due.tier === 'delete' ? { kind: 'delete', reason: due.reason } : { kind: 'stop-frozen', reason: due.reason, by: 'skep' };
+  return write((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
 }
 
 function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun: boolean): SandboxStep {
-  if (observed.state === 'absent') return failed(vanished, 'runtime');
+  if (observed.state === 'absent') return failed(sandbox, vanished, now, 'runtime');
   // A frozen sandbox reports no progress while it is resumed.
-  if (isTooLate(sandbox, now)) return failed(notReadyInTime(sandbox, sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason), 'skep');
+  const last = sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason;
+  if (isTooLate(sandbox, now)) return failed(sandbox, notReadyInTime(sandbox, last), now, 'skep');
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
-  if (observed.state === 'running') return sandbox.pauseKind === 'freeze' ? thawed : { kind: 'await-ready' };
+  if (observed.state === 'running') {
+    // A sandbox that continues after a freeze was ready before, so no probe is needed.
+    const continued = { now, reason: { code: 'processes_continued' } } as const;
+    return sandbox.pauseKind === 'freeze' ? record(sandbox, 'ready', continued, 'runtime') : { kind: 'await-ready' };
+  }
   if (observed.state === 'frozen') return { kind: 'resume' };
-  if (rerun && !observed.endedFromOutside) return failed(observed.reason ?? { code: 'ended_while_resuming' }, 'runtime');
-  return sandbox.pauseKind === 'freeze' ? { kind: 'requeue', reason: endedWhileFrozen(observed) } : { kind: 'resume' };
+  if (rerun && !observed.endedFromOutside) return failed(sandbox, observed.reason ?? { code: 'ended_while_resuming' }, now, 'runtime');
+  return sandbox.pauseKind === 'freeze' ? write(requeue(sandbox, endedWhileFrozen(observed), now), null) : { kind: 'resume' };
 }
 
-/** A sandbox that continues after a freeze was ready before, so no probe is needed. */
-const thawed: SandboxStep = { kind: 'record', transition: 'ready', reason: { code: 'processes_continued' }, by: 'runtime' };
-
-function paused(reason: Reason | null, pauseKind: PauseKind, by: Cause): SandboxStep {
-  return { kind: 'record', transition: 'paused', reason, by, pauseKind };
+function write(to: Sandbox, by: Cause | null): SandboxStep {
+  return { kind: 'write', to, by };
 }
 
-function failed(reason: Reason, by: Cause): SandboxStep {
-  return { kind: 'record', transition: 'failed', reason, by };
+/** The lifecycle has every transition that is decided here. */
+function record(sandbox: Sandbox, transition: SandboxTransition, change: TransitionChange, by: Cause): SandboxStep {
+  const to = move(sandbox, transition, by, change);
+  return to === null ? none : write(to, by);
+}
+
+function failed(sandbox: Sandbox, reason: Reason, now: number, by: Cause): SandboxStep {
+  return record(sandbox, 'failed', { now, reason }, by);
 }
 
 /** Returns true if the ports of a running sandbox have other URLs than the record says. A report that lacks ports decides nothing. */

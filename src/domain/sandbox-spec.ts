@@ -11,6 +11,8 @@ export interface SandboxSpec {
   /** Absolute path inside the sandbox; the process runtime maps it to the sandbox's workspace folder. */
   readonly workingDir: string;
   readonly initialEnv: Readonly<Record<string, string>>;
+  /** Variables of Skep's own environment that the command gets too. Their values are never stored in a record or a response. */
+  readonly secrets: readonly string[];
   /** Environment variable that holds the sandbox's own key. */
   readonly sessionKeyEnv: string;
   readonly ports: readonly SandboxPort[];
@@ -54,6 +56,8 @@ export interface SandboxResources {
   readonly openFiles: number | null;
   /** How much of its output is kept. */
   readonly logBytes: number | null;
+  /** Files that it adds or changes, outside of mounted folders. A runtime whose storage can't limit that refuses the sandbox. */
+  readonly diskBytes: number | null;
 }
 
 /** How sandboxes are isolated, as far as every runtime can offer it. */
@@ -85,11 +89,52 @@ export interface PoolRule {
 
 const secretName = /(secret|token|password|passwd|credential|private|api_?key|access_?key|auth)/i;
 
-/** Returns the environment as it may be shown. The values of variables with a secret's name are masked. */
+const mask = '**********';
+
+/** Returns the environment as it may be shown, with secret values masked. */
 export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).map(([name, value]) => [name, secretName.test(name) ? '**********' : value]),
-  );
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]));
+}
+
+/**
+ * A password in a URL: `postgres://user:password@host`. It may have a slash. A variable of a shell is none, and neither is a port that a
+ * path with an `@` follows.
+ */
+const urlPassword = /(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)(?!\$|\d+[/?#,])[^\s"']+(?=@)/i;
+
+const credentials = [
+  urlPassword,
+  // Tokens of GitHub, GitLab, Slack, OpenAI and Anthropic, Google, AWS, Docker Hub, npm, Stripe, Hugging Face and Skep.
+  /\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl(?:pat|rt)-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|AIza[\w-]{35})/,
+  // Other words begin like this too, so it has to look random.
+  /\bsk-(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}/,
+  /\b(?:[sr]k_live_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{30,})\b/,
+  // A JSON Web Token.
+  /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}/,
+  /\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|dckr_pat_[\w-]{20,}|npm_[A-Za-z0-9]{30,}|skep_[\w-]{20,})\b/,
+  /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
+];
+
+/** Returns true if the text has the form of a credential, which belongs into `secrets`. */
+export function looksLikeCredential(text: string): boolean {
+  return credentials.some((form) => form.test(text));
+}
+
+/** Returns the text with the passwords of its URLs masked. */
+export function maskUrlPasswords(text: string): string {
+  return text.replaceAll(new RegExp(urlPassword, 'gi'), mask);
+}
+
+/** Values that are no secret under any name, and that stand in many texts. */
+const ordinaryWord = /^(true|false|none|null)$/i;
+
+/** Returns the values of variables that have a secret's name, or look like a credential. */
+export function secretValues(env: Readonly<Record<string, string>>): string[] {
+  return Object.entries(env).flatMap(([name, value]) => (isSecret(name, value) && !ordinaryWord.test(value) ? [value] : []));
+}
+
+function isSecret(name: string, value: string): boolean {
+  return secretName.test(name) || looksLikeCredential(value);
 }
 
 /** A spec in which members with a default are optional. */
@@ -102,6 +147,7 @@ export const defaultResources: SandboxResources = {
   pids: 512,
   openFiles: 16_384,
   logBytes: 20 * 2 ** 20,
+  diskBytes: null,
 };
 
 /** The isolation of a sandbox unless its spec says otherwise. */
@@ -115,6 +161,7 @@ export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
     command: null,
     workingDir: '/workspace',
     initialEnv: {},
+    secrets: [],
     sessionKeyEnv: 'SESSION_API_KEY',
     ports: [],
     ready: { probe: { kind: 'none' }, withinMs: 60_000 },

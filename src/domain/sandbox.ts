@@ -1,3 +1,4 @@
+import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
@@ -9,6 +10,29 @@ export const pauseKinds = ['freeze', 'stop'] as const;
 
 /** `freeze` keeps memory and processes; `stop` frees the memory and keeps the files. */
 export type PauseKind = (typeof pauseKinds)[number];
+
+/** Who paused a sandbox, and why; for one in ERROR that is being resumed, what it had failed with. */
+export interface PausedBy {
+  readonly actor: EventActor;
+  readonly reason: Reason | null;
+  /** The version of the record that the pause was written with. */
+  readonly version: number;
+  /** True if it was in ERROR. A resumption that the runtime refuses leads back there. */
+  readonly hasFailed?: true | undefined;
+}
+
+/** Returns who paused the sandbox; null if nobody did. */
+export function pauseOf({ pausedBy }: Pick<Sandbox, 'pausedBy'>): PausedBy | null {
+  return pausedBy?.hasFailed === true ? null : pausedBy;
+}
+
+/** What the runtime refused. */
+export interface Refused {
+  /** How often in a row it refused to pause or to resume the sandbox. */
+  readonly times: number;
+  /** When Skep tries again by itself, in milliseconds since the epoch. */
+  readonly retryAt: number;
+}
 
 /** Where a port of the spec can be reached from outside the sandbox. */
 export interface ExposedUrl {
@@ -39,6 +63,10 @@ export interface Sandbox {
   readonly startingSince: number | null;
   /** How it is to be paused (PAUSING) or is paused (PAUSED, RESUMING); null otherwise. */
   readonly pauseKind: PauseKind | null;
+  /** Who paused it; null unless it is PAUSING, PAUSED or RESUMING. */
+  readonly pausedBy: PausedBy | null;
+  /** Null if the runtime did what it was asked last. */
+  readonly refused: Refused | null;
   readonly sessionApiKey: string;
   readonly exposedUrls: readonly ExposedUrl[];
   /** Every write raises it by one. A write that was decided on an earlier version has no effect. */
@@ -78,6 +106,8 @@ export function newSandbox({ now, ...given }: NewSandbox): Sandbox {
     statusSince: now,
     startingSince: null,
     pauseKind: null,
+    pausedBy: null,
+    refused: null,
     exposedUrls: [],
     version: 1,
     createdAt: now,

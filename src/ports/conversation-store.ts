@@ -1,22 +1,27 @@
 import type { Conversation, ConversationSortOrder } from '../domain/conversation.ts';
+import type { ConversationLimitReached, ConversationLimits } from '../domain/conversation-limits.ts';
 import type { EventDraft } from '../domain/event.ts';
+import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
 import type { ReplaceOutcome } from './sandbox-store.ts';
 
 /** Times are in milliseconds since the epoch. */
 export interface ConversationFilter {
-  readonly ids?: readonly string[];
+  readonly ids?: readonly string[] | undefined;
   /** Case-insensitive. */
-  readonly titleContains?: string;
-  readonly createdFrom?: number;
-  readonly createdBefore?: number;
-  readonly updatedFrom?: number;
-  readonly updatedBefore?: number;
-  readonly sandboxId?: string;
+  readonly titleContains?: string | undefined;
+  readonly createdFrom?: number | undefined;
+  readonly createdBefore?: number | undefined;
+  readonly updatedFrom?: number | undefined;
+  readonly updatedBefore?: number | undefined;
+  readonly sandboxId?: string | undefined;
 }
 
-export type InsertConversationOutcome = { readonly kind: 'inserted' } | ClaimOutcome;
+export type InsertConversationOutcome =
+  | { readonly kind: 'inserted' }
+  | { readonly kind: 'limit'; readonly reached: ConversationLimitReached }
+  | ClaimOutcome;
 
 /**
  * Keeps the records of conversations. A write is durable when its method resolves. Each method is atomic, also among several
@@ -24,10 +29,16 @@ export type InsertConversationOutcome = { readonly kind: 'inserted' } | ClaimOut
  */
 export interface ConversationStore {
   /**
-   * Adds a record and its events, unless the claim was made before. Idempotent by id: a record that exists is left as it is,
-   * and no event is written.
+   * Adds a record and its events, unless the claim was made before or a limit is reached. Idempotent by id: a record that exists is left
+   * as it is, and no event is written. The limits are checked in the transaction of the write, so two never get the last place.
+   * Default: no limits.
    */
-  insert(conversation: Conversation, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertConversationOutcome>;
+  insert(
+    conversation: Conversation,
+    claim?: IdempotencyClaim,
+    events?: readonly EventDraft[],
+    limits?: ConversationLimits,
+  ): Promise<InsertConversationOutcome>;
 
   /**
    * Compare-and-set: writes the record and its events if the stored record is exactly one version older; otherwise returns
@@ -40,15 +51,18 @@ export interface ConversationStore {
     claim: IdempotencyClaim | undefined,
   ): Promise<ReplaceOutcome | ClaimOutcome>;
 
+  /** Returns the outcome of the request that made the claim before; null if there was none. */
+  findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;
+
   /** Undoes an insert, together with its claim. Idempotent. */
   withdraw(id: string): Promise<void>;
 
   /** Returns the record, also a deleted one; null if there is none. */
   find(id: string): Promise<Conversation | null>;
 
-  /** Returns the owner's conversations that are not deleted, in the order. */
+  /** Returns the conversations of the scope that are not deleted, in the order. */
   search(
-    ownerId: string,
+    scope: OwnerScope,
     filter: ConversationFilter,
     order: ConversationSortOrder,
     page: PageRequest,

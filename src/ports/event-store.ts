@@ -1,7 +1,9 @@
 import type { Event, EventDraft, EventKind } from '../domain/event.ts';
+import type { OwnerScope } from '../domain/principal.ts';
 
 export interface EventFilter {
-  readonly ownerId: string;
+  /** Null: of all owners. */
+  readonly ownerId: OwnerScope;
   /** Only of this conversation. */
   readonly conversationId?: string;
   /** Also those of this sandbox that belong to no conversation. */
@@ -25,8 +27,8 @@ export interface WrittenEvents {
  * Failure: `store_unavailable`; the write may have been made or not.
  */
 export interface EventStore {
-  /** Adds the events in their order: all or none. */
-  append(events: readonly EventDraft[]): Promise<void>;
+  /** Adds the events in their order: all or none. Returns the sequence number of the last; 0 if there are none. */
+  append(events: readonly EventDraft[]): Promise<number>;
 
   /** Returns the events after the given sequence number (0: from the beginning), oldest first, at most `limit` (1 to 1,000). */
   read(filter: EventFilter, after: number, limit: number): Promise<readonly Event[]>;

@@ -44,6 +44,12 @@ export interface RepositoryCheckouts {
    */
   checkOut(request: CheckoutRequest, progress: CheckoutProgress, signal: AbortSignal): Promise<Checkout>;
 
+  /**
+   * Asks the host for the branch, and fetches nothing. Rejects as `checkOut` would: `branch_not_found`, `repository_empty`, and what else
+   * keeps it from the host.
+   */
+  checkBranch(request: CheckoutRequest, signal: AbortSignal): Promise<void>;
+
   /** One line for a person: whether it can work. Never rejects. */
   check(): Promise<CheckResult>;
 

@@ -8,8 +8,26 @@ export interface SandboxLaunch {
   /** The name of the sandbox in the runtime: a DNS label. */
   readonly id: string;
   readonly spec: SandboxSpec;
+  /**
+   * Who has it, for people who look at the runtime itself, and for a sandbox whose record is lost. Left out for a member of a pool, which
+   * belongs to nobody yet.
+   */
+  readonly ownerId?: string;
   /** Passed to the sandbox in the variable that the spec names. */
   readonly sessionApiKey: string;
+  /**
+   * The values of the spec's secrets, by the variables in which the sandbox's own command gets them at each start. They must not be in
+   * anything that the runtime shows, such as a label or the configuration of a container, nor in a reason. Default: none.
+   */
+  readonly secrets?: Readonly<Record<string, string>>;
+}
+
+/** What a runtime kept of a sandbox's launch. Null is not known: the sandbox has no owner yet, or an older version started it. */
+export interface KeptLaunch {
+  readonly specId: string | null;
+  readonly ownerId: string | null;
+  /** The variables of the sandbox that a resumption can't change. */
+  readonly fixedEnv: Readonly<Record<string, string>>;
 }
 
 /** Receives what happens during a start. */
@@ -17,6 +35,21 @@ export type Progress = (reason: Reason) => void;
 
 /** `refused`: what the spec needs is not available, and why. */
 export type Provision = { readonly kind: 'provided' } | { readonly kind: 'refused'; readonly reason: Reason };
+
+/** What a runtime can do besides what every runtime can. It may learn only from its engine that it can't, so the values may change. */
+export interface RuntimeCapabilities {
+  /** Holds processes and keeps their memory. */
+  readonly freeze: boolean;
+}
+
+/** What a sandbox takes now. What is not known, or not taken since it does not run, is null. */
+export interface SandboxUsage {
+  /** CPU time of its present run, in milliseconds. */
+  readonly cpuMs: number | null;
+  readonly memoryBytes: number | null;
+  /** Files that it added or changed. */
+  readonly diskBytes: number | null;
+}
 
 /** The parts of a spec that a runtime may ignore. */
 export type IgnorableSpecPart = 'image' | 'resources' | 'isolation' | 'labels' | 'runtimeOptions';
@@ -70,6 +103,8 @@ export interface SandboxRuntime {
    */
   readonly ignores: readonly IgnorableSpecPart[];
 
+  readonly capabilities: RuntimeCapabilities;
+
   /**
    * Gets what sandboxes of the spec need and this host lacks, for example an image, which may take long. Returns at once if nothing
    * lacks. Calls for the same thing share the work. When `signal` fires, it rejects with the signal's reason.
@@ -83,7 +118,10 @@ export interface SandboxRuntime {
    */
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox>;
 
-  /** Holds all processes of a running sandbox; memory and processes are kept. A sandbox in any other state is left as it is. */
+  /**
+   * Holds all processes of a running sandbox; memory and processes are kept. A sandbox in any other state is left as it is, and so is
+   * every sandbox without the capability `freeze`.
+   */
   freeze(id: string): Promise<ObservedSandbox>;
 
   /**
@@ -102,6 +140,9 @@ export interface SandboxRuntime {
 
   /** Returns every sandbox of this deployment that the runtime has anything of. */
   list(): Promise<readonly ObservedSandbox[]>;
+
+  /** Returns what is kept of the launch of a sandbox, for one whose record is lost. Null if there is no such sandbox. */
+  keptLaunch(id: string): Promise<KeptLaunch | null>;
 
   /**
    * Runs a command in a running sandbox, as the user that the sandbox's own command runs as. Returns when it has begun. Further
@@ -124,6 +165,15 @@ export interface SandboxRuntime {
    * failures: `sandbox_not_found`, `file_not_found`, `invalid_request` (the path). Cancelling the stream ends the work.
    */
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+
+  /**
+   * Returns the end of what the sandbox's own command wrote to its standard output and error, at most so many bytes as UTF-8. Earlier
+   * runs of it may be part of that. Empty if nothing is known. Nothing is redacted.
+   */
+  lastOutput(id: string, maxBytes: number): Promise<string>;
+
+  /** Returns what the sandbox takes now. May take seconds if it has many files. */
+  usage(id: string): Promise<SandboxUsage>;
 
   /**
    * Calls the listener when something may have happened to a sandbox without being asked for. The listener reads the state again. Events

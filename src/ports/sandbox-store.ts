@@ -1,19 +1,14 @@
 import type { EventDraft } from '../domain/event.ts';
+import type { PoolMember } from '../domain/pool-plan.ts';
 import type { LimitReached, SandboxLimits } from '../domain/sandbox-limits.ts';
+import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';
 import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
 
 export interface SandboxFilter {
-  readonly status?: SandboxStatus;
-  readonly specId?: string;
-}
-
-/** A member of a pool. */
-export interface PooledSandbox {
-  readonly sandbox: Sandbox;
-  /** A digest of the spec. A member of an earlier version of the spec is not given to an owner. */
-  readonly fingerprint: string;
+  readonly status?: SandboxStatus | undefined;
+  readonly specId?: string | undefined;
 }
 
 export type InsertSandboxOutcome =
@@ -52,11 +47,12 @@ export interface SandboxStore {
   insertPooled(sandbox: Sandbox, fingerprint: string, size: number): Promise<{ readonly kind: 'inserted' } | { readonly kind: 'full' }>;
 
   /** Returns the pool members that are not deleted, oldest first. */
-  pooled(): Promise<readonly PooledSandbox[]>;
+  pooled(): Promise<readonly PoolMember[]>;
 
   /**
    * Compare-and-set: writes the record if the stored one is exactly one version older; otherwise, and if there is none, returns
-   * `stale`. `lastActiveAt` never moves back, so a `touch` in between is not lost.
+   * `stale`. `lastActiveAt` never moves back, so a `touch` in between is not lost. A pause by a rule (`isPausedByRule`) is also `stale`
+   * if the stored `lastActiveAt` is later than that of the record: the sandbox is not idle any more.
    */
   replace(sandbox: Sandbox, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
 
@@ -83,7 +79,7 @@ export interface SandboxStore {
   longestIdle(ownerId: string | null, limit: number): Promise<readonly Sandbox[]>;
 
   /** Returns the owner's sandboxes that are not deleted, newest first. */
-  search(ownerId: string, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>>;
+  search(scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>>;
 
   /** Returns every record that is not removed, ordered by id, after the given id. */
   scan(afterId: string | null, limit: number): Promise<readonly Sandbox[]>;

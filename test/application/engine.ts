@@ -5,7 +5,7 @@ import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { Progress, Provision, SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 
 /** What the test can hold up until it lets it pass. */
-export type Gate = 'provide' | 'start' | 'ready';
+export type Gate = 'provide' | 'start' | 'ready' | 'freeze';
 
 interface Container {
   readonly launch: SandboxLaunch;
@@ -29,6 +29,9 @@ export class ScriptedEngine {
   readonly refused = new Set<string>();
   /** Specs whose command ends as soon as it is run. */
   readonly broken = new Set<string>();
+  /** What commands have written, by sandbox. */
+  readonly outputs = new Map<string, string>();
+  canFreeze = true;
   /** While it is set, nobody is told of what happens. */
   isMute = false;
   /** Called when a container ends or goes without being asked to. */
@@ -79,6 +82,12 @@ export class ScriptedEngine {
     this.#tell(id);
   }
 
+  /** A person lets what is frozen go on. */
+  thawFromOutside(id: string): void {
+    const container = this.#containers.get(id);
+    if (container?.state === 'frozen') container.state = 'running';
+  }
+
   /** A person removes it. */
   vanish(id: string): void {
     if (!this.#containers.delete(id)) return;
@@ -115,12 +124,19 @@ export class ScriptedEngine {
 
   /** A runtime over it. */
   runtime(): SandboxRuntime {
+    const canFreeze = (): boolean => this.canFreeze;
     return {
       name: 'scripted',
       ignores: ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'],
+      get capabilities() {
+        return { freeze: canFreeze() };
+      },
       provide: (spec, progress, signal) => this.#provide(spec, progress, signal),
       start: (launch, progress, signal) => this.#start(launch, progress, signal),
-      freeze: async (id) => this.#to(id, ['running'], 'frozen'),
+      freeze: async (id) => {
+        await this.pass('freeze', new AbortController().signal);
+        return this.#to(id, this.canFreeze ? ['running'] : [], 'frozen');
+      },
       stop: async (id) => this.#to(id, ['running', 'frozen'], 'stopped'),
       resume: async (launch, signal) => {
         signal.throwIfAborted();
@@ -136,9 +152,17 @@ export class ScriptedEngine {
         this.calls.list += 1;
         return this.list();
       },
+      keptLaunch: async (id) => {
+        const launch = this.#containers.get(id)?.launch;
+        if (launch === undefined) return null;
+        const { spec, ownerId = '', sessionApiKey } = launch;
+        return { specId: spec.id, ownerId: ownerId === '' ? null : ownerId, fixedEnv: { [spec.sessionKeyEnv]: sessionApiKey } };
+      },
       execute: unused('execute'),
       putFiles: unused('files'),
       getFiles: unused('files'),
+      usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
+      lastOutput: async (id) => this.outputs.get(id) ?? '',
       subscribe: (call) => {
         const listener = { call };
         this.#listeners.add(listener);

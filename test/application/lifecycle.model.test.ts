@@ -27,7 +27,7 @@ const limits = { ...unlimited, running: 4, runningPerOwner: 3, existing: 8 };
 
 /** What a client may be told besides a success; anything else is a defect. */
 const tolerated = new Set([
-  'sandbox_not_found', 'sandbox_busy', 'sandbox_not_running', 'sandbox_not_paused', 'sandbox_limit_reached',
+  'sandbox_not_found', 'freeze_unsupported', 'sandbox_busy', 'sandbox_not_running', 'sandbox_not_paused', 'sandbox_limit_reached',
   'runtime_unavailable', 'runtime_timeout', 'store_unavailable',
 ]);
 
@@ -43,6 +43,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
   const checked: Promise<void>[] = [];
   const world = createWorld({
     limits, specs, whenFull,
+    minIdleMs: 1000,
     // Where starts hang, those who wait must have had their turn when the end is looked at.
     atOnce: stuck === null ? 2 : 4,
     onWrite: (write) => {
@@ -134,6 +135,9 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
         return world.engine.restart();
       case 'mute':
         world.engine.isMute = action.isMute;
+        return;
+      case 'ability':
+        world.engine.canFreeze = action.canFreeze;
         return;
       case 'gate':
         if (action.isOpen) world.engine.open(action.gate);

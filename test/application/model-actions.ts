@@ -11,6 +11,8 @@ export type Action =
   | { readonly kind: 'crash' | 'vanish' | 'end' | 'freeze'; readonly container: number }
   | { readonly kind: 'restart-engine' }
   | { readonly kind: 'mute'; readonly isMute: boolean }
+  /** The engine loses, or gains, the ability to freeze. */
+  | { readonly kind: 'ability'; readonly canFreeze: boolean }
   | { readonly kind: 'gate'; readonly gate: Gate; readonly isOpen: boolean }
   | { readonly kind: 'fault'; readonly fault: Fault }
   /** A process with the deployment's specs, or with another content of the pooled one. */
@@ -44,6 +46,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('crash', 'vanish', 'end', 'freeze' as const), container: which }) },
   { weight: 1, arbitrary: constant({ kind: 'restart-engine' as const }) },
   { weight: 1, arbitrary: fc.record({ kind: constant('mute' as const), isMute: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: constant('ability' as const), canFreeze: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: constant('gate' as const), gate: fc.constantFrom('provide', 'start', 'ready' as const), isOpen: fc.boolean() }) },
   { weight: 6, arbitrary: fc.record({ kind: constant('fault' as const), fault }) },
   { weight: 2, arbitrary: fc.record({ kind: constant('boot' as const), isChanged: fc.boolean() }) },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { newPoolMember, poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { countsAsRunning } from '../../src/domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -93,6 +94,18 @@ describe('a pool', () => {
     await pass(2);
     expect((await members()).map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
     expect(engine.list().map(({ state }) => state)).toEqual(['running', 'running', 'running']);
+  });
+
+  test('hands out none that does not run, and none of another content of the spec', async () => {
+    const { store, boot, engine } = createWorld({ specs: [warm] });
+    const fingerprint = poolFingerprint(warm);
+    const members = [['a', 'other', 'RUNNING'], ['b', fingerprint, 'STARTING'], ['c', fingerprint, 'ERROR']] as const;
+    for (const [id, content, status] of members) {
+      await store.sandboxes.insertPooled({ ...newPoolMember({ id, spec: warm, sessionApiKey: 'k', now: 0 }), status }, content, 9);
+    }
+    const { sandboxes } = boot();
+    expect(await sandboxes.start('me', { specId: null })).toMatchObject({ status: 'STARTING' });
+    expect(engine.calls.inspect).toBe(0);
   });
 
   test('is left out where the runtime does not answer', async () => {

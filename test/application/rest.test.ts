@@ -87,6 +87,74 @@ describe('a sandbox at rest', () => {
   });
 });
 
+describe('a runtime that cannot freeze', () => {
+  test('stops an idle sandbox instead, once, and rests with it then', async () => {
+    const { engine, sandboxes, store, id, pass } = await running();
+    engine.canFreeze = false;
+    await pass(1500);
+    const stopped = { status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'idle', tier: 'stop', afterMs: 1500 } };
+    expect(await sandboxes.get('me', id)).toMatchObject(stopped);
+    for (let seconds = 0; seconds < 1; seconds += 0.5) await pass(500);
+    expect(await sandboxes.get('me', id)).toMatchObject(stopped);
+    const moves = (await store.events.read({ ownerId: 'me' }, 0, 100)).map(({ data }) => ('to' in data ? data.to : null));
+    expect(moves).toEqual(['STARTING', 'RUNNING', 'PAUSING', 'PAUSED']);
+  });
+
+  test('refuses an explicit freeze, and stops if nothing else is asked for', async () => {
+    const { engine, sandboxes, id } = await running();
+    engine.canFreeze = false;
+    await expect(sandboxes.pause('me', id, 'freeze')).rejects.toMatchObject({ code: 'freeze_unsupported', context: { runtime: 'scripted' } });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
+    expect(await sandboxes.pause('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+  });
+
+  test('and could before stops what was frozen, instead of trying for ever', async () => {
+    const { engine, sandboxes, reconciler, id, pass } = await running();
+    await sandboxes.pause('me', id);
+    expect(await sandboxes.get('me', id)).toMatchObject({ pauseKind: 'freeze' });
+    engine.canFreeze = false;
+    engine.thawFromOutside(id);
+    await reconciler.sweep();
+    await pass(0);
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+    expect(engine.inspect(id).state).toBe('stopped');
+  });
+});
+
+test('a runtime that refuses to pause is asked less and less often, with the reason on the record, and goes on when it does', async () => {
+  const { engine, sandboxes, store, faults, id, pass } = await running();
+  faults.plan(...Array.from({ length: 9 }, () => ({ call: 'freeze', what: 'unavailable' as const, when: 'before' as const })));
+  await pass(1500);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'failure', failure: 'runtime_unavailable' }, refused: { times: 1 } });
+  const attempts = async () => (await store.events.read({ ownerId: 'me', kinds: ['sandbox_moved'] }, 0, 1000)).filter(({ data }) => 'to' in data && data.to === 'PAUSING').length;
+  // After 1, 2, 4, 8 and 16 seconds.
+  for (let seconds = 0; seconds < 31; seconds += 1) await pass(1000);
+  expect(await attempts()).toBe(6);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', refused: { times: 6 } });
+  for (let seconds = 0; seconds < 29; seconds += 1) await pass(1000);
+  expect(await codeOf(sandboxes.get('me', id)), 'its life was over').toBe('sandbox_not_found');
+  expect(await attempts()).toBe(6);
+  expect(engine.inspect(id).state).toBe('absent');
+});
+
+test('a start that the runtime refuses shows why, and goes on when the runtime does', async () => {
+  const { sandboxes, faults, pass } = await running();
+  faults.plan(...Array.from({ length: 3 }, () => ({ call: 'start', what: 'unavailable' as const, when: 'before' as const })));
+  const { id } = await sandboxes.start('me', { specId: null });
+  await pass(0);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'STARTING', statusReason: { code: 'failure', failure: 'runtime_unavailable' } });
+  for (let seconds = 0; seconds < 8; seconds += 1) await pass(1000);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: null });
+});
+
+test('a runtime that fails to remove a sandbox is asked less and less often', async () => {
+  const { sandboxes, faults, id, pass } = await running();
+  faults.plan(...Array.from({ length: 50 }, () => ({ call: 'remove', what: 'unavailable' as const, when: 'before' as const })));
+  await sandboxes.delete('me', id);
+  for (let seconds = 0; seconds < 60; seconds += 1) await pass(1000);
+  expect(50 - faults.planned.length).toBeLessThanOrEqual(8);
+});
+
 describe('what happens from outside', () => {
   test('an engine that was restarted leaves running and frozen ones PAUSED with their files, and they can be resumed', async () => {
     const { sandboxes, engine, reconciler, id } = await running();

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
 import { codeOf } from './code-of.ts';
+import { someConversation } from '../contracts/records.ts';
 import { calm, createWorld, type WorldOptions } from './world.ts';
+
+const minIdleMs = 5 * 60_000;
 
 async function full(limits: Partial<SandboxLimits>, whenFull: WorldOptions['whenFull'] & string, owners: readonly string[] = ['me', 'me']) {
   const world = createWorld({ limits, whenFull });
@@ -13,6 +16,7 @@ async function full(limits: Partial<SandboxLimits>, whenFull: WorldOptions['when
     ids.push((await skep.sandboxes.start(owner, { specId: null })).id);
     await calm();
   }
+  if (whenFull === 'pause_idle') world.clock.advance(minIdleMs);
   const running = async () => (await world.store.sandboxes.scan(null, 100)).filter(({ status, deletedAt }) => deletedAt === null && status === 'RUNNING').length;
   return { ...world, ...skep, ids, running };
 }
@@ -39,14 +43,44 @@ describe('a full deployment', () => {
     expect(await sandboxes.get('me', ids[2] ?? '')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusReason: { code: 'made_room', forSandbox: third.id } });
     expect(await sandboxes.get('me', ids[1] ?? '')).toMatchObject({ status: 'RUNNING' });
     expect(await sandboxes.get('you', ids[0] ?? '')).toMatchObject({ status: 'RUNNING' });
+    clock.advance(minIdleMs);
     expect(await sandboxes.resume('me', ids[2] ?? '')).toMatchObject({ status: 'RUNNING' });
     expect(await sandboxes.get('me', ids[1] ?? '')).toMatchObject({ status: 'PAUSED' });
+  });
+
+  test('pauses no more than one for a start while the runtime takes its time', async () => {
+    const { sandboxes, engine, store, clock } = await full({ running: 4 }, 'pause_idle', ['a', 'b', 'c', 'd']);
+    engine.close('freeze');
+    const refused = codeOf(sandboxes.start('me', { specId: null }));
+    for (let seconds = 0; seconds < 30; seconds += 1) {
+      clock.advance(1000);
+      await calm();
+    }
+    expect(await refused).toBe('sandbox_limit_reached');
+    engine.open('freeze');
+    await calm();
+    const statuses = (await store.sandboxes.scan(null, 100)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual(['PAUSED', 'RUNNING', 'RUNNING', 'RUNNING']);
   });
 
   test('that makes room among all owners freezes whoever is idle the longest', async () => {
     const { sandboxes, ids } = await full({ running: 2 }, 'pause_idle', ['you', 'me']);
     await sandboxes.start('me', { specId: null });
     expect(await sandboxes.get('you', ids[0] ?? '')).toMatchObject({ status: 'PAUSED' });
+  });
+
+  test('never freezes one that was active a moment ago, nor one whose agent is at work, whoever owns it', async () => {
+    const { sandboxes, store, clock, ids } = await full({ running: 2 }, 'pause_idle', ['you', 'me']);
+    const [yours = '', mine = ''] = ids;
+    await store.sandboxes.touch(mine, clock.now() - minIdleMs + 1);
+    const turn = { messageId: 'm', message: { content: [] }, sandboxVersion: 0 };
+    const working = someConversation('conv', { ownerId: 'you', sandboxId: yours, startStatus: 'READY', executionStatus: 'running', turn });
+    await store.conversations.insert(working);
+    expect(await codeOf(sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
+    clock.advance(1);
+    expect(await codeOf(sandboxes.start('me', { specId: null }))).toBeNull();
+    expect(await sandboxes.get('me', mine)).toMatchObject({ status: 'PAUSED' });
+    expect(await sandboxes.get('you', yours)).toMatchObject({ status: 'RUNNING' });
   });
 
   test('makes no room for one more to exist, nor where nothing can be frozen', async () => {

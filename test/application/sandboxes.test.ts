@@ -92,6 +92,19 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', other.id)).toMatchObject({ status: 'MISSING' });
   });
 
+  test('that crashed is run again over its files by a resumption, within the limits; without files it stays an ERROR', async () => {
+    const { sandboxes, engine, id } = await running();
+    engine.crash(id);
+    await calm();
+    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
+    expect(engine.calls.start).toBe(1);
+    engine.crash(id);
+    await calm();
+    engine.vanish(id);
+    expect(await codeOf(sandboxes.resume('me', id))).toBe('sandbox_not_paused');
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited' } });
+  });
+
   test('whose runtime refuses a pause runs on, and the caller is told', async () => {
     const { sandboxes, faults, id } = await running();
     faults.plan({ call: 'freeze', what: 'unavailable', when: 'before' });
@@ -137,7 +150,7 @@ describe('a sandbox', () => {
 });
 
 describe('the reconciler', () => {
-  test('removes what no record owns, after a grace', async () => {
+  test('stops what no record owns, after a grace', async () => {
     const { engine, reconciler, clock, store } = await running();
     const lookedUp = new Set<string>();
     const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
@@ -150,7 +163,8 @@ describe('the reconciler', () => {
     expect(engine.inspect('sb-stray').state).toBe('running');
     clock.advance(2000);
     await reconciler.sweep();
-    expect(engine.inspect('sb-stray').state).toBe('absent');
+    await calm();
+    expect(engine.inspect('sb-stray').state).toBe('stopped');
     expect([...lookedUp], 'what the scan has found is not asked for one by one').toEqual(['sb-stray']);
   });
 
@@ -176,7 +190,8 @@ describe('the reconciler', () => {
     await reconciler.sweep();
     clock.advance(2000);
     await reconciler.sweep();
-    expect([engine.inspect(id).state, engine.inspect('sb-stray').state]).toEqual(['running', 'absent']);
+    await calm();
+    expect([engine.inspect(id).state, engine.inspect('sb-stray').state]).toEqual(['running', 'stopped']);
   });
 
   test('removes what comes up after its record was seen to have nothing left', async () => {
@@ -212,13 +227,14 @@ describe('the reconciler', () => {
   });
 
   test('goes on with its sweep where one removal of an orphan fails', async () => {
-    const { engine, reconciler, clock, faults } = await running();
-    engine.run({ id: 'sb-stray-1', spec: slow, sessionApiKey: 'k' });
-    engine.run({ id: 'sb-stray-2', spec: slow, sessionApiKey: 'k' });
+    const { engine, reconciler, clock, faults, sandboxes, id } = await running();
+    const other = await sandboxes.start('me', { specId: null });
+    for (const deleted of [id, other.id]) await sandboxes.delete('me', deleted);
+    for (const deleted of [id, other.id]) engine.run({ id: deleted, spec: slow, sessionApiKey: 'k' });
     await reconciler.sweep();
     faults.plan({ call: 'remove', what: 'timeout', when: 'before' });
     clock.advance(2000);
     await calm();
-    expect([engine.inspect('sb-stray-1').state, engine.inspect('sb-stray-2').state]).toEqual(['running', 'absent']);
+    expect([id, other.id].map((deleted) => engine.inspect(deleted).state).toSorted()).toEqual(['absent', 'running']);
   });
 });

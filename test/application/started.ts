@@ -1,11 +1,11 @@
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { calm, createWorld } from './world.ts';
 
-const spec = sandboxSpec({ id: 'pulled', image: 'node:26', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
+const spec = sandboxSpec({ id: 'pulled', image: 'node:26', secrets: ['MODEL_KEY'], ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
 
 /** A world with one process, which starts so many sandboxes when the test has it begin. */
 export async function started(count = 1, owners: readonly string[] = ['me']) {
-  const world = createWorld({ specs: [spec] });
+  const world = createWorld({ specs: [spec], secrets: { MODEL_KEY: 'the-key-of-a-model' } });
   const skep = world.boot();
   const start = async (owner: string) => (await skep.sandboxes.start(owner, { specId: null })).id;
   const ids: string[] = [];

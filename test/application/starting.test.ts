@@ -140,11 +140,11 @@ describe('a start', () => {
 
   test('under an id that was used is that of before, and not possible once it was deleted', async () => {
     const { sandboxes } = await started();
-    const id = sandboxes.newId();
-    const [one, two] = await Promise.all([sandboxes.startAs(id, 'me', null), sandboxes.startAs(id, 'me', null)]);
+    const id = 'sb-chosen';
+    const [one, two] = await Promise.all([sandboxes.startAs('me', id, null), sandboxes.startAs('me', id, null)]);
     expect(two.sessionApiKey).toBe(one.sessionApiKey);
     await sandboxes.delete('me', id);
-    expect(await codeOf(sandboxes.startAs(id, 'me', null))).toBe('sandbox_not_found');
+    expect(await codeOf(sandboxes.startAs('me', id, null))).toBe('sandbox_not_found');
   });
 });
 
@@ -210,5 +210,35 @@ describe('a resumption', () => {
     engine.crash(id);
     expect(await resumed).toBe('sandbox_not_paused');
     expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
+  });
+
+  test('that is in ERROR is so again, for the same reason, if the runtime refuses to resume it', async () => {
+    const { engine, begin, ids, sandboxes, of, reconciler, faults } = await started();
+    await reconciler.start();
+    await begin();
+    const id = ids[0] ?? '';
+    engine.crash(id);
+    await calm();
+    const { statusReason } = (await of(id)) ?? {};
+    expect(statusReason).toMatchObject({ code: 'process_exited', phase: 'running' });
+    faults.plan({ call: 'resume', what: 'unavailable', when: 'before' });
+    expect(await codeOf(sandboxes.resume('me', id))).toBe('runtime_unavailable');
+    expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason, pausedBy: null, pauseKind: null });
+    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING' });
+  });
+
+  test('whose processes fail has a reason that says when they ended, and what they wrote last, without secrets', async () => {
+    const { engine, begin, ids, of, reconciler } = await started();
+    await reconciler.start();
+    await begin();
+    const id = ids[0] ?? '';
+    const sessionApiKey = (await of(id))?.sessionApiKey ?? '';
+    engine.outputs.set(id, `key ${sessionApiKey}, the-key-of-a-model, postgres://app:hunter22@db/shop: no such table`);
+    engine.crash(id);
+    await calm();
+    expect(await of(id)).toMatchObject({
+      status: 'ERROR',
+      statusReason: { code: 'process_exited', phase: 'running', output: 'key **********, **********, postgres://app:**********@db/shop: no such table' },
+    });
   });
 });

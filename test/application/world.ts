@@ -18,9 +18,15 @@ export interface WorldOptions {
   readonly specs?: readonly SandboxSpec[];
   readonly limits?: Partial<SandboxLimits>;
   readonly whenFull?: WhenFull;
+  /** Default: that of a deployment. */
+  readonly minIdleMs?: number;
   /** How many starts a process lets run at a time. Default: 2. */
   readonly atOnce?: number;
+  /** How long a sandbox that the store does not know is kept. Default: 24 hours. */
+  readonly quarantineForMs?: number;
   readonly onWrite?: (write: Write) => void;
+  /** The values of the specs' secrets. */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 export type Process = ReturnType<ReturnType<typeof createWorld>['boot']>;
@@ -71,12 +77,16 @@ export function createWorld(options: WorldOptions = {}) {
     const { limits = {}, whenFull = 'refuse', atOnce = 2 } = options;
     const closers = new AsyncDisposableStack();
     const container = createContainer({ specs, limits, whenFull, startsAtOnce: atOnce, sweepEveryMs: 1000, answerWithinMs: 5000 }, closers);
-    const rules = { ...container.get<Rules>(tokens.rules.id), poolStartsAtOnce: 2, orphanGraceMs: 2000, rememberDeletedMs };
+    const rules = {
+      ...container.get<Rules>(tokens.rules.id), poolStartsAtOnce: 2, orphanGraceMs: 2000, rememberDeletedMs,
+      quarantineForMs: options.quarantineForMs ?? 86_400_000, ...(options.minIdleMs !== undefined && { minIdleMs: options.minIdleMs }),
+    };
     container.load(doublesModule({
       rules, runtime, probe, random, logger,
       clock: mortal.clock(clock),
       store: { ...store, sandboxes, conversations },
       conversationReconciler: idle,
+      secrets: { get: (name) => options.secrets?.[name] ?? null },
     }));
     const get = <T>({ id }: Token<T>): T => container.get<T>(id);
     return {

@@ -51,6 +51,11 @@ describe('the arrows of the house', () => {
     expect(leaksIn([{ path, text }])).toEqual([]);
   });
 
+  test('no line is longer than 140 characters', () => {
+    const long = sources.flatMap(({ path, text }) => text.split('\n').flatMap((line, at) => (line.length > 140 ? [`${path}:${at + 1}`] : [])));
+    expect(long).toEqual([]);
+  });
+
   test('the domain is pure: no clock, no promise, no randomness, no I/O', () => {
     const impure = /\b(Date\.now|new Date\(\)|Math\.random|async |await |Promise\b|setTimeout|process\.|console\.|fetch\()/;
     const files = sources.filter(({ path }) => path.startsWith('domain/'));

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { loadConfig } from '../../src/composition/config/load.ts';
+import { readConfig } from '../../src/composition/config/read-config.ts';
 import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';
 
@@ -26,7 +26,7 @@ export function configFiles() {
 /** Why a configuration is refused. */
 export function refusalOf(env: Readonly<Record<string, string>>): ConfigError {
   try {
-    loadConfig(env);
+    readConfig(env);
   } catch (error) {
     if (error instanceof ConfigError) return error;
     throw error;

@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/composition/config/load.ts';
+import { readConfig } from '../../src/composition/config/read-config.ts';
+import { configSchema } from '../../src/composition/config/file-schema.ts';
 import { allFields } from '../../src/composition/config/mistakes.ts';
 import { unsetSecrets } from '../../src/composition/config/environment-warnings.ts';
 import { configFiles, refusalOf } from './config-files.ts';
@@ -35,12 +36,15 @@ const whole = {
       labels: { team: 'shop' },
       rest: { freeze_after: '15m', stop_after: '2h', delete_after: '10d', max_life: '30d' },
       pool: { size: 2 },
+      secrets: ['DATABASE_URL'],
+      allow_plain_secrets: false,
       agent: { protocol: 'acp', command: ['opencode'], env: { MODE: 'quick' }, secrets: ['MODEL_KEY'], auth_method: 'api-key', permissions: 'ask', start_within: '60s' },
     },
   ],
-  limits: { running_per_owner: 5, running: 50, existing_per_owner: 50, existing: 500, when_full: 'refuse', requests_per_minute: 600 },
+  limits: { running_per_owner: 5, running: 50, existing_per_owner: 50, existing: 500, conversations_per_owner: 100, conversations: 1000, conversations_per_sandbox: 5, when_full: 'refuse', requests_per_minute: 600, streams_per_key: 'unlimited' },
   starts: { at_once: 4 },
   events: { keep_for: '30d' },
+  quarantine: { keep_for: '24h' },
 };
 
 /** The file with another value in one place. */
@@ -55,7 +59,7 @@ function withValue(path: string, value: unknown): string {
 
 /** What is in no place at all what it should be. */
 const rubbish = [null, [null], { '': { x: [] } }, -0.5, [[]]] as const;
-const leaves = [...allFields(), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].docker.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]'];
+const leaves = [...allFields(configSchema), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].docker.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]', 'specs[].secrets[]'];
 
 describe('a mistake in the file', () => {
   test.each<[string, string, string]>([
@@ -161,7 +165,7 @@ log_level: loud
   });
 
   test('the file that all of this is about is right itself', () => {
-    expect(() => loadConfig({ SKEP_CONFIG: file(JSON.stringify(whole)) })).not.toThrow();
+    expect(() => readConfig({ SKEP_CONFIG: file(JSON.stringify(whole)) })).not.toThrow();
     expect(leaves.length).toBeGreaterThan(60);
   });
 
@@ -206,16 +210,18 @@ describe('a file that is not read at all', () => {
   test('because it is a folder', () => {
     const path = pathOf('a-folder');
     mkdirSync(path);
-    expect(() => loadConfig({ SKEP_CONFIG: path })).toThrow(`SKEP_CONFIG: names the file ${path}, which is a folder`);
+    expect(() => readConfig({ SKEP_CONFIG: path })).toThrow(`SKEP_CONFIG: names the file ${path}, which is a folder`);
   });
 });
 
 test('each secret that has no value is told, with whose it is and what comes of it', () => {
-  const { specs } = loadConfig({ SKEP_CONFIG: file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SET, UNSET, EMPTY] } }, { id: b, agent: { protocol: acp, command: [x], secrets: [UNSET] } }]') });
+  const { specs } = readConfig({ SKEP_CONFIG: file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SET, UNSET, EMPTY] } }, { id: b, agent: { protocol: acp, command: [x], secrets: [UNSET] } }]') });
   expect(unsetSecrets(specs, { SET: 'x', EMPTY: '' })).toEqual([
     expect.stringMatching(/^UNSET is not set: .*the spec a becomes an ERROR/),
     expect.stringMatching(/^EMPTY is empty: .*the spec a /),
     expect.stringMatching(/^UNSET is not set: .*the spec b becomes an ERROR/),
   ]);
+  const own = readConfig({ SKEP_CONFIG: file('specs: [{ id: a, command: [x], secrets: [UNSET] }]') });
+  expect(unsetSecrets(own.specs, {})).toEqual([expect.stringMatching(/^UNSET is not set: each sandbox of the spec a becomes an ERROR/)]);
   expect(unsetSecrets(null, {})).toEqual([]);
 });

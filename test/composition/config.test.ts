@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/composition/config/load.ts';
+import { readConfig } from '../../src/composition/config/read-config.ts';
 import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { parseDuration, parseSize } from '../../src/composition/config/field-schemas.ts';
 import { rulesOf } from '../../src/composition/wiring/rules.ts';
@@ -11,21 +11,21 @@ const problemsOf = (env: Record<string, string>) => refusalOf(env).problems;
 
 describe('the configuration', () => {
   test('has the defaults of the design', () => {
-    expect(loadConfig({})).toMatchObject({
+    expect(readConfig({})).toMatchObject({
       host: '127.0.0.1', port: 3000, product: 'skep', gitProviders: ['local'], sandboxRuntime: 'auto', logLevel: 'info',
-      specs: null, requestsPerMinute: null, warnings: [],
+      specs: null, requestsPerMinute: 6000, streamsPerKey: 50, warnings: [],
     });
-    expect(rulesOf(loadConfig({}).options)).toMatchObject({
+    expect(rulesOf(readConfig({}).options)).toMatchObject({
       limits: { runningPerOwner: null, running: null, existingPerOwner: null, existing: null }, whenFull: 'refuse',
       startsAtOnce: 2 * availableParallelism(), answerWithinMs: 20_000, keepEventsForMs: 30 * 86_400_000,
       sweepEveryMs: 10_000, orphanGraceMs: 10_000, rememberDeletedMs: 86_400_000,
     });
-    expect(loadConfig({}).dataDir).toMatch(/skep$/);
+    expect(readConfig({}).dataDir).toMatch(/skep$/);
   });
 
   test('takes the environment before the file, and the file before the defaults', () => {
     const path = file('port: 4000\nhost: "::1"\nproduct: bees\n');
-    expect(loadConfig({ SKEP_CONFIG: path, SKEP_PORT: '5000' })).toMatchObject({ port: 5000, host: '::1', product: 'bees' });
+    expect(readConfig({ SKEP_CONFIG: path, SKEP_PORT: '5000' })).toMatchObject({ port: 5000, host: '::1', product: 'bees' });
   });
 
   test('takes the example of the documentation', () => {
@@ -43,9 +43,9 @@ specs:
     resources: { cpus: 2, memory: 2GiB, pids: 512 }
     rest: { freeze_after: 15m, stop_after: 2h, delete_after: 10d }
     pool: { size: 2 }
-limits: { running_per_owner: 5, running: 50 }
+limits: { running_per_owner: 5, running: 50, requests_per_minute: unlimited }
 `);
-    const { specs, options, requestsPerMinute, warnings } = loadConfig({ SKEP_CONFIG: path });
+    const { specs, options, requestsPerMinute, warnings } = readConfig({ SKEP_CONFIG: path });
     expect(specs).toEqual([
       sandboxSpec({
         id: 'node', description: 'Node 26 with git', image: 'node:26', command: ['sh', '-c', 'exec sleep infinity'], workingDir: '/workspace',
@@ -65,7 +65,7 @@ limits: { running_per_owner: 5, running: 50 }
 specs:
   - id: coder
     image: registry.example.com:5000/agents/coder@sha256:0123
-    resources: { cpus: unlimited, memory: 512MiB, pids: unlimited, open_files: 4096, log: unlimited }
+    resources: { cpus: unlimited, memory: 512MiB, pids: unlimited, open_files: 4096, log: unlimited, disk: 10GiB }
     isolation: { read_only_root: true, network: none, user: 1000 }
     docker: { capabilities: [NET_BIND_SERVICE, CHOWN], new_privileges: true, seccomp: unconfined, oci_runtime: runsc }
     labels: { team: shop, "com.example/cost": "7" }
@@ -76,23 +76,24 @@ specs:
 limits: { existing_per_owner: 20, existing: 200, when_full: pause_idle }
 starts: { at_once: 3 }
 events: { keep_for: 2d }
+quarantine: { keep_for: 3d }
 `);
-    const { specs, options } = loadConfig({ SKEP_CONFIG: path });
+    const { specs, options } = readConfig({ SKEP_CONFIG: path });
     expect(specs?.[0]).toMatchObject({
       image: 'registry.example.com:5000/agents/coder@sha256:0123',
-      resources: { cpus: null, memoryBytes: 2 ** 29, pids: null, openFiles: 4096, logBytes: null },
+      resources: { cpus: null, memoryBytes: 2 ** 29, pids: null, openFiles: 4096, logBytes: null, diskBytes: 10 * 2 ** 30 },
       isolation: { readOnlyRoot: true, network: 'none', user: '1000' },
       runtimeOptions: { docker: { capabilities: ['NET_BIND_SERVICE', 'CHOWN'], new_privileges: true, seccomp: 'unconfined', oci_runtime: 'runsc' } },
       labels: { team: 'shop', 'com.example/cost': '7' },
       rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 3 * 86_400_000 },
-      agent: { protocol: 'acp', command: ['opencode', 'acp'], env: { MODE: 'quick' }, secrets: ['MODEL_KEY'], authMethod: 'api-key', permissions: 'allow', startWithinMs: 90_000 },
+      agent: { protocol: 'acp', command: ['opencode', 'acp'], env: { MODE: 'quick' }, secrets: ['MODEL_KEY'], authMethod: 'api-key', permissions: 'allow', startWithinMs: 90_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 },
     });
     expect(specs?.[1]).toMatchObject({
       resources: defaultResources, isolation: defaultIsolation, runtimeOptions: {}, labels: {}, pool: { size: 0 },
-      agent: { env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000 },
+      agent: { env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 },
     });
     expect(options).toMatchObject({
-      limits: { existingPerOwner: 20, existing: 200 }, whenFull: 'pause_idle', startsAtOnce: 3, keepEventsForMs: 2 * 86_400_000,
+      limits: { existingPerOwner: 20, existing: 200 }, whenFull: 'pause_idle', startsAtOnce: 3, keepEventsForMs: 2 * 86_400_000, quarantineForMs: 3 * 86_400_000,
     });
   });
 
@@ -142,7 +143,7 @@ events: { keep_for: 2d }
 
   test('does not warn of a variable that an agent is given', () => {
     const path = file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SKEP_MODEL_KEY] } }]');
-    expect(loadConfig({ SKEP_CONFIG: path, SKEP_MODEL_KEY: 'x' }).warnings).toEqual([]);
+    expect(readConfig({ SKEP_CONFIG: path, SKEP_MODEL_KEY: 'x' }).warnings).toEqual([]);
   });
 
   test('lists every mistake at once, each with its name, the form and an example', () => {
@@ -176,20 +177,6 @@ events: { keep_for: 2d }
 
   test('refuses a file that is not there', () => {
     expect(problemsOf({ SKEP_CONFIG: pathOf('none.yaml') })).toMatchObject([{ name: 'SKEP_CONFIG', problem: expect.stringContaining('does not exist') }]);
-  });
-
-  test.each([
-    ['SKEP_PROT', 'SKEP_PORT'],
-    ['SKEP_LOGLEVEL', 'SKEP_LOG_LEVEL'],
-    ['SKEP_GITHUB_TOKN', 'SKEP_GITHUB_TOKEN'],
-    ['SKEP_CONFG', 'SKEP_CONFIG'],
-    ['SKEP_LIMITS', 'limits belongs in the file'],
-  ])('says what %s was most likely meant to be', (variable, meant) => {
-    expect(loadConfig({ [variable]: 'x' }).warnings).toEqual([expect.stringMatching(new RegExp(`^${variable} is set.* ${meant}`))]);
-  });
-
-  test('warns of a variable that it does not know, and not of those of a sandbox', () => {
-    expect(loadConfig({ SKEP_XYZZY: '1', SKEP_PORT_8000: '1', SKEP_SANDBOX_ID: 'x' }).warnings).toEqual([expect.stringMatching(/SKEP_XYZZY is set.*skep doctor/)]);
   });
 });
 

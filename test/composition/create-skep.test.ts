@@ -1,23 +1,140 @@
-import { expect, test } from 'vitest';
-import { createSkep, type SkepOptions } from '../../src/composition/index.ts';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ConfigError, createSkep, loadConfig, type SkepOptions } from '../../src/composition/index.ts';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
+import { until } from '../support/until.ts';
+import { isAlive } from '../adapters/sandbox-runtime/process/host.ts';
 
 /** What a caller without types may hand over. */
 const untyped = (options: unknown): SkepOptions => options as SkepOptions;
 
-test.each([
-  [{ git: [{ provider: 'svn' }] }, 'the option git names "svn"; it takes github, gitlab or local'],
-  [{ git: ['github'] }, 'the option git names "github"'],
-  [{ runtime: { kind: 'podman' } }, 'the option runtime names "podman"; it takes docker or process'],
-  [{ store: { kind: 'redis' } }, 'the option store names "redis"; it takes sqlite or memory'],
-])('createSkep(%j) says what the option takes', async (options, message) => {
-  await expect(createSkep(untyped(options))).rejects.toThrow(message);
+async function refusalOf(options: unknown): Promise<ConfigError> {
+  const error: unknown = await createSkep(untyped(options)).then(async (skep) => await skep.close(), (error: unknown) => error);
+  if (error instanceof ConfigError) return error;
+  throw new Error('the options were taken', { cause: error });
+}
+
+describe('an option', () => {
+  test.each<[unknown, string, string]>([
+    [{ git: [{ provider: 'svn' }] }, 'git[0].provider: is "svn"', 'github, gitlab or local'],
+    [{ git: ['github'] }, 'git[0]: is "github" instead of a mapping', 'github, gitlab or local'],
+    [{ git: [] }, 'git: is an empty list', 'a list of git providers'],
+    [{ git: [{ provider: 'github', tokn: 'x' }] }, 'git[0].tokn: is not a field that Skep knows; did you mean token?', 'one of '],
+    [{ git: [{ provider: 'gitlab', timeoutMs: '30s' }] }, 'git[0].timeoutMs: is "30s" instead of a number', 'milliseconds'],
+    [{ runtime: { kind: 'podman' } }, 'runtime.kind: is "podman"', 'docker or process'],
+    [{ runtime: 'docker' }, 'runtime: is "docker" instead of a mapping', "{ kind: 'docker' }"],
+    [{ runtime: { kind: 'docker', host: 'tcp://' } }, 'runtime.host: is "tcp://", which is not the address of an engine', 'ssh://'],
+    [{ runtime: { kind: 'docker', deployment: 'Main' } }, 'runtime.deployment: is "Main", which is not a lower-case DNS label', 'main'],
+    [{ store: { kind: 'redis' } }, 'store.kind: is "redis"', 'sqlite or memory'],
+    [{ auth: { kind: 'api-keys', staticKey: 'short' } }, 'auth.staticKey: is shorter than 16 characters', 'a key of 16 to 256'],
+    [{ auth: { kind: 'api-keys', key: 'a-key-of-16-or-more' } }, 'auth.key: is not a field that Skep knows', 'one of'],
+    [{ clock: {} }, 'clock: is a mapping', 'an adapter of your own with the method or member now'],
+    [{ limits: -1 }, 'limits: is -1 instead of a mapping', 'runningPerOwner'],
+    [{ limits: { running: 0 } }, 'limits.running: is 0', 'from 1 on'],
+    [{ limits: { runing: 3 } }, 'limits.runing: is not a field that Skep knows; did you mean running?', 'one of'],
+    [{ wehnFull: 'refuse' }, 'wehnFull: is not a field that Skep knows; did you mean whenFull?', 'one of'],
+    [{ startsAtOnce: 0.5 }, 'startsAtOnce: is 0.5 instead of a whole number', 'a whole number'],
+    [{ specs: [{ id: 'a', command: 'sleep 1' }] }, 'spec a, command: is a text instead of a list', 'for example [sh, -c'],
+    [{ specs: [{ id: 'a', workingDir: '/x' }] }, 'spec a, workingDir: is not a field that Skep knows; did you mean working_dir?', 'one of'],
+    [{ specs: [{ id: 'a' }, { id: 'a' }] }, 'spec a, id: is "a", which spec no. 1 has already', 'a name of at most 63'],
+    [{ specs: [{ id: 'a', ready: { tcp: true } }] }, 'spec a, ready.port: is missing, while tcp needs it', "one of the spec's ports"],
+    [{ specs: [{ id: 'a', image: 'debian' }] }, 'runtime: is missing, while the spec a asks for a container', "{ kind: 'docker' }"],
+    [{ specs: [{ id: 'a', isolation: { user: '1000' } }] }, 'runtime: is missing, while the spec a asks for a container', "{ kind: 'docker' }"],
+    [{ specs: [{ id: 'a' }], runtime: { kind: 'docker' } }, 'spec a, image: is missing, and Docker needs it', 'the name of an image'],
+  ])('that is wrong is refused with what it takes: %j', async (options, mistake, form) => {
+    const { problems, message } = await refusalOf(options);
+    expect(problems.map(({ name, problem }) => `${name}: ${problem}`)).toEqual([expect.stringContaining(mistake)]);
+    expect(problems[0]?.form).toContain(form);
+    expect(message).not.toMatch(/zod|expected|undefined|\[object/i);
+  });
+
+  test('is refused together with all others, and no secret is shown', async () => {
+    const { message, problems } = await refusalOf({ product: 'Not Good', git: [{ provider: 'github', token: 5, app: { privateKey: ['hush'] } }], sweepEveryMs: -1 });
+    expect(problems.map(({ name }) => name)).toEqual(['git[0].token', 'git[0].app.appId', 'git[0].app.installationId', 'git[0].app.privateKey', 'product', 'sweepEveryMs']);
+    expect(message).not.toContain('hush');
+  });
+});
+
+test('specs in code look as in the file', async () => {
+  const spec = { id: 'a', command: ['sleep', '1'], working_dir: '/work', rest: { freeze_after: '15m' }, ports: [{ name: 'WEB', port: 80 }], ready: { http: '/', port: 80 } } as const;
+  const skep = await createSkep({ specs: [spec] });
+  onTestFinished(async () => await skep.close());
+  expect(skep.specs.find(null)).toMatchObject( { workingDir: '/work', rest: { freezeAfterMs: 900_000 }, ready: { probe: { kind: 'http', port: 80, path: '/' } } });
+});
+
+test('a configuration file gives the options of createSkep, the runtime included', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skep-options-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'skep.yaml');
+  writeFileSync(file, `data_dir: ${folder}/data\nsandbox_runtime: process\nspecs: [{ id: a, command: [sleep, "1"], rest: { max_life: 1h } }]\nlimits: { running: 3 }\n`);
+  const options = await loadConfig(file, { SKEP_PRODUCT: 'bees' });
+  expect(options).toMatchObject({ runtime: { kind: 'process' }, product: 'bees', dataDir: `${folder}/data`, limits: { running: 3 } });
+  const skep = await createSkep(options);
+  onTestFinished(async () => await skep.close());
+  expect(skep.specs.find(null)).toMatchObject( { rest: { maxLifeMs: 3_600_000 } });
+  writeFileSync(file, 'limits: -1');
+  await expect(loadConfig(file)).rejects.toThrow(`limits (${file}:1): is -1 instead of a mapping`);
 });
 
 test('a docker runtime over a store of the caller’s own needs a name that lasts', async () => {
-  const { createInMemoryStore } = await import('../../src/adapters/store/sqlite/index.ts');
   await expect(createSkep({ runtime: { kind: 'docker' }, store: createInMemoryStore() })).rejects.toThrow("runtime: { kind: 'docker', deployment: 'a-name' }");
 });
 
-test('what was opened before a part that can not be opened is closed again, and the first error is the one told', async () => {
-  await expect(createSkep(untyped({ runtime: { kind: 'podman' }, store: { kind: 'memory' } }))).rejects.toThrow(TypeError);
+test('sandboxes of the process runtime end with a deployment that has no data folder', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skep-options-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'pid');
+  const skep = await createSkep({ specs: [{ id: 'a', command: ['sh', '-c', `echo "$$ $PWD" > ${file}.new; mv ${file}.new ${file}; exec sleep 1000`] }] });
+  await skep.sandboxes.start('ann', { specId: null });
+  await until(() => existsSync(file), (isThere) => isThere);
+  const [pid, workspace = ''] = readFileSync(file, 'utf8').trim().split(' ');
+  process.kill(Number(pid), 0);
+  await skep.close();
+  expect(await isAlive(Number(pid))).toBe(false);
+  expect(existsSync(workspace)).toBe(false);
+});
+
+test('without a logger, warnings are written to standard error, and nothing else is', async () => {
+  const script = `
+    const { createSkep } = await import(${JSON.stringify(join(import.meta.dirname, '../../src/composition/index.ts'))});
+    const skep = await createSkep({ specs: [{ id: 'a', command: ['no-such-program-anywhere'] }] });
+    const { id } = await skep.sandboxes.start('ann', { specId: null });
+    while ((await skep.sandboxes.get('ann', id)).status !== 'ERROR') await new Promise((resolve) => setTimeout(resolve, 10));
+    await skep.close();
+  `;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+  expect(stdout).toBe('');
+  expect(stderr.trim().split('\n').map((line) => JSON.parse(line) as unknown)).toMatchObject([{ level: 'warn', to: 'ERROR', msg: 'sandbox changed its status' }]);
+});
+
+test('a deployment.json that is lost is written again with the name that the store keeps, and that of another one is refused', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'skep-lost-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  const file = join(dataDir, 'deployment.json');
+  const idOf = (): unknown => (JSON.parse(readFileSync(file, 'utf8')) as { id?: unknown }).id;
+  await (await createSkep({ dataDir })).close();
+  const id = idOf();
+  rmSync(file);
+  await (await createSkep({ dataDir })).close();
+  expect(idOf()).toBe(id);
+  writeFileSync(file, JSON.stringify({ id: 'another', runtime: null }));
+  await expect(createSkep({ dataDir })).rejects.toMatchObject({ reason: 'other_deployment' });
+});
+
+test('nothing is left of a sandbox that was being started when a deployment without a data folder was closed', { timeout: 60_000 }, async () => {
+  const mark = `${process.pid}00`;
+  for (let round = 0; round < 12; round += 1) {
+    const skep = await createSkep({ runtime: { kind: 'process' }, specs: [{ id: 'a', command: ['sleep', `${mark}${round}`] }] });
+    const started = skep.sandboxes.start('ann', { specId: null }).catch(() => null);
+    await pause(round * 2);
+    await skep.close();
+    await started;
+  }
+  const commands = async () => (await promisify(execFile)('ps', ['-eo', 'args'])).stdout.split('\n').filter((args) => args.startsWith(`sleep ${mark}`));
+  expect(await commands()).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { explain } from '../../src/composition/executable/explain-error.ts';
 import { ConfigError } from '../../src/composition/config/config-error.ts';
+import { whyNodeIsTooOld } from '../../src/composition/node-version.ts';
 
 test.each([
   ['EADDRINUSE', 'listen', /in use by another program; set SKEP_PORT/],
@@ -17,4 +18,8 @@ test.each([
 test('what was foreseen is told as it is, anything else with its stack', () => {
   expect(explain(new ConfigError([{ name: 'SKEP_PORT', problem: 'is wrong', form: 'a port' }]))).not.toContain('    at ');
   expect(explain(new Error('surprise'))).toMatch(/surprise\n {4}at /);
+});
+
+test.each([['20.20.2', 'needs Node 24 or newer, and this is 20.20.2.'], ['24.0.0', null], ['26.1.0', null]])('Node %s', (version, why) => {
+  expect(whyNodeIsTooOld(version)).toBe(why);
 });

@@ -51,15 +51,15 @@ describe('a module', () => {
     const skep = await open({ modules: [doublesModule(ports), look] });
     expect(skep).toMatchObject({ clock, random: ports.random, logger: silent, auth: ports.auth });
     for (const [name, port] of Object.entries<unknown>(ports)) expect(seen[name], name).toBe(Array.isArray(port) ? port[0] : port);
-    expect((await skep.microagents.list('acme/shop')).map(({ name }) => name)).toEqual(['style']);
+    expect((await skep.microagents.list('acme/shop', null)).map(({ name }) => name)).toEqual(['style']);
   });
 
   test('adds a git provider to those of the options, which keep their order', async () => {
     const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], async () => gitOf('second', 'acme/other')));
     const skep = await open({ git: [gitOf('first', 'acme/shop')], modules: [add] });
     expect((await skep.check()).filter(({ part }) => part === 'git').map(({ adapter }) => adapter)).toEqual(['first', 'second']);
-    expect(await skep.microagents.list('acme/shop')).toHaveLength(1);
-    expect(await skep.microagents.list('second.example/acme/other')).toHaveLength(1);
+    expect(await skep.microagents.list('acme/shop', null)).toHaveLength(1);
+    expect(await skep.microagents.list('second.example/acme/other', null)).toHaveLength(1);
   });
 
   test('may be asynchronous, and a later one has the last word', async () => {
@@ -121,6 +121,15 @@ describe('an adapter in the options', () => {
     await skep.close();
     await skep.close();
     expect(closed).toEqual(['checkouts', 'git of a factory', 'store']);
+  });
+
+  test('that can not be subscribed to is a failure of the start', async () => {
+    const closed: string[] = [];
+    const runtime = { ...createMemoryRuntime(new MemoryEngine()), subscribe: () => {
+      throw new Error('no events');
+    } };
+    await expect(createSkep({ runtime, store: () => noting(createInMemoryStore(), 'store', closed) })).rejects.toThrow('no events');
+    expect(closed).toEqual(['store']);
   });
 
   test('is closed if a later one can not be opened, and that failure is the one reported', async () => {

@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/composition/config/load.ts';
+import { readConfig } from '../../src/composition/config/read-config.ts';
 import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { chooseRuntime } from '../../src/composition/config/runtime-choice.ts';
+import { refusalOf } from './config-files.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';
 
 let folder: string;
@@ -21,15 +22,22 @@ interface Situation {
   readonly env?: Record<string, string>;
   readonly inUse?: string | null;
   readonly answers?: boolean;
+  readonly configured?: boolean;
 }
 
-const choose = async ({ env = {}, inUse = null, answers = false }: Situation) =>
-  await chooseRuntime(loadConfig(env), { inUse, dockerAnswers: async () => answers });
+const choose = async ({ env = {}, inUse = null, answers = false, configured = false }: Situation) =>
+  await chooseRuntime(readConfig(env), {
+    inUse: async () => inUse,
+    isEngineConfigured: async () => configured,
+    askEngine: async () => ({ ok: answers, detail: answers ? 'engine 27' : 'connect ENOENT /var/run/docker.sock' }),
+  });
 
 describe('the runtime of a server', () => {
   test.each<[string, Situation, string]>([
     ['auto takes Docker where it answers', { answers: true }, 'docker'],
     ['auto takes processes where it does not', {}, 'process'],
+    ['auto takes Docker where an engine is configured, whether it answers or not', { configured: true }, 'docker'],
+    ['auto takes Docker where its address is set, whether it answers or not', { env: { SKEP_DOCKER_HOST: 'tcp://127.0.0.1:1', SKEP_HOST: '0.0.0.0' } }, 'docker'],
     ['auto takes Docker on any address', { answers: true, env: { SKEP_HOST: '0.0.0.0' } }, 'docker'],
     ['auto stays with Docker while it has sandboxes there, also when the engine is down', { inUse: 'docker' }, 'docker'],
     ['auto stays with processes while there are some, also when an engine came', { inUse: 'process', answers: true }, 'process'],
@@ -46,6 +54,31 @@ describe('the runtime of a server', () => {
     [{ env: { SKEP_HOST: 'skep.example.com' }, inUse: 'process', answers: true }],
   ])('auto takes no processes where other machines reach the server: %j', async (situation) => {
     await expect(choose(situation)).rejects.toThrow(/SKEP_SANDBOX_RUNTIME: is auto.*no loopback address/);
+  });
+
+  test.each([
+    { image: 'debian' }, { image: 'debian', isolation: { user: '1000', network: 'none' } }, { image: 'debian', docker: { oci_runtime: 'runsc' } },
+  ])('auto never runs a spec without what it asks for: %j', async (asked) => {
+    const { options } = await choose({ env: { SKEP_CONFIG: withSpecs([{ id: 'a', command: ['x'], ...asked }]) } });
+    expect(options.kind).toBe('docker');
+  });
+
+  test('auto refuses a spec that asks for isolation and names no image', async () => {
+    const env = { SKEP_CONFIG: withSpecs([{ id: 'a', command: ['x'], isolation: { network: 'isolated' } }]) };
+    await expect(choose({ env })).rejects.toThrow(/spec a, image: is missing/);
+  });
+
+  test('auto says why Docker was not chosen', async () => {
+    expect((await choose({})).warnings).toEqual([expect.stringMatching(/without isolation.*no Docker engine is configured, and none answers: connect ENOENT/)]);
+    expect((await choose({ inUse: 'process' })).warnings).toEqual([expect.stringMatching(/the data folder has its sandboxes/)]);
+  });
+
+  test.each(['tcp://', 'ftp://engine', 'ssh://'])('an address of an engine that is none is refused: %s', (address) => {
+    expect(refusalOf({ SKEP_DOCKER_HOST: address }).problems).toMatchObject([{ name: 'SKEP_DOCKER_HOST', problem: expect.stringContaining('not the address of an engine') }]);
+  });
+
+  test.each(['unix:///var/run/docker.sock', 'tcp://[::1]:2376', 'build:2375', 'ssh://user@build-7'])('an address of an engine is taken: %s', (address) => {
+    expect(readConfig({ SKEP_DOCKER_HOST: address }).dockerHost).toBe(address);
   });
 
   test('says what becomes of sandboxes that the chosen runtime does not see', async () => {
@@ -70,13 +103,13 @@ describe('the file of the deployment', () => {
   test('is made once, and stays the same when the runtime is noted', () => {
     const dataDir = join(folder, 'deployment');
     expect(readDeploymentFile(dataDir)).toBeNull();
-    const { id, runtime } = ensureDeploymentFile(dataDir);
+    const { id, runtime, secret } = ensureDeploymentFile(dataDir);
     expect(id).toMatch(/^[a-z0-9][a-z0-9-]{0,62}$/);
     expect(runtime).toBeNull();
-    expect(ensureDeploymentFile(dataDir)).toEqual({ id, runtime: null });
+    expect(ensureDeploymentFile(dataDir)).toEqual({ id, runtime: null, secret });
     noteRuntime(dataDir, 'docker');
     noteRuntime(dataDir, 'docker');
-    expect(readDeploymentFile(dataDir)).toEqual({ id, runtime: 'docker' });
+    expect(readDeploymentFile(dataDir)).toEqual({ id, runtime: 'docker', secret });
     expect(ensureDeploymentFile(join(folder, 'other')).id).not.toBe(id);
   });
 

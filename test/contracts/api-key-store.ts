@@ -20,7 +20,7 @@ export function apiKeyStoreContract(harness: StoreHarness): ContractCase[] {
 function recordCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'finds a key by its hash as it was written', async ([{ apiKeys }]) => {
-      const full = someApiKey('full', { access: 'read', expiresAt: someTime + 1, revokedAt: someTime + 2 });
+      const full = someApiKey('full', { access: 'admin', repositories: ['acme/*', 'group/**'], expiresAt: someTime + 1, revokedAt: someTime + 2 });
       for (const key of [full, someApiKey('bare')]) {
         equal(await apiKeys.insert(key), true);
         deepEqual(await apiKeys.findByHash(key.hash), key);

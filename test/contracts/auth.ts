@@ -21,7 +21,7 @@ export interface AuthHarness {
 }
 
 const ann: Principal = { userId: 'ann', keyName: 'laptop', access: 'full' };
-const bob: Principal = { userId: 'bob', keyName: 'dashboard', access: 'read' };
+const bob: Principal = { userId: 'bob', keyName: 'dashboard', access: 'read', repositories: ['acme/*'] };
 
 /** What every `Auth` must do. */
 export function authContract(harness: AuthHarness): ContractCase[] {

@@ -14,6 +14,9 @@ export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await conversations.insert(someConversation('two'), { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
       deepEqual(await conversations.insert(someConversation('bobs'), { ...claim, ownerId: 'bob' }), { kind: 'inserted' });
       equal(await conversations.find('two'), null);
+      deepEqual(await conversations.findClaim(claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await conversations.findClaim({ ...claim, fingerprint: 'other' }), { kind: 'conflict' });
+      equal(await conversations.findClaim({ ...claim, key: 'key-2' }), null);
     }),
     storeCase(harness, 'replaces once for a claim, however often the request is made', async ([{ conversations }]) => {
       const conversation = someConversation('one');

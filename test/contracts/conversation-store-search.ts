@@ -34,6 +34,8 @@ function orderCases(harness: StoreHarness): ContractCase[] {
         deepEqual(seen.find(({ id }) => id === 'a'), rows[0]);
       }
       deepEqual(await conversations.search('cyd', {}, order, { after: null, limit: 9 }), { items: [], next: null });
+      const everybodys = await allPages((after) => conversations.search(null, {}, order, { after, limit: 3 }));
+      equal(new Set(everybodys.map(({ ownerId }) => ownerId)).size, 2);
       equal((await conversations.search('ann', {}, order, { after: null, limit: 4 })).next, null);
     }),
   );

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { explained } from '../../src/domain/reason.ts';
-import { conversationStartStatuses, executionStatuses } from '../../src/domain/conversation.ts';
+import { type Conversation, conversationStartStatuses, executionStatuses } from '../../src/domain/conversation.ts';
 import { permissionPolicies } from '../../src/domain/agent.ts';
 import type { ContractCase } from './contract.ts';
 import { conversationClaimCases } from './conversation-store-claims.ts';
@@ -59,6 +59,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         selectedRepository: null,
         selectedBranch: null,
         gitProvider: null,
+        repositoryPath: null,
       });
       for (const conversation of [full, bare]) {
         deepEqual(await conversations.insert(conversation), { kind: 'inserted' });
@@ -108,6 +109,29 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       await conversations.insert(conversation, claim);
       deepEqual(await conversations.insert({ ...conversation, title: 'other' }, claim), { kind: 'inserted' });
       deepEqual(await conversations.find('one'), conversation);
+    }),
+    storeCase(harness, 'never exceeds a limit under many inserts at once, and names the one that is reached', async (connections) => {
+      const limits = { conversationsPerOwner: 3, conversations: 9, conversationsPerSandbox: 2 };
+      const insert = (id: string, changes: Partial<Conversation>) =>
+        connections[0].conversations.insert(someConversation(id, changes), undefined, [], limits);
+      await connections[0].conversations.insert(someConversation('ended', { ownerId: 'ann', sandboxId: 'shared', deletedAt: someTime }));
+      const outcomes = await race(connections, 20, ({ conversations }, turn) =>
+        conversations.insert(someConversation(`c${turn}`, { ownerId: `owner ${turn % 5}` }), undefined, [], limits));
+      equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 9);
+      deepEqual(await insert('more', { ownerId: 'zoe' }), { kind: 'limit', reached: { limit: 'conversations', max: 9 } });
+      deepEqual(await insert('c0', {}), { kind: 'inserted' });
+      const { items } = await connections[0].conversations.search('owner 0', {}, 'CREATED_AT', { after: null, limit: 9 });
+      equal(items.length <= 3, true);
+    }),
+    storeCase(harness, 'limits the conversations of an owner, and those in one sandbox', async ([{ conversations }]) => {
+      const limits = { conversationsPerOwner: 2, conversations: null, conversationsPerSandbox: 1 };
+      const insert = (id: string, ownerId: string, sandboxId: string) =>
+        conversations.insert(someConversation(id, { ownerId, sandboxId }), undefined, [], limits);
+      deepEqual(await insert('a', 'ann', 'sb-1'), { kind: 'inserted' });
+      deepEqual(await insert('b', 'ann', 'sb-1'), { kind: 'limit', reached: { limit: 'conversations_per_sandbox', max: 1 } });
+      deepEqual(await insert('b', 'ann', 'sb-2'), { kind: 'inserted' });
+      deepEqual(await insert('c', 'ann', 'sb-3'), { kind: 'limit', reached: { limit: 'conversations_per_owner', max: 2 } });
+      deepEqual(await insert('c', 'bob', 'sb-3'), { kind: 'inserted' });
     }),
     storeCase(harness, 'takes an insert back with its claim, more than once without harm', async ([{ conversations }]) => {
       await conversations.insert(someConversation('one'), claim);

@@ -59,13 +59,14 @@ function appendCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'gives every kind of event back as it was written, in its order', async ([{ events }]) => {
       equal(await events.latest(), 0);
-      await events.append(everyKind);
+      const last = await events.append(everyKind);
       const read = await events.read({ ownerId: 'ann' }, 0, 1000);
       deepEqual(read.map(draftOf), everyKind);
       const sequences = read.map(({ sequence }) => sequence);
       deepEqual(sequences, [...new Set(sequences)].toSorted((a, b) => a - b));
       ok((sequences[0] ?? 0) > 0);
       equal(await events.latest(), sequences.at(-1));
+      equal(last, sequences.at(-1));
     }),
     storeCase(harness, 'takes every text for data', async ([{ events }]) => {
       for (const text of hostileTexts) {
@@ -81,7 +82,7 @@ function appendCases(harness: StoreHarness): ContractCase[] {
       }
     }),
     storeCase(harness, 'takes none, and a hundred at once', async ([{ events }]) => {
-      await events.append([]);
+      equal(await events.append([]), 0);
       equal(await events.latest(), 0);
       const texts = Array.from({ length: 100 }, (_, n) => `text ${n}`);
       await events.append(texts.map((text) => someEvent(text)));

@@ -16,10 +16,11 @@ export function someSpec(changes: Partial<SandboxSpec> = {}): SandboxSpec {
     command: ['sh', '-c', 'exec sleep infinity'],
     workingDir: '/workspace',
     initialEnv: { CI: '1', GREETING: `it's "quoted"` },
+    secrets: ['DATABASE_URL'],
     sessionKeyEnv: 'SESSION_API_KEY',
     ports: [{ name: 'AGENT_SERVER', port: 8000 }],
     ready: { probe: { kind: 'http', port: 8000, path: '/health' }, withinMs: 60_000 },
-    resources: { cpus: 1.5, memoryBytes: 2 ** 31, pids: 512, openFiles: 4096, logBytes: null },
+    resources: { cpus: 1.5, memoryBytes: 2 ** 31, pids: 512, openFiles: 4096, logBytes: null, diskBytes: null },
     isolation: { readOnlyRoot: true, network: 'shared', user: '1000:1000' },
     runtimeOptions: { docker: { capabilities: ['NET_BIND_SERVICE'], oci_runtime: 'runsc' } },
     labels: { team: 'shop' },
@@ -33,6 +34,8 @@ export function someSpec(changes: Partial<SandboxSpec> = {}): SandboxSpec {
       permissions: 'ask',
       authMethod: null,
       startWithinMs: 30_000,
+      turnTimeoutMs: 3_600_000,
+      permissionTimeoutMs: 86_400_000,
     },
     ...changes,
   };
@@ -54,6 +57,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     selectedRepository: 'acme/shop',
     selectedBranch: 'main',
     gitProvider: 'local',
+    repositoryPath: 'acme/shop',
     queue: [],
     turn: null,
     permission: null,
@@ -74,7 +78,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
 
 /** A message that was taken in. */
 export function someMessage(messageId: string, text = 'Hello,\n"world"'): QueuedMessage {
-  return { messageId, message: { content: [{ type: 'text', text }] } };
+  return { messageId, message: { content: [{ type: 'text', text }] }, sandboxVersion: 1 };
 }
 
 /** A member of a pool that can be handed out. */
@@ -103,6 +107,7 @@ export function someApiKey(id: string, changes: Partial<ApiKeyRecord> = {}): Api
     name: `name of ${id}`,
     userId: 'ann',
     access: 'full',
+    repositories: null,
     hash: `hash-of-${id}`,
     createdAt: someTime,
     expiresAt: null,

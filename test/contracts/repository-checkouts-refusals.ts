@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { isFailureOf, type FailureCode, type FailureContexts } from '../../src/domain/failure.ts';
-import { never, noProgress, type CheckoutCase } from './repository-checkouts-harness.ts';
+import { never, noProgress, type CheckoutCase, type CheckoutSource } from './repository-checkouts-harness.ts';
 
 const simple = { commits: [{ id: 'first', at: 1_600_000_000, files: [['a', '1'] as const] }] };
 
@@ -53,6 +53,22 @@ export const refusalCases: readonly CheckoutCase[] = [
         const { authorization } = source.remote;
         assert.equal(authorization !== null && inspect(error, { depth: 20 }).includes(authorization), false);
       }
+    },
+  ],
+  [
+    'knows whether a branch can be checked out, and fetches nothing for it',
+    async ({ checkouts, publish, missing, open }) => {
+      const source = await publish({ ...simple, branches: { 'feature/one': 'first' } });
+      const [empty, gone] = [await publish({ commits: [] }, 'acme/empty'), await missing('acme/gone')];
+      const check = (of: CheckoutSource, branch: string): Promise<void> => checkouts.checkBranch({ ...of, branch }, never);
+      for (const branch of ['main', 'feature/one']) await check(source, branch);
+      await assert.rejects(check(source, 'two'), named('branch_not_found', { repository: source.repository, branch: 'two' }));
+      await assert.rejects(check(empty, 'main'), named('repository_empty', { repository: empty.repository, branch: 'main' }));
+      await assert.rejects(check(gone, 'main'), named('repository_not_found', { repository: gone.repository }));
+      const reason = new Error('the caller has left');
+      const left = checkouts.checkBranch({ ...source, branch: 'main' }, AbortSignal.abort(reason));
+      await assert.rejects(left, (error: unknown) => error === reason);
+      assert.deepEqual((await open(source)).files, { a: '1' });
     },
   ],
   [

@@ -22,6 +22,7 @@ export const eventCases: readonly StageCase[] = [
   [
     'wakes who listens when a sandbox is killed from outside, running or frozen',
     async (stage) => {
+      if (!stage.runtime.capabilities.freeze) return;
       const { runtime, begun, crash } = stage;
       const { woken } = listen(runtime);
       const running = await begun('counts');
@@ -39,6 +40,7 @@ export const eventCases: readonly StageCase[] = [
   [
     'wakes who listens for the sandboxes of an earlier runtime too',
     async (stage) => {
+      if (!stage.runtime.capabilities.freeze) return;
       const { runtime, open, begun, crash } = stage;
       const running = await begun('counts');
       const frozen = await begun('counts');

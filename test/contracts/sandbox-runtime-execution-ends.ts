@@ -43,6 +43,7 @@ export const executionEndCases: readonly StageCase[] = [
   [
     'holds a command while its sandbox is frozen',
     async (stage) => {
+      if (!stage.runtime.capabilities.freeze) return;
       const { sandbox, execution } = await beating(stage);
       await stage.runtime.freeze(sandbox.id);
       await assertStill(stage, sandbox.id);
@@ -55,6 +56,7 @@ export const executionEndCases: readonly StageCase[] = [
   [
     'kills a command of a frozen sandbox, which stays frozen: at once, or when it goes on',
     async (stage) => {
+      if (!stage.runtime.capabilities.freeze) return;
       const { sandbox, execution } = await beating(stage);
       await stage.runtime.freeze(sandbox.id);
       const killed = execution.kill();

@@ -25,7 +25,7 @@ export interface SandboxRuntimeTraits {
  *
  * - `counts`: writes a growing number to the file `count`, from 1, again and again until it is ended.
  * - `stubborn`: the same, and it does not end when it is asked to.
- * - `exits`: ends at once with code 3.
+ * - `exits`: writes the line `gone` to its standard error, and ends at once with code 3.
  * - `tells`: writes the values of the variables `GREETING` and `SESSION_KEY` to the file `told`, a line each, and goes on.
  * - `serves`: answers every HTTP request on the sandbox's only port with 200 and its count of requests, from 1.
  * - `missing`: its command does not exist.

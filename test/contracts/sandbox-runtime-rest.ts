@@ -13,6 +13,7 @@ export const restCases: readonly StageCase[] = [
   [
     'freezes: all is held, and the URLs stay',
     async (stage) => {
+      if (!stage.runtime.capabilities.freeze) return;
       const { runtime, begun, countsOn } = stage;
       const sandbox = await begun('counts');
       await countsOn(sandbox.id);
@@ -25,8 +26,18 @@ export const restCases: readonly StageCase[] = [
     },
   ],
   [
+    'leaves a running sandbox as it is when it is to be frozen, if it declares that it cannot freeze',
+    async ({ runtime, begun, countsOn }) => {
+      if (runtime.capabilities.freeze) return;
+      const sandbox = await begun('counts');
+      assert.equal((await runtime.freeze(sandbox.id)).state, 'running', 'capabilities.freeze is false, and it froze');
+      await countsOn(sandbox.id);
+    },
+  ],
+  [
     'resumes what is frozen with its memory, and leaves what runs alone',
     async ({ runtime, begun, resume, count, countsOn, runs }) => {
+      if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
       await countsOn(sandbox.id);
       await runtime.freeze(sandbox.id);
@@ -42,6 +53,7 @@ export const restCases: readonly StageCase[] = [
   [
     'freezes and resumes again and again',
     async ({ runtime, begun, resume, countsOn, runs }) => {
+      if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
       for (let times = 0; times < 10; times += 1) {
         assert.equal((await runtime.freeze(sandbox.id)).state, 'frozen');
@@ -70,6 +82,7 @@ export const restCases: readonly StageCase[] = [
   [
     'stops what is frozen',
     async ({ runtime, begun, runs }) => {
+      if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
       await runtime.freeze(sandbox.id);
       assert.equal((await runtime.stop(sandbox.id)).state, 'stopped');
@@ -119,6 +132,7 @@ export const restCases: readonly StageCase[] = [
   [
     'removes a sandbox in any state, and leaves nothing of it',
     async ({ runtime, begun, start, launch, leftovers }) => {
+      if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
       const frozen = await begun('counts');
       const stopped = await begun('counts');
@@ -148,6 +162,7 @@ export const restCases: readonly StageCase[] = [
   [
     'keeps sandboxes apart',
     async (stage) => {
+      if (!stage.runtime.capabilities.freeze) return;
       const { runtime, begun, countsOn, crash } = stage;
       const frozen = await begun('counts');
       const stopped = await begun('counts');

@@ -117,6 +117,7 @@ export const startCases: readonly StageCase[] = [
   [
     'leaves a frozen and a stopped sandbox so when it is started again',
     async ({ runtime, start, begun, runs }) => {
+      if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
       await runtime.freeze(sandbox.id);
       assert.equal((await start(sandbox)).state, 'frozen');
@@ -131,6 +132,21 @@ export const startCases: readonly StageCase[] = [
       const sandbox = await begun('tells');
       await eventually('it tells', async () => (await readFile(sandbox.id, 'told')) !== null);
       assert.equal(await readFile(sandbox.id, 'told'), `hello there\n${sandbox.sessionApiKey}\n`);
+    },
+  ],
+  [
+    "hands the spec's secrets to the program at each start, as they are",
+    async ({ start, launch, resume, runtime, readFile }) => {
+      const secret = `it's a "secret" of $HOME, \\n and \`more\``;
+      const plain = withSpec(launch('tells'), { initialEnv: {}, secrets: ['GREETING'] });
+      const sandbox = { ...plain, secrets: { GREETING: secret } };
+      const told = (text: string) => eventually('it tells', async () =>
+        (await readFile(sandbox.id, 'told')) === `${text}\n${sandbox.sessionApiKey}\n`);
+      await start(sandbox);
+      await told(secret);
+      await runtime.stop(sandbox.id);
+      await resume({ ...sandbox, secrets: { GREETING: 'another one' } });
+      await told('another one');
     },
   ],
   [
@@ -151,6 +167,25 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
+    'returns the end of what a command wrote, also after it has ended, and nothing of a sandbox that is not there',
+    async ({ runtime, start, launch }) => {
+      const sandbox = launch('exits');
+      await start(sandbox);
+      await eventually('it ends', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
+      await eventually('its output is there', async () => (await runtime.lastOutput(sandbox.id, 2048)) !== '');
+      assert.equal((await runtime.lastOutput(sandbox.id, 2048)).trim(), 'gone');
+      assert.equal(await runtime.lastOutput(launch('exits').id, 2048), '');
+    },
+  ],
+  [
+    'returns what a sandbox takes, as far as it is known, and nothing of one that is not there',
+    async ({ runtime, begun, launch }) => {
+      const sandbox = await begun('counts');
+      for (const amount of Object.values(await runtime.usage(sandbox.id))) assert.ok(amount === null || amount >= 0, String(amount));
+      assert.deepEqual(await runtime.usage(launch('counts').id), { cpuMs: null, memoryBytes: null, diskBytes: null });
+    },
+  ],
+  [
     'returns a state, and does not fail, if the command does not exist',
     async (stage) => {
       const { runtime, start, launch, leftovers } = stage;
@@ -166,6 +201,7 @@ export const startCases: readonly StageCase[] = [
   [
     'lets who listens on a port be reached, before and after a freeze, unless its ports are pretended',
     async (stage) => {
+      if (!stage.runtime.capabilities.freeze) return;
       const { runtime, resume, begun, traits } = stage;
       const sandbox = await begun('serves');
       const { exposedUrls } = await runtime.inspect(sandbox.id);

@@ -16,6 +16,7 @@ export const survivalCases: readonly StageCase[] = [
   [
     'finds every sandbox of an earlier runtime as it is',
     async ({ runtime, open, begun, start, launch }) => {
+      if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
       const frozen = await begun('counts');
       const stopped = await begun('counts');
@@ -37,6 +38,7 @@ export const survivalCases: readonly StageCase[] = [
   [
     'goes on with the sandboxes of an earlier runtime',
     async ({ runtime, open, begun, runs, countsOn, leftovers }) => {
+      if (!runtime.capabilities.freeze) return;
       const first = await begun('counts');
       const second = await begun('counts');
       const third = await begun('counts');
@@ -65,6 +67,7 @@ export const survivalCases: readonly StageCase[] = [
   [
     'notices what was killed while no runtime was there',
     async ({ runtime, open, begun, crash }) => {
+      if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
       const frozen = await begun('counts');
       await runtime.freeze(frozen.id);
@@ -75,6 +78,27 @@ export const survivalCases: readonly StageCase[] = [
       for (const { id } of [running, frozen]) {
         await eventually('it is gone', async () => (await reopened.inspect(id)).state === 'stopped');
       }
+    },
+  ],
+  [
+    'keeps whose a sandbox is, and of which spec, for one whose record is lost',
+    async ({ runtime, start, launch, resume, open }) => {
+      const sandbox = { ...launch('counts'), ownerId: 'ann@example.com' };
+      assert.equal(await runtime.keptLaunch(sandbox.id), null);
+      await start(sandbox);
+      const unowned = launch('counts');
+      await start(unowned);
+      await runtime.stop(sandbox.id);
+      const reopened = await open();
+      for (const [{ id, sessionApiKey, spec }, ownerId] of [[sandbox, 'ann@example.com'], [unowned, null]] as const) {
+        const kept = await reopened.keptLaunch(id);
+        assert.deepEqual({ specId: kept?.specId, ownerId: kept?.ownerId }, { specId: spec.id, ownerId });
+        const key = kept?.fixedEnv[spec.sessionKeyEnv];
+        assert.ok(key === undefined || key === sessionApiKey);
+      }
+      await resume({ ...sandbox, ownerId: 'bob' });
+      const { ownerId } = (await runtime.keptLaunch(sandbox.id)) ?? {};
+      assert.ok(ownerId === 'bob' || ownerId === 'ann@example.com');
     },
   ],
 ];

@@ -1,4 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import { quarantineOwner } from '../../src/domain/quarantine.ts';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { runningStatuses } from '../../src/domain/sandbox-lifecycle.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
@@ -49,6 +50,10 @@ function limitCases(harness: StoreHarness): ContractCase[] {
       });
       await sandboxes.replace(nextVersion(someSandbox('ERROR', { status: 'ERROR' }), { deletedAt: someTime }));
       deepEqual(await sandboxes.insert(someSandbox('a'), limits), { kind: 'inserted' });
+    }),
+    storeCase(harness, 'does not count what is in quarantine against those that may exist', async ([{ sandboxes }]) => {
+      await sandboxes.insert(someSandbox('stranger', { ownerId: quarantineOwner, status: 'PAUSED' }), unlimited);
+      deepEqual(await sandboxes.insert(someSandbox('a'), { ...unlimited, existing: 1 }), { kind: 'inserted' });
     }),
     ...sandboxStatuses.map((status) => {
       const counts = runningStatuses.has(status);

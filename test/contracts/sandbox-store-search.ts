@@ -27,6 +27,8 @@ function searchCases(harness: StoreHarness): ContractCase[] {
       equal(page.next, null);
       deepEqual(page.items[2], someSandbox('old', { createdAt: someTime }));
       deepEqual(await sandboxes.search('cyd', {}, { after: null, limit: 100 }), { items: [], next: null });
+      const owners = new Set((await sandboxes.search(null, {}, { after: null, limit: 100 })).items.map(({ ownerId }) => ownerId));
+      deepEqual(owners, new Set(['ann', 'bob']));
     }),
     storeCase(harness, 'filters by status, by spec and by both', async ([{ sandboxes }]) => {
       const python = someSpec({ id: 'python' });

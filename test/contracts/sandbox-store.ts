@@ -1,4 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import type { EventActor } from '../../src/domain/event.ts';
 import { explained } from '../../src/domain/reason.ts';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -164,6 +165,19 @@ function touchCases(harness: StoreHarness): ContractCase[] {
       await sandboxes.touch('one', someTime + 100);
       await sandboxes.replace(nextVersion(sandbox, { statusReason: explained('written with the older time') }));
       equal((await sandboxes.find('one'))?.lastActiveAt, someTime + 100);
+    }),
+    storeCase(harness, 'takes a pause by a rule for stale after activity that the rule did not know of, and no other pause', async ([{ sandboxes }]) => {
+      const running = someSandbox('one', { status: 'RUNNING' });
+      await sandboxes.insert(running, unlimited);
+      await sandboxes.touch('one', someTime + 100);
+      const pausedBy = (actor: EventActor) => ({ actor, reason: null, version: running.version + 1 });
+      const pausing = nextVersion(running, { status: 'PAUSING', pauseKind: 'freeze', pausedBy: pausedBy('skep') });
+      const active = { ...running, lastActiveAt: someTime + 100 };
+      deepEqual(await sandboxes.replace(pausing), { kind: 'stale' });
+      deepEqual(await sandboxes.find('one'), active);
+      deepEqual(await sandboxes.replace({ ...pausing, pausedBy: pausedBy('user') }), { kind: 'replaced' });
+      await sandboxes.replace(nextVersion(pausing, { ...active, version: running.version + 2 }));
+      deepEqual(await sandboxes.replace({ ...pausing, version: running.version + 3, lastActiveAt: someTime + 100 }), { kind: 'replaced' });
     }),
     storeCase(harness, 'ends at the latest of many touches at once', async (connections) => {
       await connections[0].sandboxes.insert(someSandbox('one'), unlimited);

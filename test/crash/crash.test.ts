@@ -9,7 +9,7 @@ import { killSandboxes, sandboxesWithProcesses } from '../support/processes.ts';
 const key = 'a-static-key-for-the-crash-test';
 const config = {
   specs: [{ id: 'plain', command: ['sh', '-c', 'while :; do sleep 1000; done'], ready: { within: '20s' } }],
-  limits: { running: 25 },
+  limits: { running: 25, requests_per_minute: 'unlimited' },
 };
 const cycles = 12;
 const resting = new Set(['RUNNING', 'PAUSED']);

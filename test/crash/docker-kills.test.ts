@@ -25,7 +25,7 @@ const tiny = { image: images.tiny, command: ['sleep', '100000'], ready: { within
 const warm = { ...tiny, id: 'warm', pool };
 const config = {
   specs: [{ ...tiny, id: 'plain' }, warm],
-  limits: { running_per_owner: 4, running: 6, existing_per_owner: 7, existing: 12 },
+  limits: { running_per_owner: 4, running: 6, existing_per_owner: 7, existing: 12, requests_per_minute: 'unlimited' },
 };
 const limits = { ...unlimited, runningPerOwner: 4, running: 6, existingPerOwner: 7, existing: 12 };
 const ofOwner = { running: limits.runningPerOwner, existing: limits.existingPerOwner };

@@ -108,7 +108,7 @@ describe('the fingerprint of a spec', () => {
     ['its command', { command: ['true'] }],
     ['its environment', { initialEnv: { A: '2' } }],
     ['its ports', { ports: [{ name: 'HTTP', port: 81 }] }],
-    ['its resources', { resources: { cpus: 1, memoryBytes: null, pids: null, openFiles: null, logBytes: null } }],
+    ['its resources', { resources: { cpus: 1, memoryBytes: null, pids: null, openFiles: null, logBytes: null, diskBytes: null } }],
     ['its isolation', { isolation: { ...pooled('x', 1).spec.isolation, network: 'none' } }],
     ["its runtime's options", { runtimeOptions: { docker: { oci_runtime: 'runsc' } } }],
     ['its labels', { labels: { a: 'b' } }],

@@ -23,12 +23,12 @@ test('a start that is too late says what was seen last, unless it was only froze
   const fresh = { ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), startingSince: 0, statusReason: last };
   const observed = { id: 'sb-1', state: 'running', exposedUrls: [], reason: null, endedFromOutside: false } as const;
   const resuming = { ...fresh, status: 'RESUMING' } as const;
-  expect(nextSandboxStep(fresh, observed, 60_000)).toMatchObject({ transition: 'expired', reason: late(last) });
-  expect(nextSandboxStep({ ...fresh, statusReason: null }, observed, 60_000)).toMatchObject({ reason: late(null) });
-  expect(nextSandboxStep({ ...resuming, pauseKind: 'stop' }, observed, 60_000)).toMatchObject({ transition: 'failed', reason: late(last) });
-  expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, observed, 60_000)).toMatchObject({ transition: 'failed', reason: late(null) });
-  expect(stepWithoutRuntime(fresh, 60_000)).toMatchObject({ reason: late({ code: 'runtime_silent' }) });
+  expect(nextSandboxStep(fresh, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
+  expect(nextSandboxStep({ ...fresh, statusReason: null }, observed, 60_000)).toMatchObject({ to: { statusReason: late(null) } });
+  expect(nextSandboxStep({ ...resuming, pauseKind: 'stop' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
+  expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(null) } });
+  expect(stepWithoutRuntime(fresh, 60_000)).toMatchObject({ to: { statusReason: late({ code: 'runtime_silent' }) } });
   // A sandbox that ended says so, also if it is late.
   const exited: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null };
-  expect(nextSandboxStep(fresh, { ...observed, state: 'stopped', reason: exited }, 60_000)).toMatchObject({ transition: 'failed', reason: exited });
+  expect(nextSandboxStep(fresh, { ...observed, state: 'stopped', reason: exited }, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: exited } });
 });

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  stopFrozen, lifecycle, markDeleted, markRemoved, move, next, relocate, requeue, type SandboxTransition, takeStartSlot,
-} from '../../src/domain/sandbox-lifecycle.ts';
+import { lifecycle, move, next, type SandboxTransition, takeStartSlot } from '../../src/domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect } from '../../src/domain/sandbox-next-step.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import {
@@ -35,17 +33,17 @@ const of = (fields: Partial<Sandbox>): Sandbox => ({ ...fresh, startingSince: 0,
 const found = (fields: Partial<ObservedSandbox>): ObservedSandbox => ({ id: 'sb-1', state: 'stopped', exposedUrls: [], reason: null, endedFromOutside: false, ...fields });
 const exited3 = { code: 'process_exited', exitCode: 3, signal: null, program: null } as const;
 const fromOutside = found({ endedFromOutside: true, reason: { code: 'host_restarted' } });
-const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pauseKind }), 'resume', { now: 5, reason: null }) ?? fresh;
+const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pauseKind }), 'resume', 'user', { now: 5, reason: null }) ?? fresh;
 
 describe('the lifecycle', () => {
   test('is the table of the design', () => {
     expect(lifecycle).toEqual({
       STARTING: { ready: 'RUNNING', failed: 'ERROR', expired: 'ERROR' },
       RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
-      PAUSING: { paused: 'PAUSED', refused: 'RUNNING' },
+      PAUSING: { paused: 'PAUSED', refused: 'RUNNING', vanished: 'MISSING' },
       PAUSED: { resume: 'RESUMING', vanished: 'MISSING' },
       RESUMING: { ready: 'RUNNING', refused: 'PAUSED', failed: 'ERROR' },
-      ERROR: {},
+      ERROR: { resume: 'RESUMING' },
       MISSING: {},
     });
   });
@@ -53,7 +51,7 @@ describe('the lifecycle', () => {
   test('a move that the table lacks is none, and a deleted sandbox makes no move', () => {
     fc.assert(
       fc.property(sandboxes, fc.constantFrom(...events), (sandbox, event) => {
-        const moved = move(sandbox, event, { now: 10, reason: null });
+        const moved = move(sandbox, event, 'skep', { now: 10, reason: null });
         const to = next(sandbox.status, event);
         if (sandbox.deletedAt !== null || to === null) {
           expect(moved).toBeNull();
@@ -71,7 +69,9 @@ describe('reconciliation', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, observed, now) => {
         for (const step of [nextSandboxStep(sandbox, observed, now), stepWithoutRuntime(sandbox, now)]) {
-          if (step.kind === 'record') expect(next(sandbox.status, step.transition)).not.toBeNull();
+          if (step.kind !== 'write' || step.to.status === sandbox.status) continue;
+          const reachable = events.map((event) => next(sandbox.status, event));
+          expect(reachable).toContain(step.to.status);
         }
       }),
       { numRuns: 5000 },
@@ -105,47 +105,50 @@ describe('reconciliation', () => {
 
   test('a running one that was ended from outside goes by way of PAUSING to PAUSED, with the files; a crash is an ERROR', () => {
     const running = of({ status: 'RUNNING' });
-    expect(nextSandboxStep(running, fromOutside, 1)).toMatchObject({ kind: 'record', transition: 'pause', pauseKind: 'stop', by: 'runtime', reason: { code: 'ended_outside', cause: { code: 'host_restarted' } } });
-    expect(nextSandboxStep(running, found({ reason: exited3 }), 1)).toMatchObject({ kind: 'record', transition: 'crashed', reason: exited3 });
+    expect(nextSandboxStep(running, fromOutside, 1)).toMatchObject({ by: 'runtime', to: { status: 'PAUSING', pauseKind: 'stop', statusReason: { code: 'ended_outside', cause: { code: 'host_restarted' } } } });
+    expect(nextSandboxStep(running, found({ reason: exited3 }), 1)).toMatchObject({ to: { status: 'ERROR', statusReason: exited3 } });
     const pausing = of({ status: 'PAUSING', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' } });
-    expect(nextSandboxStep(pausing, fromOutside, 1)).toMatchObject({ kind: 'record', transition: 'paused', pauseKind: 'stop', reason: { code: 'paused_by_owner' } });
-    expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind: 'freeze' }), fromOutside, 1)).toMatchObject({ kind: 'stop-frozen' });
+    expect(nextSandboxStep(pausing, fromOutside, 1)).toMatchObject({ to: { status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' } } });
+    expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind: 'freeze' }), fromOutside, 1)).toMatchObject({ to: { status: 'PAUSED', pauseKind: 'stop' } });
     expect(nextSandboxStep(of({ status: 'ERROR' }), fromOutside, 1)).toEqual({ kind: 'none' });
   });
 
   test('a start that was ended from outside is run again within its time, and no longer', () => {
     const starting = of({ status: 'STARTING' });
     expect(nextSandboxStep(starting, fromOutside, 999)).toEqual({ kind: 'resume' });
-    expect(nextSandboxStep(starting, fromOutside, 1000)).toMatchObject({ kind: 'record', transition: 'expired' });
-    expect(nextSandboxStep(starting, found({}), 999)).toMatchObject({ kind: 'record', transition: 'failed' });
-    expect(nextSandboxStep(starting, found({ reason: exited3 }), 1000), 'why it failed counts more than when').toMatchObject({ transition: 'failed', reason: exited3 });
+    expect(nextSandboxStep(starting, fromOutside, 1000)).toMatchObject({ to: { status: 'ERROR', statusReason: { code: 'not_ready_in_time' } } });
+    expect(nextSandboxStep(starting, found({}), 999)).toMatchObject({ to: { status: 'ERROR' } });
+    expect(nextSandboxStep(starting, found({ reason: exited3 }), 1000), 'why it failed counts more than when').toMatchObject({ to: { status: 'ERROR', statusReason: exited3 } });
   });
 
   test('the time of a start counts from its turn, and a runtime that does not answer makes it count', () => {
     const waiting = of({ status: 'STARTING', startingSince: null });
     expect(nextSandboxStep(waiting, absentSandbox('sb-1'), 17_000)).toEqual({ kind: 'take-start-slot' });
-    expect(stepWithoutRuntime(waiting, 17_000)).toEqual({ kind: 'begin' });
+    expect(stepWithoutRuntime(waiting, 17_000)).toMatchObject({ kind: 'write', to: { status: 'STARTING', startingSince: 17_000 }, by: null });
     const begun = takeStartSlot(waiting, 17_000);
     expect(nextSandboxStep(begun, absentSandbox('sb-1'), 17_999)).toEqual({ kind: 'launch' });
     expect(stepWithoutRuntime(begun, 17_999)).toEqual({ kind: 'none' });
-    expect(stepWithoutRuntime({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ kind: 'record', transition: 'expired' });
+    expect(stepWithoutRuntime({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ to: { status: 'ERROR', statusReason: { code: 'not_ready_in_time' } } });
   });
 
   test('a frozen one is resumed without a turn, a stopped one after it, and a crash after that is an ERROR', () => {
     expect(nextSandboxStep(resume('freeze'), found({ state: 'frozen' }), 6)).toEqual({ kind: 'resume' });
     expect(nextSandboxStep(resume('stop'), found({}), 6)).toEqual({ kind: 'take-start-slot' });
     expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
-    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7, true)).toMatchObject({ kind: 'record', transition: 'failed' });
-    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), fromOutside, 7, true)).toEqual({ kind: 'resume' });
-    for (const kind of ['freeze', 'stop'] as const) expect(nextSandboxStep(resume(kind), absentSandbox('sb-1'), 6)).toMatchObject({ kind: 'record', transition: 'failed' });
-    expect(nextSandboxStep(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'requeue' });
+    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7, { rerun: true })).toMatchObject({ to: { status: 'ERROR' } });
+    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), fromOutside, 7, { rerun: true })).toEqual({ kind: 'resume' });
+    for (const kind of ['freeze', 'stop'] as const) expect(nextSandboxStep(resume(kind), absentSandbox('sb-1'), 6)).toMatchObject({ to: { status: 'ERROR' } });
+    expect(nextSandboxStep(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'write', to: { status: 'RESUMING', pauseKind: 'stop', startingSince: null } });
   });
 
   test('whatever its status, what has lived long enough is deleted, even if the runtime does not answer; in a pool it is not', () => {
     fc.assert(
       fc.property(sandboxes, facts, (sandbox, observed) => {
         const steps = [nextSandboxStep(sandbox, observed, 18_000), stepWithoutRuntime(sandbox, 18_000)];
-        for (const { kind } of steps) expect(kind === 'delete').toBe(sandbox.deletedAt === null && sandbox.ownerId === 'me');
+        for (const step of steps) {
+          const deletes = step.kind === 'write' && sandbox.deletedAt === null && step.to.deletedAt !== null;
+          expect(deletes).toBe(sandbox.deletedAt === null && sandbox.ownerId === 'me');
+        }
       }),
     );
   });
@@ -154,7 +157,7 @@ describe('reconciliation', () => {
     const http = { name: 'HTTP', port: 80 };
     const running = of({ status: 'RUNNING', spec: { ...spec, ports: [http] }, exposedUrls: [{ ...http, url: 'http://127.0.0.1:1' }] });
     const at = (url: string) => nextSandboxStep(running, found({ state: 'running', exposedUrls: [{ ...http, url }] }), 1).kind;
-    expect([at('http://127.0.0.1:1'), at('http://127.0.0.1:2'), nextSandboxStep(running, found({ state: 'running' }), 1).kind]).toEqual(['none', 'relocate', 'none']);
+    expect([at('http://127.0.0.1:1'), at('http://127.0.0.1:2'), nextSandboxStep(running, found({ state: 'running' }), 1).kind]).toEqual(['none', 'write', 'none']);
   });
 
   test('of several ports each counts, and nothing is concluded while the runtime knows only some of them', () => {
@@ -162,7 +165,7 @@ describe('reconciliation', () => {
     const urls = (...hosts: readonly number[]) => hosts.map((host, index) => ({ name: ports[index]?.name ?? '', port: ports[index]?.port ?? 0, url: `http://127.0.0.1:${host}` }));
     const running = of({ status: 'RUNNING', spec: { ...spec, ports }, exposedUrls: urls(1, 2) });
     const at = (...hosts: readonly number[]) => nextSandboxStep(running, found({ state: 'running', exposedUrls: urls(...hosts) }), 1).kind;
-    expect([at(1, 2), at(1, 3), at(3, 2), at(2, 1), at(3)]).toEqual(['none', 'relocate', 'relocate', 'relocate', 'none']);
+    expect([at(1, 2), at(1, 3), at(3, 2), at(2, 1), at(3)]).toEqual(['none', 'write', 'write', 'write', 'none']);
   });
 
   test('what has given up holds no process, not even a frozen one; its files stay', () => {
@@ -180,7 +183,7 @@ describe('reconciliation', () => {
 
   test('a pause that is to stop is not content with what is frozen', () => {
     expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'stop' }), found({ state: 'frozen' }), 1)).toEqual({ kind: 'stop' });
-    expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ kind: 'record', transition: 'paused', pauseKind: 'freeze' });
+    expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ to: { status: 'PAUSED', pauseKind: 'freeze' } });
   });
 
   test('a pause is acted on before anything is looked at, in its own tier; and nothing else is, a deletion included', () => {
@@ -201,23 +204,12 @@ function apply(sandbox: Sandbox, observed: ObservedSandbox, step: Step, now: num
   switch (step.kind) {
     case 'none':
       return [sandbox, observed];
-    case 'record':
-      return [move(sandbox, step.transition, { now, reason: step.reason, ...(step.pauseKind && { pauseKind: step.pauseKind }) }) ?? sandbox, observed];
-    case 'stop-frozen':
-      return [stopFrozen(sandbox, step.reason, now), observed];
-    case 'delete':
-      return [markDeleted(sandbox, step.reason, now), observed];
-    case 'mark-removed':
-      return [markRemoved(sandbox, now), observed];
-    case 'relocate':
-      return [relocate(sandbox, observed.exposedUrls, now), observed];
-    case 'requeue':
-      return [requeue(sandbox, step.reason, now), observed];
-    case 'begin':
+    case 'write':
+      return [step.to, observed];
     case 'take-start-slot':
       return [takeStartSlot(sandbox, now), observed];
     case 'await-ready':
-      return [move(sandbox, 'ready', { now, reason: null }) ?? sandbox, observed];
+      return [move(sandbox, 'ready', 'runtime', { now, reason: null }) ?? sandbox, observed];
     case 'launch':
     case 'resume':
       return to('running');

@@ -70,7 +70,7 @@ describe('the client in the terminal', () => {
     expect(chat.shown()).toContain('chosen: yes');
 
     const listed = await runSkep(['conversations'], env);
-    expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^ID +STATE +SANDBOX +REPOSITORY +TITLE\n${id} +idle +RUNNING +- +Say hello\n`)) });
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^ID +STATE +SANDBOX +REPOSITORY +TITLE +ERROR\n${id} +idle +RUNNING +- +Say hello +-\n`)) });
     expect(await runSkep(['sandboxes', 'pause', sandbox, '--kind', 'stop'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/PAUSED \(stop\) +coder/) });
     expect(await runSkep(['sandboxes', 'list'], env)).toMatchObject({ stdout: expect.stringMatching(new RegExp(`${sandbox} +PAUSED \\(stop\\)`)) });
     expect(await runSkep(['sandboxes', 'resume', sandbox], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/RUNNING +coder/) });
@@ -93,13 +93,27 @@ describe('the client in the terminal', () => {
     expect((await runSkep(['sandboxes'], env)).stdout).not.toContain(sandbox);
   });
 
+  test('starts and shows a sandbox, as JSON for programs', async () => {
+    const started = JSON.parse((await runSkep(['sandboxes', 'start', 'plain', '--json'], env)).stdout) as { id: string; created_at: string };
+    expect(started).toMatchObject({ sandbox_spec_id: 'plain', created_at: expect.any(String) });
+    const address = ['--url', server.url.replace('http://', '')];
+    expect(await runSkep(['sandboxes', 'get', started.id, ...address], env)).toMatchObject({
+      code: 0, stdout: expect.stringMatching(new RegExp(`^ID +STATUS +SPEC +ACTIVE +DETAIL +ERROR\n${started.id} +[A-Z]+ +plain `)),
+    });
+    expect(JSON.parse((await runSkep(['sandboxes', 'list', '--json'], env)).stdout)).toMatchObject({ items: expect.arrayContaining([expect.objectContaining({ id: started.id })]) });
+    const deleted = await runSkep(['sandboxes', 'delete', started.id, '--json'], env);
+    expect(JSON.parse(deleted.stdout)).toEqual({ id: started.id, deleted: true });
+  });
+
   test('says what it can not do, and why', async () => {
     const failing = async (args: readonly string[], words: RegExp, other: Record<string, string> = env) => {
       const { code, stdout, stderr } = await runSkep(args, other);
       expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(words)]);
       expect(stderr).not.toMatch(/^ +at /m);
     };
-    await failing(['chat', '--spec', 'plain', '--once'], /Its spec names no agent/);
+    const before = await runSkep(['conversations', '--json'], env);
+    await failing(['chat', '--spec', 'plain', '--once'], /The spec plain names no agent.*--spec: coder/);
+    expect(await runSkep(['conversations', '--json'], env)).toEqual(before);
     await failing(['chat', '--spec', 'none', '--once'], /sandbox_spec_id/);
     await failing(['chat', 'acme/none', '--once'], /acme\/none/);
     await failing(['chat', 'acme/shop', '--conversation', 'conv-1'], /keeps its repository/);

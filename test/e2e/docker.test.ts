@@ -122,7 +122,7 @@ describeWithDocker('a server with Docker', () => {
     await start({ SKEP_DOCKER_HOST: nowhere });
     try {
       expect(server.output().stdout).toMatch(/runtime +docker +NOT OK/);
-      expect((await createClient(server.url, null)('GET', '/ready')).status).toBe(503);
+      expect(await createClient(server.url, null)('GET', '/ready')).toMatchObject({ status: 200, body: { status: 'degraded' } });
       expect(await sandbox(String(id))).toMatchObject({ status: 'RUNNING', exposed_urls: running['exposed_urls'] });
     } finally {
       await server.stop();
@@ -150,7 +150,7 @@ describeWithDocker('doctor and pull with Docker', () => {
     const { code, stdout } = await skep(['doctor'], specs);
     expect(stdout).toMatch(/ok +engine \d+\.\S+, API 1\.\d+, cgroup [12]/);
     expect(stdout).toMatch(/ok +spec here: image skep-test\/tiny is there/);
-    expect(stdout).toMatch(/note +spec absent: image \S+ is absent.*skep pull absent/);
+    expect(stdout).toMatch(/note +spec absent: image \S+ is absent.* pull absent/);
     expect(stdout).toMatch(/NOT OK +spec odd: the engine has no OCI runtime no-such-runtime/);
     expect(code).toBe(1);
     expect((await skep(['doctor'], specs.slice(0, 2))).code).toBe(0);
@@ -183,16 +183,14 @@ describeWithDocker('embedded with Docker', () => {
 });
 
 describe('without an engine', () => {
-  test('auto is refused where it does not listen on loopback, and docker starts and says what does not answer', async () => {
+  test('an engine that is configured is chosen and not replaced by processes; the server and doctor say that it does not answer', async () => {
     const dataDir = await temporaryFolder();
     try {
-      const refused = await runSkep(['serve'], { SKEP_HOST: '0.0.0.0', SKEP_DATA_DIR: dataDir, SKEP_DOCKER_HOST: nowhere });
-      expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/SKEP_SANDBOX_RUNTIME.*isolation/)]);
-      const server = await startServer({ dataDir, env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: nowhere } });
+      const server = await startServer({ dataDir, env: { SKEP_SANDBOX_RUNTIME: 'auto', SKEP_DOCKER_HOST: nowhere } });
       expect(server.output().stdout).toMatch(/runtime +docker +NOT OK .*SKEP_DOCKER_HOST/);
       expect(await server.stop()).toBe(0);
-      const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: nowhere });
-      expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +runtime docker: .*start Docker/)]);
+      const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_DOCKER_HOST: nowhere });
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +runtime docker: .*start Docker.*looked at (?:unix|tcp):/)]);
     } finally {
       await removeFolder(dataDir);
     }

@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrate, migrations } from '../../src/adapters/store/sqlite/migrations.ts';
 import { createClient, items, object } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
@@ -38,6 +36,7 @@ describe('serve', () => {
       expect(stdout).toMatch(/store +sqlite +ok/);
       expect(stdout).toMatch(/runtime +process +ok/);
       expect(stdout).toMatch(/git +local +ok/);
+      expect(stdout).toMatch(/auth +api-keys +ok/);
       const exported = /^ +(export SKEP_API_KEY=\S+)$/m.exec(stdout)?.[1] ?? 'false';
       const commands = stdout.split('\n').map((line) => line.trim()).filter((line) => line.startsWith('curl '));
       expect(commands.length).toBeGreaterThan(3);
@@ -106,6 +105,8 @@ describe('serve', () => {
       expect(second.stderr).not.toContain('    at ');
       const third = await runSkep(['serve'], { SKEP_PORT: new URL(server.url).port, SKEP_DATA_DIR: join(folder, 'free') });
       expect([third.code, third.stderr]).toEqual([1, expect.stringContaining('SKEP_PORT')]);
+      const { stdout } = await runSkep(['doctor'], { SKEP_PORT: new URL(server.url).port, SKEP_DATA_DIR: join(folder, 'free') });
+      expect(stdout).toMatch(/ok +address 127\.0\.0\.1:\d+ in use: a server of Skep runs there/);
     } finally {
       await server.stop();
     }
@@ -155,9 +156,17 @@ describe('keys', () => {
       expect(items(await read('GET', '/api/v1/sandboxes/search'))[0]?.['session_api_key']).toBeNull();
       expect((await other('GET', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
       expect((await other('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
+      const [admin, narrow] = [await create('root', '--user', 'root', '--access', 'admin'), await create('narrow', '--user', 'narrow', '--repositories', 'acme/*, group/**')];
+      expect(object(await admin('GET', path))).toMatchObject({ created_by_user_id: 'default' });
+      expect(object(await narrow('GET', '/api/v1/me'))['repositories']).toEqual(['acme/*', 'group/**']);
+      expect((await runSkep(['keys', 'create', 'odd', '--user', 'odd', '--repositories', '/acme'], env)).code).toBe(1);
+      expect((await runSkep(['keys', 'create', 'odd', '--repositories', 'acme/*'], env)).stderr).toContain('name one with --user');
 
       const { stdout } = await runSkep(['keys', 'list'], env);
+      expect(stdout).toMatch(/narrow .*acme\/\*,group\/\*\*.*valid/);
       expect(stdout).toMatch(/full .*default.*valid[\s\S]*look .*read.*valid[\s\S]*other .*else.*valid/);
+      const listed = JSON.parse((await runSkep(['keys', 'list', '--json'], env)).stdout) as unknown[];
+      expect(listed).toContainEqual(expect.objectContaining({ name: 'look', access: 'read', state: 'valid' }));
       expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(0);
       expect((await full('GET', '/api/v1/sandboxes/search')).status).toBe(401);
       expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(1);
@@ -190,40 +199,6 @@ test('a key of the store that is made the static one stays what it is: revoked i
 test('a data folder where none can be made is refused at once', async () => {
   const { code, stderr } = await runSkep(['serve'], { SKEP_DATA_DIR: '/proc/skep/data' });
   expect([code, stderr]).toEqual([1, expect.stringContaining('SKEP_DATA_DIR')]);
-});
-
-describe('doctor', () => {
-  test('says what is configured and what answers', async () => {
-    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor'), SKEP_PORT: '0', SKEP_API_KEY: 'a-static-key-of-mine' });
-    expect(stdout).toMatch(/SKEP_PORT +0 +\(environment\)/);
-    expect(stdout).toMatch(/ok +git local: git \d/);
-    expect(stdout).toMatch(/ok +store sqlite/);
-    expect(stdout).toContain('(set)');
-    expect(stdout).not.toContain('a-static-key-of-mine');
-    expect(code).toBe(0);
-  });
-
-  test('only looks: a data folder of an older version stays one, and one that is not there is not made', async () => {
-    const dataDir = newFolder('older');
-    const database = new DatabaseSync(join(dataDir, 'skep.db'));
-    migrate(database, migrations.slice(0, 1));
-    database.close();
-    const before = readFileSync(join(dataDir, 'skep.db'));
-    const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
-    const { code, stdout } = await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: dataDir });
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/note +store sqlite in .*older version \(schema 1.*skep serve.*brings it up to date/)]);
-    expect(readdirSync(dataDir)).toEqual(['skep.db']);
-    expect(readFileSync(join(dataDir, 'skep.db')).equals(before)).toBe(true);
-    await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: join(folder, 'nowhere') });
-    expect(readdirSync(folder)).not.toContain('nowhere');
-  });
-
-  test('says how to mend what does not', async () => {
-    const empty = newFolder('no-programs');
-    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor2'), SKEP_PORT: '0', PATH: empty });
-    expect(stdout).toMatch(/NOT OK +git local: .*install git/i);
-    expect(code).toBe(1);
-  });
 });
 
 test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--expires', 'soon']]])('%j is refused with help', async (args) => {

@@ -111,6 +111,7 @@ describe('each failure, over real HTTP against the executable, has its status an
     const failed = await sandboxIn('broken', 'ERROR');
     expect(object(await ask('GET', `/api/v1/sandboxes/${failed}`))['status_reason']).toMatchObject({ code: 'command_not_found', command: 'no-such-program-anywhere' });
     expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/pause`))).toEqual([409, 'sandbox_not_running']);
+    // Its files are there, so its command is run again, and fails again.
     expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/resume`))).toEqual([409, 'sandbox_not_paused']);
     await Promise.all([remove(starting), remove(failed)]);
   });

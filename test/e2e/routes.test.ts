@@ -6,6 +6,7 @@ import { createClient, items, object, type Answer, type Client } from '../suppor
 import { createOpenApiChecker, type OpenApiChecker } from '../support/openapi.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
+import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
 
 /** What is read of the published document. */
@@ -81,6 +82,9 @@ describe('each route, over real HTTP, answers as the published document says', (
     const running = await until(() => sandboxOf(id), ({ status }) => status === 'RUNNING');
     expect(running).toMatchObject({ session_api_key: expect.any(String), exposed_urls: [{ name: 'FILES', port: 8000, url: expect.any(String) }] });
 
+    const usage = await ask('GET', '/api/v1/sandboxes/{id}/usage', `/api/v1/sandboxes/${String(id)}/usage`);
+    expect(object(usage)).toEqual({ cpu_ms: null, memory_bytes: null, disk_bytes: expect.any(Number) });
+
     const move = async (to: string, body?: unknown) => object(await ask('POST', `/api/v1/sandboxes/{id}/${to}`, `/api/v1/sandboxes/${String(id)}/${to}`, body));
     expect(await move('pause')).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze', session_api_key: null, exposed_urls: null });
     expect(await move('resume')).toMatchObject({ status: 'RUNNING', pause_kind: null, session_api_key: running['session_api_key'] });
@@ -89,20 +93,29 @@ describe('each route, over real HTTP, answers as the published document says', (
 
     const found = await ask('GET', '/api/v1/sandboxes/search', '/api/v1/sandboxes/search?status__eq=RUNNING&sandbox_spec_id__eq=workspace');
     expect(items(found).map((sandbox) => sandbox['id'])).toContain(id);
+    expect(ids(await ask('GET', '/api/v1/sandboxes', '/api/v1/sandboxes?status__eq=RUNNING&sandbox_spec_id__eq=workspace'))).toContain(id);
     for (let twice = 0; twice < 2; twice += 1) {
       expect((await ask('DELETE', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`)).status).toBe(204);
     }
     expect((await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
   });
 
-  test('sandbox specs', async () => {
+  test('a sandbox in quarantine', async () => {
+    const { id, admin } = await quarantine(server, call);
+    expect(object(await ask('POST', '/api/v1/sandboxes/{id}/adopt', `/api/v1/sandboxes/${id}/adopt`, { user_id: 'ann' }, {}, admin))).toMatchObject({ id, created_by_user_id: 'ann' });
+  });
+
+  test('sandbox specs, the caller, and a ticket', async () => {
     const answer = await ask('GET', '/api/v1/sandbox-specs/search', '/api/v1/sandbox-specs/search');
     expect(items(answer)).toMatchObject([{ id: 'workspace', ports: [{ name: 'FILES', port: 8000 }], created_at: expect.any(String) }]);
+    expect((await ask('GET', '/api/v1/sandbox-specs', '/api/v1/sandbox-specs')).body).toEqual(answer.body);
+    expect((await ask('GET', '/api/v1/me', '/api/v1/me')).body).toEqual({ user_id: 'default', key_name: 'SKEP_API_KEY', access: 'full', repositories: null });
+    expect((await ask('GET', '/api/v1/events/ticket', '/api/v1/events/ticket')).status).toBe(200);
   });
 
   test('a conversation from its start to its deletion', async () => {
     const name = basename(project);
-    const body = { title: 'Fix the bug', selected_repository: name, initial_message: { content: [{ type: 'text', text: 'Hello' }] } };
+    const body = { title: 'Fix the bug', selected_repository: name };
     const created = await ask('POST', '/api/v1/app-conversations', '/api/v1/app-conversations', body);
     expect([created.status, created.headers.get('location')]).toEqual([201, expect.stringContaining('/api/v1/app-conversations/')]);
     const { id } = object(created);
@@ -230,7 +243,5 @@ test('the document is the one that the design fixes, and no operation of it was 
     'get_repository_microagents_api_user_repository__repository_name__microagents_get',
   );
   const open = new Set(['/health', '/ready', '/openapi.json', '/docs']);
-  for (const { path, operation, name } of operations) {
-    expect(operation.security, name).toEqual(open.has(path) ? [] : [{ APIKeyHeader: [] }]);
-  }
+  for (const { path, operation, name } of operations) expect(operation.security, name).toEqual(open.has(path) ? [] : [{ APIKeyHeader: [] }]);
 });

@@ -56,17 +56,15 @@ describe('status_reason says what was seen', () => {
 
   test('of a sandbox that is not ready in time', async () => {
     const reason = await toldOf('closed', ({ status }) => status === 'ERROR');
-    expect(reason).toEqual({ code: 'not_ready_in_time', within_ms: 5000, last: missed({ kind: 'refused' }) });
+    expect(reason).toEqual({ code: 'not_ready_in_time', within_ms: 5000, phase: 'starting', last: missed({ kind: 'refused' }) });
   });
 
   test.each([
     ['acme/shop', 'branch_not_found'],
     ['acme/empty', 'repository_empty'],
-  ])('of a conversation on a branch that %s lacks', async (repository, failure) => {
-    const { id } = object(await call('POST', conversations, { selected_repository: repository, selected_branch: 'next', sandbox_spec_id: 'plain' }));
-    const found = await until(async () => object(await call('GET', `${conversations}/${String(id)}`)), ({ start_status: status }) => status === 'ERROR');
-    const cause = { code: 'failure', failure, context: { repository, branch: 'next' } };
-    expect(found['status_reason']).toEqual({ code: 'step_failed', step: 'PREPARING_REPOSITORY', cause });
-    await call('DELETE', `${conversations}/${String(id)}`);
+  ])('a conversation on a branch that %s lacks is refused', async (repository, failure) => {
+    const answer = await call('POST', conversations, { selected_repository: repository, selected_branch: 'next', sandbox_spec_id: 'plain' });
+    expect(object(answer)).toMatchObject({ code: failure, repository, branch: 'next' });
+    expect(object(await call('GET', conversations))['items']).toEqual([]);
   });
 });

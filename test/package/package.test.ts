@@ -170,7 +170,7 @@ test('the root loads no adapter, and a deployment only those that it uses', asyn
     const atImport = [...loaded];
     ${ownProvider}
     const skep = await createSkep({ git: [own] });
-    await skep.microagents.list('acme/shop');
+    await skep.microagents.list('acme/shop', null);
     await skep.close();
     console.log(JSON.stringify({ atImport, inUse: loaded }));
   `);
@@ -178,6 +178,8 @@ test('the root loads no adapter, and a deployment only those that it uses', asyn
   expect(atImport.some((url) => url.includes('skep/dist/'))).toBe(true);
   // `describeReason` and `describeFailure` need their table of messages, which is shared and no adapter.
   expect([...adapters(atImport)]).toEqual(['shared']);
-  expect(adapters(inUse)).toEqual(new Set(['store', 'store/sqlite', 'clock', 'random', 'logger', 'sandbox-runtime', 'sandbox-runtime/process', 'readiness-probe/network', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared']));
-  expect(inUse.filter((url) => /\/(express|pino|commander|yaml)\//.test(url))).toEqual([]);
+  // The schema of the options has that of a spec's part for Docker, which loads nothing of Docker's client.
+  expect(inUse.filter((url) => url.includes('/sandbox-runtime/docker/'))).toEqual([expect.stringMatching(/spec-options\.js$/)]);
+  expect(adapters(inUse)).toEqual(new Set(['store', 'store/sqlite', 'clock', 'random', 'logger/pino', 'sandbox-runtime', 'sandbox-runtime/process', 'sandbox-runtime/docker', 'readiness-probe/network', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared']));
+  expect(inUse.filter((url) => /\/(express|dockerode|commander|yaml)\//.test(url))).toEqual([]);
 });

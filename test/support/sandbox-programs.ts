@@ -15,7 +15,7 @@ export function shellPrograms(serves: readonly string[]): Readonly<Record<Sandbo
   return {
     counts: shell(`echo run >> runs; ${counting}`),
     stubborn: shell(`trap '' TERM HUP INT; echo run >> runs; ${counting}`),
-    exits: shell('echo run >> runs; exit 3'),
+    exits: shell('echo run >> runs; echo gone >&2; exit 3'),
     tells: shell('echo run >> runs; printf "%s\\n" "$GREETING" "$SESSION_KEY" > told.new; mv told.new told; exec sleep 100000'),
     serves,
     missing: ['no-such-program-anywhere'],

@@ -1,11 +1,13 @@
 import { conversation, messageAccepted, type SkepClient } from '../../client/client.ts';
 import { followEvents, type PermissionRequest, readEvents, type ShownEvent } from '../../client/events.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
-import { Transcript } from './transcript.ts';
+import { type Screen, Transcript } from './transcript.ts';
 
 /** Statuses from which a sandbox never runs again. Null: it is deleted. */
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /quit leaves; the conversation stays.';
+
+export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
 
 /**
  * Talks with the agent of a conversation until the input ends and every message is answered, or until the person leaves. The exit
@@ -33,7 +35,7 @@ export class Chat {
   #ready = false;
   #code = 0;
 
-  constructor(client: SkepClient, id: string, options: TerminalOptions) {
+  constructor(client: SkepClient, id: string, options: ChatOptions) {
     this.#client = client;
     this.#id = id;
     this.#path = `/api/v1/app-conversations/${id}`;
@@ -42,7 +44,7 @@ export class Chat {
       end: () => this.#endInput(),
       interrupt: () => this.#interrupt(),
     });
-    this.#transcript = new Transcript(this.#terminal);
+    this.#transcript = new Transcript({ ...options, write: (text) => this.#terminal.write(text) });
   }
 
   /** Shows the conversation so far, sends the message, if any, and goes on until it is over. Returns the exit code. */

@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream';
-import { ClientError, conversation, pageOf, safeLine, sandbox, type Sandbox } from '../../client/client.ts';
+import { type Command, Option } from 'commander';
+import type { z } from 'zod';
+import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
 import { Chat } from './chat.ts';
-import { clientOf, notice, stopSignal, table } from './console.ts';
+import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { Transcript } from './transcript.ts';
 
 const conversations = '/api/v1/app-conversations';
@@ -10,11 +12,88 @@ const conversationPath = (id: string): string => `${conversations}/${encodeURICo
 const sandboxes = '/api/v1/sandboxes';
 const sandboxPath = (id: string): string => `${sandboxes}/${encodeURIComponent(id)}`;
 
-/** The server to talk to. Default: the one of this machine's settings. */
-export interface Where { readonly url?: string }
+/** The options of every command of the client. */
+interface Common {
+  /** The server to talk to. Default: the one of this machine's settings. */
+  readonly url?: string;
+  readonly json?: boolean;
+}
 
-/** The options of `skep chat`. */
-export interface ChatOptions extends Where {
+/** Adds the commands that talk to a server, which may be on another machine. `finish` sets the exit code of the program. */
+export function addClientCommands(program: Command, finish: (exitCode: number) => void): void {
+  subcommand(program, 'chat', 'talk with a coding agent in a new conversation, or continue one')
+    .argument('[repository]', 'the repository to work on, for example owner/name')
+    .option('--conversation <id>', 'continue this conversation')
+    .option('--branch <branch>', 'a branch other than the default one')
+    .option('--spec <id>', 'a sandbox spec other than the default one')
+    .option('--title <title>', 'the title of the conversation')
+    .addOption(new Option('--permissions <policy>', 'the answer to what the agent wants to do').choices(['allow', 'ask', 'deny']))
+    .option('--message <text>', 'the first message')
+    .option('--once', 'read no input: leave when the message is answered')
+    .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
+  addConversations(program.command('conversations').description('list, follow and end conversations'));
+  addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
+}
+
+function addConversations(parent: Command): void {
+  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
+    const page = await clientOf(options).get(conversations, pageOf(conversation));
+    print(options, page, conversationTable(page.items));
+    noteOlder(page);
+  });
+  subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
+    const found = await clientOf(options).get(conversationPath(id), conversation);
+    print(options, found, conversationTable([found]));
+  });
+  subcommand(parent, 'follow <id>', 'show what is said and done in one').action(followConversation);
+  subcommand(parent, 'end <id>', 'end one; its sandbox is deleted too if no other conversation uses it')
+    .action(async (id: string, options: Common) => {
+      await clientOf(options).delete(conversationPath(id));
+      print(options, { id, deleted: true }, '');
+      notice(`The conversation ${id} is ended.`);
+    });
+}
+
+function addSandboxes(parent: Command): void {
+  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
+    const page = await clientOf(options).get(`${sandboxes}/search`, pageOf(sandbox));
+    print(options, page, sandboxTable(page.items));
+    noteOlder(page);
+  });
+  subcommand(parent, 'get <id>', 'show one')
+    .action(async (id: string, options: Common) => showSandbox(options, await clientOf(options).get(sandboxPath(id), sandbox)));
+  subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named')
+    .action(async (spec: string | undefined, options: Common) =>
+      showSandbox(options, await clientOf(options).post(sandboxes, { sandbox_spec_id: spec }, sandbox)));
+  subcommand(parent, 'follow', 'show status changes as they happen').action(followSandboxes);
+  subcommand(parent, 'pause <id>', 'pause one')
+    .addOption(new Option('--kind <kind>', 'freeze keeps its processes, stop frees their memory').choices(['freeze', 'stop']))
+    .action(async (id: string, { kind, ...options }: Common & { readonly kind?: string }) =>
+      showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/pause`, { pause_kind: kind }, sandbox)));
+  subcommand(parent, 'resume <id>', 'resume one')
+    .action(async (id: string, options: Common) =>
+      showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/resume`, undefined, sandbox)));
+  subcommand(parent, 'adopt <id>', 'give one in quarantine to its owner; needs the key of an administrator')
+    .option('--user <user>', 'an owner other than the one that the runtime knows')
+    .option('--spec <id>', 'a spec other than the one that the runtime knows')
+    .action(async (id: string, { user, spec, ...options }: Common & { readonly user?: string; readonly spec?: string }) =>
+      showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/adopt`, { user_id: user, sandbox_spec_id: spec }, sandbox)));
+  subcommand(parent, 'delete <id>', 'delete one, with its files').action(async (id: string, options: Common) => {
+    await clientOf(options).delete(sandboxPath(id));
+    print(options, { id, deleted: true }, '');
+    notice(`The sandbox ${id} is deleted, with its files.`);
+  });
+}
+
+function subcommand(parent: Command, usage: string, description: string, options: { readonly isDefault?: boolean } = {}): Command {
+  return parent
+    .command(usage, options)
+    .description(description)
+    .option('--url <url>', "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT")
+    .option('--json', 'print JSON as the API has it; what follows events prints one line for each');
+}
+
+interface ChatOptions extends Common {
   readonly conversation?: string;
   readonly branch?: string;
   readonly spec?: string;
@@ -25,12 +104,13 @@ export interface ChatOptions extends Where {
 }
 
 /** Starts a conversation on the repository, or continues one, and talks with its agent. */
-export async function chat(repository: string | undefined, options: ChatOptions): Promise<number> {
-  const client = clientOf(options.url);
+async function chat(repository: string | undefined, options: ChatOptions): Promise<number> {
+  const client = clientOf(options);
   if (options.conversation !== undefined && repository !== undefined) {
     throw new ClientError('A conversation keeps its repository: leave out the repository, or --conversation.');
   }
-  const { branch, spec, title, permissions, once = false, message = null } = options;
+  const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
+  if (options.conversation === undefined) await demandAgent(client, spec);
   // JSON leaves out what is undefined.
   const body = { selected_repository: repository, selected_branch: branch, sandbox_spec_id: spec, title, permission_policy: permissions };
   const { id, sandbox_id } = options.conversation === undefined
@@ -41,77 +121,47 @@ export async function chat(repository: string | undefined, options: ChatOptions)
   return await new Chat(client, id, {
     input: once ? Readable.from([]) : stdin,
     output: stdout,
-    interactive: !once && stdin.isTTY && stdout.isTTY,
+    interactive: !once && !json && stdin.isTTY && stdout.isTTY,
     colored: stdout.isTTY && stdout.hasColors(),
+    json,
   }).run(message);
 }
 
-/** Lists the newest conversations. */
-export async function listConversations({ url }: Where): Promise<number> {
-  const { items, next_page_id } = await clientOf(url).get(conversations, pageOf(conversation));
-  const rows = items.map(({ id, start_status, execution_status, sandbox_status, selected_repository, title }) => {
-    const state = start_status === 'READY' ? (execution_status ?? 'no agent') : start_status;
-    return [id, state, sandbox_status, selected_repository ?? '-', title ?? '-'];
-  });
-  return printPage(['ID', 'STATE', 'SANDBOX', 'REPOSITORY', 'TITLE'], rows, next_page_id);
+/** Throws if nobody would answer in a conversation of the spec, before anything is started for it. */
+async function demandAgent(client: SkepClient, id: string | undefined): Promise<void> {
+  const { items } = await client.get('/api/v1/sandbox-specs/search', pageOf(sandboxSpec));
+  const spec = id === undefined ? items[0] : items.find((one) => one.id === id);
+  if (spec?.agent !== null) return;
+  const others = items.filter(({ agent }) => agent !== null).map((one) => one.id);
+  const advice = others.length === 0 ? 'No spec of the server has one.' : `Choose one that has, with --spec: ${others.join(', ')}.`;
+  throw new ClientError(`The spec ${spec.id} names no agent, so nobody would answer. ${advice}`);
 }
 
 /** Prints the events of a conversation from the beginning, until it or the process ends. */
-export async function followConversation(id: string, { url }: Where): Promise<number> {
+async function followConversation(id: string, options: Common): Promise<void> {
   const { stdout } = process;
-  const transcript = new Transcript({ write: (text) => stdout.write(text), colored: stdout.isTTY && stdout.hasColors() });
-  const events = followEvents(clientOf(url), `${conversationPath(id)}/events/stream`, { signal: stopSignal(), onLost: notice });
-  for await (const event of events) transcript.show(event);
-  return 0;
-}
-
-export async function endConversation(id: string, { url }: Where): Promise<number> {
-  await clientOf(url).delete(conversationPath(id));
-  notice(`The conversation ${id} is ended.`);
-  return 0;
-}
-
-const sandboxHead = ['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL'];
-
-function sandboxRow({ id, status, pause_kind, sandbox_spec_id, last_active_at, status_detail }: Sandbox): string[] {
-  return [id, pause_kind === null ? status : `${status} (${pause_kind})`, sandbox_spec_id, last_active_at, status_detail ?? ''];
-}
-
-/** Lists the newest sandboxes. */
-export async function listSandboxes({ url }: Where): Promise<number> {
-  const { items, next_page_id } = await clientOf(url).get(`${sandboxes}/search`, pageOf(sandbox));
-  return printPage(sandboxHead, items.map(sandboxRow), next_page_id);
+  const colored = stdout.isTTY && stdout.hasColors();
+  const transcript = new Transcript({ write: (text) => stdout.write(text), colored, json: options.json === true });
+  const stream = `${conversationPath(id)}/events/stream`;
+  for await (const event of followEvents(clientOf(options), stream, { signal: stopSignal(), onLost: notice })) transcript.show(event);
 }
 
 /** Prints the status changes of all sandboxes as they happen, until the process ends. */
-export async function followSandboxes({ url }: Where): Promise<number> {
-  const options = { signal: stopSignal(), onLost: notice };
+async function followSandboxes(options: Common): Promise<void> {
   const path = '/api/v1/events/stream?kinds=sandbox_moved';
-  for await (const { kind, at, sandbox_id, reason, data } of followEvents(clientOf(url), path, options)) {
-    if (kind !== 'sandbox_moved') continue;
+  for await (const event of followEvents(clientOf(options), path, { signal: stopSignal(), onLost: notice })) {
+    if (event.kind !== 'sandbox_moved') continue;
+    const { at, sandbox_id, reason, data } = event;
     const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
     const line = `${at} ${sandbox_id ?? '-'} ${data.from ?? 'new'} -> ${data.to ?? 'gone'}${tier} ${reason ?? ''}`;
-    process.stdout.write(`${safeLine(line)}\n`);
+    process.stdout.write(`${options.json === true ? JSON.stringify(event) : safeLine(line)}\n`);
   }
-  return 0;
 }
 
-export interface PauseOptions extends Where { readonly kind?: string }
-
-/** Pauses or resumes a sandbox, and prints its state afterwards. */
-export async function moveSandbox(move: 'pause' | 'resume', id: string, { url, kind }: PauseOptions): Promise<number> {
-  const body = kind === undefined ? undefined : { pause_kind: kind };
-  return printPage(sandboxHead, [sandboxRow(await clientOf(url).post(`${sandboxPath(id)}/${move}`, body, sandbox))], null);
+function showSandbox(options: Common, found: z.output<typeof sandbox>): void {
+  print(options, found, sandboxTable([found]));
 }
 
-export async function deleteSandbox(id: string, { url }: Where): Promise<number> {
-  await clientOf(url).delete(sandboxPath(id));
-  notice(`The sandbox ${id} is deleted, with its files.`);
-  return 0;
-}
-
-function printPage(head: readonly string[], rows: readonly (readonly string[])[], nextPageId: string | null): number {
-  process.stdout.write(table(head, rows));
-  if (nextPageId !== null) notice('There are older ones.');
-  return 0;
+function noteOlder({ next_page_id }: { readonly next_page_id: string | null }): void {
+  if (next_page_id !== null) notice('There are older ones.');
 }

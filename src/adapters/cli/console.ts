@@ -1,12 +1,19 @@
-import { ClientError, createClient, safeLine, type SkepClient } from '../../client/client.ts';
+import type { z } from 'zod';
+import { ClientError, type conversation, createClient, safeLine, type sandbox, type SkepClient } from '../../client/client.ts';
 
 /** Returns the client of a command. Throws a {@link ClientError} if no key is set. */
-export function clientOf(url: string | undefined): SkepClient {
+export function clientOf({ url }: { readonly url?: string }): SkepClient {
   const { env } = process;
   const key = env['SKEP_API_KEY'] ?? '';
   if (key === '') throw new ClientError('Set SKEP_API_KEY to a key of the server; `skep keys create <name>` makes one.');
   const own = localUrl(env['SKEP_HOST'] ?? '127.0.0.1', env['SKEP_PORT'] ?? '3000');
-  return createClient({ url: (url ?? env['SKEP_PUBLIC_URL'] ?? own).replace(/\/+$/, ''), key });
+  return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own).replace(/\/+$/, ''), key });
+}
+
+/** Adds the scheme to an address that has none: the key goes to another machine over TLS only, unless `http://` is written out. */
+export function withScheme(address: string): string {
+  if (/^https?:\/\//i.test(address)) return address;
+  return `${/^(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)/i.test(address) ? 'http' : 'https'}://${address}`;
 }
 
 /** Returns the URL by which this machine reaches a server that listens on the host and the port. */
@@ -20,6 +27,31 @@ export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/** Prints the value as JSON, or the text for a person. */
+export function print({ json = false }: { readonly json?: boolean }, value: unknown, text: string): void {
+  process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
+}
+
+/** Returns the conversations as a table. What went wrong in a start or a turn has a column of its own. */
+export function conversationTable(items: readonly z.output<typeof conversation>[]): string {
+  const rows = items.map(({ id, start_status, execution_status, sandbox_status, selected_repository, title, status_detail }) => {
+    const state = start_status === 'READY' ? (execution_status ?? 'no agent') : start_status;
+    const failed = start_status === 'ERROR' || execution_status === 'error';
+    return [id, state, sandbox_status, selected_repository ?? '-', title ?? '-', failed ? (status_detail ?? '-') : '-'];
+  });
+  return table(['ID', 'STATE', 'SANDBOX', 'REPOSITORY', 'TITLE', 'ERROR'], rows);
+}
+
+/** Returns the sandboxes as a table. Why one can't run has a column of its own. */
+export function sandboxTable(items: readonly z.output<typeof sandbox>[]): string {
+  const rows = items.map(({ id, status, pause_kind, sandbox_spec_id, last_active_at, status_detail }) => {
+    const [detail, error] = ['ERROR', 'MISSING'].includes(status) ? [null, status_detail] : [status_detail, null];
+    const shown = pause_kind === null ? status : `${status} (${pause_kind})`;
+    return [id, shown, sandbox_spec_id, last_active_at, detail ?? '-', error ?? '-'];
+  });
+  return table(['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL', 'ERROR'], rows);
+}
+
 /** Returns the rows in columns below a head. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows].map((row) => row.map(safeLine));
@@ -27,9 +59,21 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return all.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
 }
 
-/** Returns a signal that fires when the process is asked to end, with `SIGTERM` or `SIGINT` as its reason. The next one ends it at once. */
+/** One Ctrl-C is two signals if npm started the process: one from the terminal and one from npm. */
+const sameStopMs = 1000;
+
+/**
+ * Returns a signal that fires when the process is asked to end, with `SIGTERM` or `SIGINT` as its reason. Another one ends the process
+ * at once if it comes at least a second after the first. An earlier one has no effect.
+ */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => controller.abort(signal));
+  const names = ['SIGTERM', 'SIGINT'];
+  const stop = (name: string): void => {
+    if (controller.signal.aborted) return;
+    setTimeout(() => names.forEach((each) => process.off(each, stop)), sameStopMs).unref();
+    controller.abort(name);
+  };
+  for (const name of names) process.on(name, stop);
   return controller.signal;
 }

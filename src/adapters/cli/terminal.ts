@@ -1,12 +1,10 @@
 import { clearLine, createInterface, cursorTo, type Interface } from 'node:readline';
-import type { Screen } from './transcript.ts';
 
 export interface TerminalOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
   /** Whether a person types, and sees what is typed. */
   readonly interactive: boolean;
-  readonly colored: boolean;
 }
 
 export interface TerminalEvents {
@@ -18,17 +16,15 @@ export interface TerminalEvents {
 }
 
 /** Reads lines and prints text. What a person is typing stays below the text. */
-export class Terminal implements Screen {
+export class Terminal {
   readonly interactive: boolean;
-  readonly colored: boolean;
   readonly #output: NodeJS.WritableStream;
   readonly #lines: Interface;
   #hasPrompt = false;
   #isPromptShown = false;
 
-  constructor({ input, output, interactive, colored }: TerminalOptions, events: TerminalEvents) {
+  constructor({ input, output, interactive }: TerminalOptions, events: TerminalEvents) {
     this.interactive = interactive;
-    this.colored = colored;
     this.#output = output;
     this.#lines = createInterface({ input, output, terminal: interactive, prompt: '> ' });
     this.#lines.on('line', (line) => {

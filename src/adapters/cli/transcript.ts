@@ -6,6 +6,8 @@ export interface Screen {
   write(text: string): void;
   /** Whether text may be styled. */
   readonly colored: boolean;
+  /** Whether each event is printed as a line of JSON, for programs. */
+  readonly json: boolean;
 }
 
 type CompleteEvent = Exclude<ShownEvent, { kind: 'message_chunk' }>;
@@ -23,12 +25,17 @@ export class Transcript {
   }
 
   show(event: ShownEvent): void {
-    if (event.kind === 'message_chunk') this.#chunk(event.data);
+    if (this.#screen.json) this.#screen.write(`${JSON.stringify(event)}\n`);
+    else if (event.kind === 'message_chunk') this.#chunk(event.data);
     else for (const line of this.#lines(event)) this.line(line);
   }
 
-  /** Prints a line. */
+  /** Prints a line for a person. */
   line(text: string): void {
+    if (this.#screen.json) {
+      process.stderr.write(`${text}\n`);
+      return;
+    }
     this.#closeLine();
     this.#screen.write(`${text}\n`);
   }

@@ -1,16 +1,18 @@
+import { createHash } from 'node:crypto';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import { isFailure } from '../../domain/failure.ts';
+import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DirectoryListing, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
 import type { ListingCache } from '../../ports/listing-cache.ts';
-import { isOutage } from '../shared/provider-failures.ts';
+import { isReadableOnTheWay } from '../shared/plain-http.ts';
+import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { startTimeout, withTimeout } from '../shared/timeout.ts';
+import { Budget } from './http-client.ts';
 import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
 import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
-import type { ProviderFailures } from './network-error.ts';
 
 /** The options that every provider of repositories on another host has. */
 export interface GitHostOptions {
@@ -30,20 +32,41 @@ export interface GitHostOptions {
   readonly maxFiles?: number;
   /** How large a response may be, in bytes. */
   readonly maxAnswerBytes?: number;
+  /**
+   * How many requests one listing may make, and how many bytes their responses may have together. A listing beyond it fails; the dates
+   * that it found are cached, so that the next one goes on from there. Default of the bytes: 128 MiB.
+   */
+  readonly maxRequests?: number;
+  readonly maxBytes?: number;
+  /** Hosts that get the credential although their URL is plain `http://`, where it can be read on the way. Loopback needs no mention. */
+  readonly httpHosts?: readonly string[];
 }
 
 /** Fills in the defaults. How much a host takes at once differs. */
 export function withHostDefaults<T extends GitHostOptions>(
   options: T,
-  limits: Required<Pick<GitHostOptions, 'concurrency' | 'maxAnswerBytes'>>,
+  limits: Required<Pick<GitHostOptions, 'concurrency' | 'maxAnswerBytes' | 'maxRequests'>>,
 ): T & Required<GitHostOptions> {
   const listingCache = options.listingCache ?? createMemoryListingCache();
-  return { timeoutMs: 30_000, serveStaleForMs: null, maxFiles: 100_000, ...limits, ...options, listingCache };
+  const defaults = { timeoutMs: 30_000, serveStaleForMs: null, httpHosts: [], maxFiles: 100_000, maxBytes: 128 * 2 ** 20, ...limits };
+  return { ...defaults, ...options, listingCache };
+}
+
+/** Throws a `TypeError` if the credential could be read on the way to the URL, and nobody said that this is right. */
+export function requirePrivateWay(url: string, httpHosts: readonly string[] = []): void {
+  if (!isReadableOnTheWay(url, httpHosts)) return;
+  throw new TypeError(`The credential could be read on the way to ${new URL(url).host}: use https, or name the host in httpHosts`);
 }
 
 /** The credential as hosts take it from git: any user name, and the token as the password. */
 export function basicAuthorization(user: string, token: string): string {
   return `Basic ${Buffer.from(`${user}:${token}`, 'utf8').toString('base64')}`;
+}
+
+/** The scope of a cache: nobody else's credential, and no other host, shares it. A secret is in it as a hash only. */
+export function cacheScope(provider: string, url: string, credential: unknown): string {
+  const owner = credential === null ? 'none' : createHash('sha256').update(JSON.stringify(credential)).digest('hex');
+  return `${provider} ${url} ${owner}`;
 }
 
 /** Where git fetches a repository from. `pagesUrl` has no slash at its end. */
@@ -57,6 +80,7 @@ export interface GitHost {
   readonly name: string;
   readonly family: GitHostFamily;
   readonly hosts: readonly string[];
+  readonly failures: ProviderFailures;
   readonly source: ListingSource;
   /** The scope of the listing cache. */
   scope(): Promise<string>;
@@ -65,8 +89,8 @@ export interface GitHost {
   check(signal: AbortSignal): Promise<CheckResult>;
   /** Returns the failure of the port for what `source` or `find` threw. */
   failureOf(error: unknown, repository: string): unknown;
-  /** Returns a sentence that helps to mend what the check failed with, or an empty one. */
-  adviceFor(failure: Error): string;
+  /** What its credential needs, as a sentence for a person. */
+  readonly permissions: string;
 }
 
 export type TimeLimit = ReturnType<typeof createTimeLimit>;
@@ -102,7 +126,9 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
-      const opened = await join(listings, repository, signal, (within) => listing.list(repository, query, within));
+      const opened = await join(listings, repository, signal, (within) =>
+        new Budget(options, host.failures).run(() => listing.list(repository, query, within)),
+      );
       const selected = selectFiles(opened, query);
       if (selected !== null) return selected;
     }
@@ -129,8 +155,11 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
       try {
         return await limit.run(undefined, (signal) => host.check(signal));
       } catch (error) {
-        if (!isFailure(error)) return { ok: false, detail: 'the check failed' };
-        return { ok: false, detail: `${sentenceOfFailure(error)} ${host.adviceFor(error)}`.trim() };
+        const failure = host.failureOf(error, '');
+        if (!isFailure(failure)) return { ok: false, detail: 'the check failed' };
+        const isRefused = isFailureOf(failure, 'provider_unauthorized');
+        const advice = isRefused ? host.permissions : 'Check its URL, and the network on the way there.';
+        return { ok: false, detail: `${sentenceOfFailure(failure)} ${advice}` };
       }
     },
     async close() {

@@ -1,8 +1,9 @@
-import { isFailure } from '../../domain/failure.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { isFailureOf } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { fetchBounded, type FetchBounds } from '../shared/bounded-fetch.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
-import { type NetworkError, networkErrorOf, type ProviderFailures } from './network-error.ts';
 
 /** A request that only reads, so that it may be made again. */
 export interface HttpRequest {
@@ -23,15 +24,44 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-export interface HttpClientOptions {
+export interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly maxAnswerBytes: number;
-  readonly failures: ProviderFailures;
   /** Reads a response's rate limit. Null if nothing has to wait. */
   readonly rateLimitOf: (response: HttpResponse) => RateLimit | null;
-  /** Default: Node's. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+const budgets = new AsyncLocalStorage<Budget>();
+
+/** What the requests of one listing may take of a host together, retries and redirects included. */
+export class Budget {
+  readonly #limits: { readonly maxRequests: number; readonly maxBytes: number };
+  readonly #failures: FetchBounds['failures'];
+  #requests = 0;
+  #bytes = 0;
+
+  constructor(limits: { readonly maxRequests: number; readonly maxBytes: number }, failures: FetchBounds['failures']) {
+    this.#limits = limits;
+    this.#failures = failures;
+  }
+
+  /** Runs work whose requests count. A spent budget refuses every further one with `provider_failed`. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    return budgets.run(this, work);
+  }
+
+  countRequest(): void {
+    const { maxRequests } = this.#limits;
+    if (this.#requests === maxRequests) throw this.#failures.tooLarge(`${maxRequests} requests`);
+    this.#requests += 1;
+  }
+
+  countBytes(bytes: number): void {
+    const { maxBytes } = this.#limits;
+    this.#bytes += bytes;
+    if (this.#bytes > maxBytes) throw this.#failures.tooLarge(`${maxBytes} bytes`);
+  }
 }
 
 const maxRetries = 2;
@@ -73,61 +103,46 @@ export class HttpClient {
 
   async #sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const { clock } = this.#options;
+    // Inside the semaphore it would be that of another caller.
+    const budget = budgets.getStore();
     for (let retries = 0; ; retries += 1) {
-      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal));
+      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, budget)).catch(unlessConnectionLost);
       const waitMs = retries < maxRetries ? retryWait(result, request, retries, clock) : null;
       if (waitMs !== null) await pause(clock, waitMs, signal);
-      else if ('status' in result) return result;
-      else throw result.failure;
+      else if (result instanceof Error) throw result;
+      else return result;
     }
   }
 
-  async #sendOnce(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse | NetworkError> {
-    const { clock, failures, rateLimitOf } = this.#options;
+  async #sendOnce({ url, method = 'GET', headers, body }: HttpRequest, signal: AbortSignal, budget?: Budget): Promise<HttpResponse> {
+    const { clock, failures, rateLimitOf, maxAnswerBytes, ...options } = this.#options;
     const closedMs = this.#closedUntil - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
-    const result = await exchange(request, this.#options, signal);
-    const limit = 'status' in result ? rateLimitOf(result) : null;
+    budget?.countRequest();
+    const bounds = { ...options, failures, maxBytes: maxAnswerBytes };
+    const fetched = await fetchBounded(url.href, { method, headers, body: body ?? null, signal }, bounds);
+    budget?.countBytes(fetched.body.length);
+    const response = { status: fetched.status, headers: fetched.headers, text: fetched.body.toString('utf8') };
+    const limit = rateLimitOf(response);
     if (limit !== null) this.closeFor(limit.waitMs);
     if (limit?.refused === true) throw failures.rateLimited(limit.waitMs);
-    return result;
+    return response;
   }
+}
+
+/** Another connection may do better. */
+function unlessConnectionLost(error: unknown): Error {
+  if (isFailureOf(error, 'provider_failed') && error.context.reason.code === 'connection_lost') return error;
+  throw error;
 }
 
 /** How long to wait before the retry, in ms. Null if there is none. */
-function retryWait(result: HttpResponse | NetworkError, request: HttpRequest, retries: number, clock: Clock): number | null {
+function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: number, clock: Clock): number | null {
   const backOffMs = 200 * 4 ** retries;
-  if (!('status' in result)) return result.retryable ? backOffMs : null;
+  if (result instanceof Error) return backOffMs;
   if (!temporaryStatuses.has(result.status) || request.withoutRetry?.has(result.status) === true) return null;
   const waitMs = retryAfter(result.headers, clock) ?? backOffMs;
   return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
-}
-
-async function exchange(request: HttpRequest, options: HttpClientOptions, signal: AbortSignal): Promise<HttpResponse | NetworkError> {
-  const { failures, maxAnswerBytes, fetch: fetchIt = fetch } = options;
-  const { url, method = 'GET', headers, body = null } = request;
-  try {
-    const response = await fetchIt(url.href, { method, headers, body, redirect: 'manual', signal });
-    const bytes = await readBody(response.body, maxAnswerBytes);
-    if (bytes === null) throw failures.tooLarge(`${maxAnswerBytes} bytes in an answer`);
-    return { status: response.status, headers: response.headers, text: bytes.toString('utf8') };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (isFailure(error)) throw error;
-    return networkErrorOf(error, failures);
-  }
-}
-
-/** Returns null if the body is larger than `maxBytes`; the rest of it is not read. */
-async function readBody(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Buffer | null> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 /** Is the URL one of this origin, without a credential in it? */
@@ -143,33 +158,25 @@ export interface RateLimit {
   readonly waitMs: number;
 }
 
-/** The names of a host's headers begin with it. */
-type HeaderPrefix = 'x-ratelimit' | 'ratelimit';
-
 // What is waited if the host names no time: the period of most of GitLab's limits, and what GitHub asks for.
 const defaultWaitMs = 60_000;
 // Whatever is longer is a mistake, and would lock the deployment out.
 const longestWaitMs = 24 * 3_600_000;
 
-/** How long a response that refuses because of a rate limit asks to wait, in ms. */
-export function refusedFor(headers: Headers, untilResetMs: number | null, clock: Clock): number {
-  return Math.min(Math.max(retryAfter(headers, clock) ?? untilResetMs ?? defaultWaitMs, 1000), longestWaitMs);
-}
-
-/** How long all requests are used up, in ms: 0 if they are not. */
-export function exhaustedFor(headers: Headers, prefix: HeaderPrefix, clock: Clock): number {
-  const waitMs = isExhausted(headers, prefix) ? untilReset(headers, prefix, clock) : null;
-  return Math.min(Math.max(waitMs ?? 0, 0), longestWaitMs);
-}
-
-export function isExhausted(headers: Headers, prefix: HeaderPrefix): boolean {
-  return headers.get(`${prefix}-remaining`) === '0';
-}
-
-/** The time until the limit starts again, in ms. Null if the host does not name it. */
-export function untilReset(headers: Headers, prefix: HeaderPrefix, clock: Clock): number | null {
+/**
+ * Reads a response's rate limit from the headers that begin with `prefix`. While requests are left, the time of the reset says nothing:
+ * it may be that of another limit.
+ */
+export function rateLimitIn(headers: Headers, prefix: 'x-ratelimit' | 'ratelimit', refused: boolean, clock: Clock): RateLimit {
   const reset = headers.get(`${prefix}-reset`) ?? '';
-  return /^\d+$/u.test(reset) ? Number(reset) * 1000 - hostTime(headers, clock) : null;
+  const isKnown = isExhausted(headers, prefix) && /^\d+$/u.test(reset);
+  const untilReset = isKnown ? Number(reset) * 1000 - hostTime(headers, clock) : null;
+  const waitMs = refused ? Math.max(retryAfter(headers, clock) ?? untilReset ?? defaultWaitMs, 1000) : Math.max(untilReset ?? 0, 0);
+  return { refused, waitMs: Math.min(waitMs, longestWaitMs) };
+}
+
+export function isExhausted(headers: Headers, prefix: string): boolean {
+  return headers.get(`${prefix}-remaining`) === '0';
 }
 
 /** The header `Retry-After`, seconds or a date, in ms. Null if there is none that makes sense. */

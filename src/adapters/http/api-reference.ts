@@ -18,7 +18,6 @@ export function apiReferenceFiles(): HttpHandler {
       next();
       return;
     }
-    response.locals.context.logWhenClosed(null);
     files(request, response, next);
   };
 }
@@ -36,6 +35,7 @@ const opsFilter = (tags, phrase) => tags
   .filter((tag) => tag.get('operations').size > 0);
 const response = await fetch('openapi.json');
 const spec = await response.json();
+document.title = spec.info.title + ': API reference';
 spec.servers = [{ url: new URL('.', location.href).href.replace(/[/]$/, ''), description: 'Where this page comes from.' }];
 SwaggerUIBundle({ spec, dom_id: '#reference', filter: true, deepLinking: true, validatorUrl: null, plugins: [{ fn: { opsFilter } }] });
 `;
@@ -53,14 +53,15 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The page at `/docs`, with the headers that it needs. Its links are relative, so that it works under any mount path. */
-export function apiReferencePage(product: string): { readonly html: string; readonly headers: Readonly<Record<string, string>> } {
-  const html = `<!doctype html>
+export const apiReferenceHeaders = { 'Content-Security-Policy': contentSecurityPolicy };
+
+/** The page at `/docs`. Its links are relative, so that it works under any mount path. */
+export const apiReferencePage = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(product)}: API reference</title>
+<title>API reference</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs${styles}">
 </head>
@@ -72,11 +73,3 @@ export function apiReferencePage(product: string): { readonly html: string; read
 </body>
 </html>
 `;
-  return { html, headers: { 'Content-Security-Policy': contentSecurityPolicy } };
-}
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
-}

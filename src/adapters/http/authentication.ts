@@ -1,90 +1,125 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import type { Principal } from '../../domain/principal.ts';
+import { isUserId, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
+import { createLruMap } from '../shared/lru-map.ts';
+import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './options.ts';
 import { headerOf } from './request-input.ts';
 
 const windowSeconds = 60;
+const defaultFailedLoginsPerMinute = 20;
 const maxKnownKeys = 1000;
+
+/** How long a key waits for its check if nobody used it before, and its client address tried too many wrong ones. */
+const guessDelayMs = 1000;
+
+/** How often the key of an open stream is checked again. */
+const recheckMs = 2000;
+
+/** In how many seconds a key that has too many streams should try again. */
+const streamRetrySeconds = 10;
 
 /** A request whose client's address Express knows. */
 type ClientRequest = IncomingMessage & { readonly ip?: string | undefined };
 
-export interface AuthenticationLimits {
-  /** Wrong keys that one client address may try. */
-  readonly failedLoginsPerMinute: number;
-  /** Requests that one key may make; null is no limit. */
-  readonly requestsPerMinute: number | null;
-}
-
 /**
- * Finds who makes a request by its key, and limits how often a client address may try wrong keys. An address over the limit gets no
- * further tries for a while. Keys that were right before still work from there, so that one bad client behind a proxy does not shut
- * the others out. A request without a key is no try.
+ * Finds who makes a request by its key, and applies the limits of keys and of client addresses. An address that tried too many wrong
+ * keys gets `rate_limited` for further ones, and each key that is new waits there before it is checked. A right key always works. This
+ * makes wrong keys visible and one guess after the other slow, but many can be checked at once: against guessing, keys are random.
+ * A request without a key does not count.
  */
 export class Authenticator {
   readonly #auth: Auth;
   readonly #failures: RateLimiterMemory;
-  readonly #failuresPerMinute: number;
   readonly #requests: RateLimiterMemory | null;
-  /** Digests of keys that were right, the oldest first. */
-  readonly #knownKeys = new Set<string>();
+  readonly #maxStreams: number | null;
+  /** Returns the credential that a request carries; null if there is none. */
+  readonly credentialOf: (request: IncomingMessage) => string | null;
+  /** Digests of keys that were right. */
+  readonly #knownKeys = createLruMap<true>(maxKnownKeys, maxKnownKeys, () => 1);
+  /** The number of open streams of each key. */
+  readonly #streams = new Map<string, number>();
 
-  constructor(auth: Auth, { failedLoginsPerMinute, requestsPerMinute }: AuthenticationLimits) {
+  constructor(auth: Auth, options: RouterOptions) {
+    const { failedLoginsPerMinute = defaultFailedLoginsPerMinute, requestsPerMinute = defaultRequestsPerMinute } = options;
     this.#auth = auth;
-    this.#failuresPerMinute = failedLoginsPerMinute;
     this.#failures = new RateLimiterMemory({ points: failedLoginsPerMinute, duration: windowSeconds });
     this.#requests = requestsPerMinute === null ? null : new RateLimiterMemory({ points: requestsPerMinute, duration: windowSeconds });
+    this.#maxStreams = options.streamsPerKey === undefined ? defaultStreamsPerKey : options.streamsPerKey;
+    this.credentialOf = options.credential ?? credentialInHeaders;
   }
 
-  /** Throws `unauthorized`, `rate_limited` (wrong keys), and the failures of the port. */
-  async authenticate(request: ClientRequest): Promise<Principal> {
-    const key = headerOf(request, 'x-session-api-key');
-    if (key === null) return await this.#auth.authenticate(null);
-    const digest = hash('sha256', key);
-    if (!this.#knownKeys.has(digest)) await this.#refuseBlocked(request);
-    try {
-      const principal = await this.#auth.authenticate(key);
-      this.#remember(digest);
-      return principal;
-    } catch (error) {
-      if (!isFailureOf(error, 'unauthorized')) throw error;
-      this.#knownKeys.delete(digest);
-      await consume(this.#failures, clientAddress(request), 'failed_logins_per_minute');
+  /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, requests of the key), and the failures of the port. */
+  async authenticate(request: ClientRequest, credential: string | null): Promise<Principal> {
+    if (credential === null) return await this.#auth.authenticate(null);
+    const digest = hash('sha256', credential);
+    if (this.#knownKeys.get(digest) === null && (await this.#hasFailedOften(request))) await wait(guessDelayMs);
+    const principal = await this.#auth.authenticate(credential).catch(async (error: unknown) => {
+      if (isFailureOf(error, 'unauthorized')) await consume(this.#failures, clientAddress(request), 'failed_logins_per_minute');
       throw error;
+    });
+    this.#knownKeys.set(digest, true);
+    if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} is of a user that no caller may be`);
+    if (this.#requests !== null) await consume(this.#requests, keyOf(principal), 'requests_per_minute');
+    return principal;
+  }
+
+  /**
+   * Counts an open stream of the key until `closed` fires. Returns a signal that fires soon after the credential stopped working; a store
+   * that fails meanwhile is asked again. Throws `rate_limited`, and the signal's reason if `closed` has fired.
+   */
+  openStream(principal: Principal, credential: string | null, closed: AbortSignal): AbortSignal {
+    closed.throwIfAborted();
+    const key = keyOf(principal);
+    const count = this.#streams.get(key) ?? 0;
+    if (this.#maxStreams !== null && count >= this.#maxStreams) {
+      throw new Failure('rate_limited', { limit: 'streams_per_key', retryAfterSeconds: streamRetrySeconds });
     }
+    this.#streams.set(key, count + 1);
+    const refused = new AbortController();
+    const check = async (): Promise<void> => {
+      try {
+        await this.#auth.authenticate(credential);
+      } catch (error) {
+        if (isFailureOf(error, 'unauthorized')) refused.abort();
+      }
+    };
+    const checks = setInterval(() => void check(), recheckMs);
+    closed.addEventListener('abort', () => {
+      clearInterval(checks);
+      const left = (this.#streams.get(key) ?? 1) - 1;
+      if (left > 0) this.#streams.set(key, left);
+      else this.#streams.delete(key);
+    });
+    return refused.signal;
   }
 
-  /** Counts a request of the key. Throws `rate_limited`. */
-  async countRequest({ userId, keyName }: Principal): Promise<void> {
-    if (this.#requests !== null) await consume(this.#requests, JSON.stringify([userId, keyName]), 'requests_per_minute');
-  }
-
-  async #refuseBlocked(request: ClientRequest): Promise<void> {
+  async #hasFailedOften(request: ClientRequest): Promise<boolean> {
     const failures = await this.#failures.get(clientAddress(request));
-    if (failures !== null && failures.consumedPoints >= this.#failuresPerMinute) throw rateLimited('failed_logins_per_minute', failures);
+    return failures !== null && failures.remainingPoints <= 0;
   }
+}
 
-  #remember(digest: string): void {
-    if (this.#knownKeys.has(digest)) return;
-    this.#knownKeys.add(digest);
-    const [oldest] = this.#knownKeys;
-    if (this.#knownKeys.size > maxKnownKeys && oldest !== undefined) this.#knownKeys.delete(oldest);
-  }
+const bearer = /^Bearer +(\S+) *$/i;
+
+function credentialInHeaders(request: IncomingMessage): string | null {
+  return headerOf(request, 'x-session-api-key') ?? bearer.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
+}
+
+function keyOf({ userId, keyName }: Principal): string {
+  return JSON.stringify([userId, keyName]);
 }
 
 async function consume(limiter: RateLimiterMemory, key: string, limit: string): Promise<void> {
   try {
     await limiter.consume(key);
   } catch (error) {
-    throw error instanceof RateLimiterRes ? rateLimited(limit, error) : error;
+    if (!(error instanceof RateLimiterRes)) throw error;
+    throw new Failure('rate_limited', { limit, retryAfterSeconds: Math.max(1, Math.ceil(error.msBeforeNext / 1000)) });
   }
-}
-
-function rateLimited(limit: string, { msBeforeNext }: RateLimiterRes): Failure {
-  return new Failure('rate_limited', { limit, retryAfterSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) });
 }
 
 /** The client that limits count: an IPv4 address, or the /64 network of an IPv6 address, which one client owns as a whole. */

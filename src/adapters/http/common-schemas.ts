@@ -37,6 +37,9 @@ export const text = (max: number) =>
     .max(max)
     .refine((value) => value.isWellFormed() && !value.includes('\0'), 'must be text without NUL and lone surrogates');
 
+/** A query parameter that may be repeated. */
+export const list = <S extends z.ZodArray>(items: S) => z.preprocess((value) => (typeof value === 'string' ? [value] : value), items);
+
 export const specId = text(255).min(1).meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
 
 /** The header of an answer that created something. */
@@ -75,13 +78,18 @@ export const statusReason = z
     description: 'Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not know.',
   });
 
-/** A reason as HTTP shows it: for programs beside its sentence. */
-export function presentReason(reason: Reason): z.output<typeof statusReason>;
-export function presentReason(reason: Reason | null): z.output<typeof statusReason> | null;
-export function presentReason(reason: Reason | null): z.output<typeof statusReason> | null {
-  return reason === null ? null : { ...inSnakeCase(reason), code: reason.code };
+/** A reason as HTTP shows it to programs. */
+export function presentReason(reason: Reason): z.output<typeof statusReason> {
+  return { ...inSnakeCase(reason), code: reason.code };
 }
 
-export function sentenceOrNull(reason: Reason | null): string | null {
-  return reason === null ? null : sentenceOf(reason);
+/** The fields of a resource that say why it has its status. */
+export const statusFields = {
+  status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
+  status_reason: statusReason.nullable(),
+};
+
+export function presentStatus(reason: Reason | null) {
+  if (reason === null) return { status_detail: null, status_reason: null };
+  return { status_detail: sentenceOf(reason), status_reason: presentReason(reason) };
 }

@@ -1,4 +1,5 @@
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi';
+import { packageVersion } from '../shared/package-version.ts';
 import { retryAfterHeader } from './common-schemas.ts';
 import { noBody, noFields, tags, type Operation, type ResponseForm } from './operation.ts';
 import { exampleBody, httpValidationErrorSchema, problemSchema, statusOf, type ProblemCode } from './problems.ts';
@@ -11,7 +12,7 @@ const interfaceVersion = '0.53.0';
 const localServer = 'http://127.0.0.1:3000';
 
 /** The OpenAPI document of the operations. Its servers depend on the mount path: {@link serversOf}. */
-export function openApiDocument(operations: readonly Operation[], product: string): OpenApiDocument {
+export function openApiDocument(operations: readonly Operation[], product = 'skep'): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
   const document = createDocument(
@@ -20,12 +21,13 @@ export function openApiDocument(operations: readonly Operation[], product: strin
       info: {
         title: product,
         version: interfaceVersion,
+        'x-skep-version': packageVersion(),
         description:
           'A control plane for software-engineering agents: conversations, the sandboxes that power them, and the ' +
           'microagents of git repositories. Send an `X-Request-Id` to find a request again in the log.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      tags: tags.map((name) => ({ name, description: tagDescriptions[name] })),
+      tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
       paths,
       components: {
         securitySchemes: {
@@ -48,18 +50,9 @@ export function openApiDocument(operations: readonly Operation[], product: strin
   return { ...document };
 }
 
-const tagDescriptions: Record<(typeof tags)[number], string> = {
-  Microagents: 'Files in repositories that guide agents.',
-  Conversations: 'Conversations with agents; each is powered by a sandbox.',
-  Events: 'What was said and done, in order.',
-  Sandboxes: 'Execution environments that are started, paused and resumed.',
-  'Sandbox specs': 'Templates from which sandboxes are started.',
-  Service: 'About the server; open without a key.',
-};
-
 /** The servers of a router that is mounted at the path (empty at the root): the public address, and a local one. */
-export function serversOf(publicUrl: string | null, mount: string) {
-  const own = publicUrl === null ? mount || '/' : `${publicUrl}${mount}`;
+export function serversOf(publicUrl: string | undefined, mount: string) {
+  const own = publicUrl === undefined ? mount || '/' : `${publicUrl.replace(/\/+$/, '')}${mount}`;
   const local = `${localServer}${mount}`;
   const servers = [{ url: own, description: 'This deployment.' }];
   const isLocal = own === local || own === local.replace('127.0.0.1', 'localhost');
@@ -108,11 +101,11 @@ function merged(form: ZodOpenApiResponseObject, failures: ZodOpenApiResponseObje
 
 /** Every failure that the operation may answer, those of all operations of its kind included. */
 function failuresOf(operation: Operation): readonly ProblemCode[] {
-  const { params, query, headers, body, needsKey, changes, failures } = operation;
+  const { method, params, query, headers, body, needsKey, failures } = operation;
   const takesInput = params !== noFields || query !== noFields || headers !== noFields || body !== noBody;
   const codes: ProblemCode[] = [
     ...(needsKey ? (['unauthorized', 'rate_limited', 'store_unavailable'] as const) : []),
-    ...(changes === undefined ? [] : (['forbidden'] as const)),
+    ...(method === 'get' ? [] : (['forbidden'] as const)),
     ...(body === noBody ? [] : (['payload_too_large'] as const)),
     ...(takesInput ? (['invalid_request'] as const) : []),
     ...failures,

@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import type { FailureCode } from '../../domain/failure.ts';
 import type { RequestContext } from './request-context.ts';
-import { parsed, queryReader, readHeaders, readPath } from './request-input.ts';
+import { parsed, readHeaders, readPath, readQuery } from './request-input.ts';
 
-export const tags = ['Microagents', 'Conversations', 'Events', 'Sandboxes', 'Sandbox specs', 'Service'] as const;
+/** The groups of operations in the document. */
+export const tags = {
+  Microagents: 'Files in repositories that guide agents.',
+  Conversations: 'Conversations with agents; each is powered by a sandbox.',
+  Events: 'What was said and done, in order.',
+  Sandboxes: 'Execution environments that are started, paused and resumed.',
+  'Sandbox specs': 'Templates from which sandboxes are started.',
+  Service: 'About the server and the caller.',
+} as const;
 
 /** A form that an answer may have. The schema of no body is {@link noBody}. */
 export interface ResponseForm<R extends z.ZodType = z.ZodType> {
@@ -25,6 +33,8 @@ export interface Reply<T> {
 /** What a handler answers part by part. */
 export interface StreamReply {
   readonly parts: AsyncIterable<string>;
+  /** Fires when the stream has to end, although there may be more. */
+  readonly ends: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -43,12 +53,12 @@ interface Described<
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` may hold slashes. */
   readonly path: string;
   readonly operationId: string;
-  readonly tag: (typeof tags)[number];
+  readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description?: string;
   readonly needsKey: boolean;
-  /** What it changes, as the end of "may not ..."; a key that may only read is refused. */
-  readonly changes?: string;
+  /** Only for keys with the access `admin`. */
+  readonly adminOnly?: boolean;
   /** The failures that are its own; those of every operation of its kind are added. */
   readonly failures: readonly FailureCode[];
   /** An answer besides the success that is no failure. */
@@ -78,11 +88,16 @@ export const noBody = z.undefined();
 export const noInput = { params: noFields, query: noFields, headers: noFields, body: noBody };
 
 export interface Operation extends Described {
-  /** Validates all but the body. Throws `invalid_request`. Returns what validates the body and then does the operation. */
-  readonly prepare: (context: RequestContext, pathParameters: Readonly<Record<string, string>>) => (body: unknown) => Promise<AnyReply>;
+  /** Reads the request, its body last, and does what it asks for. Throws `invalid_request` before that. */
+  readonly perform: (context: RequestContext) => Promise<AnyReply>;
 }
 
 export type AnyReply = Reply<unknown> | StreamReply;
+
+/** The same operation under another path. */
+export function alias(original: Operation, path: string, operationId: string): Operation {
+  return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
+}
 
 /** Declares an operation; the schemas type what its handler gets and returns. */
 export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
@@ -91,14 +106,16 @@ export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extend
   },
 ): Operation {
   const { handle, ...described } = declaration;
-  const readQuery = queryReader(declaration.query);
+  const takesBody = (declaration.body as z.ZodType) !== noBody;
   return {
     ...described,
-    prepare: (context, pathParameters) => {
-      const params = readPath(declaration.params, pathParameters);
-      const query = readQuery(context.query);
-      const headers = readHeaders(declaration.headers, context.request.headers);
-      return async (body) => await handle(context, { params, query, headers, body: parsed(declaration.body, 'body', body) });
+    perform: async (context) => {
+      const { request, response, http } = context;
+      const params = readPath(declaration.params, request.params);
+      const query = readQuery(declaration.query, context.query);
+      const headers = readHeaders(declaration.headers, request.headers);
+      const body = takesBody ? await http.readBody(request, response) : undefined;
+      return await handle(context, { params, query, headers, body: parsed(declaration.body, 'body', body) });
     },
   };
 }

@@ -1,3 +1,8 @@
+import type { IncomingMessage } from 'node:http';
+
+export const defaultRequestsPerMinute = 6000;
+export const defaultStreamsPerKey = 50;
+
 /** How the HTTP interface behaves, wherever it is mounted. */
 export interface RouterOptions {
   /**
@@ -7,10 +12,19 @@ export interface RouterOptions {
   readonly publicUrl?: string;
   /** Largest body that is taken; 262,144 (256 KiB) unless given. */
   readonly bodyLimitBytes?: number;
-  /** Requests that one key may make in a minute; null, which is the default, is no limit. */
+  /** Requests that one key may make in a minute; 6,000 unless given, null is no limit. */
   readonly requestsPerMinute?: number | null;
+  /** Streams that one key may have open at a time; 50 unless given, null is no limit. */
+  readonly streamsPerKey?: number | null;
   /** Wrong keys that one client address may try in a minute; 20 unless given. */
   readonly failedLoginsPerMinute?: number;
+  /**
+   * Returns the credential that a request carries; null if there is none. Unless given, it is the header `X-Session-API-Key`, or
+   * `Authorization: Bearer`.
+   */
+  readonly credential?: (request: IncomingMessage) => string | null;
+  /** The origins whose pages may call the interface from a browser, such as `https://app.example.com`; none unless given. */
+  readonly corsOrigins?: readonly string[];
   /** How often an idle stream of events sends a heartbeat, in milliseconds; 15,000 unless given. */
   readonly heartbeatMs?: number;
   /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
@@ -23,6 +37,8 @@ export interface HttpServerOptions extends RouterOptions {
   readonly host?: string;
   /** 3000 unless given; 0 is any free one. */
   readonly port?: number;
+  /** The addresses and networks of proxies whose `X-Forwarded-For` says which client asks; none unless given. */
+  readonly trustProxy?: readonly string[];
   /** Largest head of a request, in bytes; 16 KiB unless given. */
   readonly maxHeaderBytes?: number;
   /** From the connection or the end of the last request to the end of the head; 10,000 unless given. */
@@ -35,20 +51,4 @@ export interface HttpServerOptions extends RouterOptions {
   readonly writeTimeoutMs?: number;
   /** How long closing waits for the requests under way; 10,000 unless given. */
   readonly drainMs?: number;
-}
-
-/** The options of a router with nothing left open. */
-export interface RouterSettings extends Readonly<Required<Omit<RouterOptions, 'publicUrl'>>> {
-  readonly publicUrl: string | null;
-}
-
-export function settingsOf(options: RouterOptions): RouterSettings {
-  return {
-    publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
-    bodyLimitBytes: options.bodyLimitBytes ?? 256 * 1024,
-    requestsPerMinute: options.requestsPerMinute ?? null,
-    failedLoginsPerMinute: options.failedLoginsPerMinute ?? 20,
-    heartbeatMs: options.heartbeatMs ?? 15_000,
-    product: options.product ?? 'skep',
-  };
 }

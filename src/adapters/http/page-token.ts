@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Page, PageKey } from '../../domain/page.ts';
+import type { RequestContext } from './request-context.ts';
 import { invalidRequest } from './request-input.ts';
 
 const wholeNumber = /^-?\d{1,9}$/;
@@ -30,31 +31,23 @@ export function pageSchema<T extends z.ZodType>(item: T, id: string) {
     .meta({ id });
 }
 
-/** A page as it is sent; `listing` names the listing and its order. */
-export function presentPage<T, R>({ items, next }: Page<T>, listing: string, present: (item: T) => R) {
-  return { items: items.map(present), next_page_id: next === null ? null : encodePageToken(listing, next) };
+/** A page as it is sent; `listing` names the listing and its order, and its token is good for no other. */
+export function presentPage<T, R>({ http }: RequestContext, { items, next }: Page<T>, listing: string, present: (item: T) => R) {
+  const token = next === null ? null : http.sealer.seal(JSON.stringify([listing, next.value, next.id]));
+  return { items: items.map(present), next_page_id: token };
 }
 
-const tokenContent = z.tuple([z.string(), z.int(), z.string().min(1).max(255)]);
+const tokenContent = z.tuple([z.string(), z.int(), z.string()]);
 
-/** An opaque token for the key of a page, good for one listing in one order only. */
-export function encodePageToken(listing: string, { value, id }: PageKey): string {
-  return Buffer.from(JSON.stringify([listing, value, id])).toString('base64url');
-}
-
-/**
- * The key of the page that the query asks for; null for the first page. A token that {@link encodePageToken} did not encode for this
- * listing is refused, also one that means the same in another spelling. Throws `invalid_request`.
- */
-export function pageKeyOf(listing: string, { page_id: token }: { readonly page_id?: string | undefined }): PageKey | null {
+/** The key of the page that the query asks for; null for the first page. Throws `invalid_request` for a token of another listing. */
+export function pageKeyOf({ http }: RequestContext, listing: string, query: { readonly page_id?: string | undefined }): PageKey | null {
+  const { page_id: token } = query;
   if (token === undefined) return null;
-  try {
-    const [madeFor, value, id] = tokenContent.parse(JSON.parse(Buffer.from(token, 'base64url').toString()));
-    if (madeFor === listing && encodePageToken(listing, { value, id }) === token) return { value, id };
-  } catch {
-    // It is no token at all.
-  }
-  throw unknownPage();
+  const text = http.sealer.open(token);
+  if (text === null) throw unknownPage();
+  const [madeFor, value, id] = tokenContent.parse(JSON.parse(text));
+  if (madeFor !== listing) throw unknownPage();
+  return { value, id };
 }
 
 export function unknownPage() {

@@ -51,54 +51,50 @@ export type AnyProblem =
   | { [C in keyof HttpContexts]: HttpProblem<C> }[keyof HttpContexts]
   | Exclude<AnyFailure, Failure<'invalid_request'>>;
 
-/** The status of each code, the further members of its problem details, and a context for the document's example. */
-type Rows = { readonly [C in ProblemCode]: readonly [status: number, members: MembersOf<Contexts[C]>, example: Contexts[C]] };
-type MembersOf<X> = (context: X) => Readonly<Record<string, unknown>>;
+/** The status of each code, and a context for the document's example. */
+type Rows = { readonly [C in ProblemCode]: readonly [status: number, example: Contexts[C]] };
 
-const none = () => ({});
-// RFC 9457 keeps `status` for the HTTP status, so a sandbox's own status is `sandbox_status`.
-const sandboxMembers = ({ id, status }: FailureContexts['sandbox_busy']) => ({ sandbox_id: id, sandbox_status: status });
 const sandboxId = 'sb-3f9k2m7x';
+const conversationId = 'conv-8d2n5q1c';
 const repository = 'acme/shop';
 const provider = 'github';
 const runtime = 'docker';
 const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', type: 'invalid_type' };
 
 const rows: Rows = {
-  unauthorized: [401, none, {}],
-  forbidden: [403, none, { action: 'start sandboxes' }],
-  not_found: [404, none, {}],
-  repository_not_found: [404, ({ repository }) => ({ repository }), { repository }],
-  branch_not_found: [404, ({ repository, branch }) => ({ repository, branch }), { repository, branch: 'next' }],
-  sandbox_not_found: [404, ({ id }) => ({ sandbox_id: id }), { id: sandboxId }],
-  conversation_not_found: [404, ({ id }) => ({ conversation_id: id }), { id: 'conv-8d2n5q1c' }],
-  permission_not_found: [404, ({ id }) => ({ permission_id: id }), { id: 'perm-5h2j8v4s' }],
-  file_not_found: [404, ({ path }) => ({ path }), { path: '/workspace/notes.md' }],
-  method_not_allowed: [405, ({ allow }) => ({ allow }), { allow: ['GET', 'HEAD'] }],
-  repository_empty: [409, ({ repository, branch }) => ({ repository, branch }), { repository, branch: 'main' }],
-  sandbox_not_running: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
-  sandbox_not_paused: [409, sandboxMembers, { id: sandboxId, status: 'ERROR' }],
-  sandbox_busy: [409, sandboxMembers, { id: sandboxId, status: 'STARTING' }],
-  conversation_not_ready: [
-    409,
-    ({ id }) => ({ conversation_id: id }),
-    { id: 'conv-8d2n5q1c', reason: { code: 'start_failed', cause: null } },
-  ],
-  idempotency_conflict: [409, ({ key }) => ({ key }), { key: 'order-4711' }],
-  payload_too_large: [413, ({ limitBytes }) => ({ limit_bytes: limitBytes }), { limitBytes: 262_144 }],
-  invalid_request: [422, none, { problems: [wrongLimit] }],
-  sandbox_limit_reached: [429, ({ limit, max }) => ({ limit, max }), { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
-  rate_limited: [429, ({ limit }) => ({ limit }), { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
-  internal: [500, ({ incident }) => ({ incident }), { incident: 'inc-7k3p9w2d' }],
-  repository_forbidden: [502, ({ provider, repository }) => ({ provider, repository }), { provider, repository }],
-  provider_unauthorized: [502, ({ provider }) => ({ provider }), { provider }],
-  provider_failed: [502, ({ provider }) => ({ provider }), { provider, reason: { code: 'server_error', status: 500 } }],
-  provider_rate_limited: [503, ({ provider }) => ({ provider }), { provider, retryAfterSeconds: 1800 }],
-  runtime_unavailable: [503, ({ runtime }) => ({ runtime }), { runtime, reason: { code: 'unreachable' }, retryAfterSeconds: 5 }],
-  store_unavailable: [503, none, { reason: { code: 'locked' }, retryAfterSeconds: 1 }],
-  shutting_down: [503, none, { retryAfterSeconds: 5 }],
-  provider_timeout: [504, ({ provider, limitMs }) => ({ provider, limit_ms: limitMs }), { provider, limitMs: 10_000 }],
-  runtime_timeout: [504, ({ runtime, limitMs }) => ({ runtime, limit_ms: limitMs }), { runtime, limitMs: 30_000 }],
+  unauthorized: [401, {}],
+  forbidden: [403, { action: 'start a sandbox' }],
+  not_found: [404, {}],
+  repository_not_found: [404, { repository }],
+  branch_not_found: [404, { repository, branch: 'next' }],
+  sandbox_not_found: [404, { id: sandboxId }],
+  conversation_not_found: [404, { id: conversationId }],
+  permission_not_found: [404, { id: 'perm-5h2j8v4s' }],
+  file_not_found: [404, { path: '/workspace/notes.md' }],
+  method_not_allowed: [405, { allow: ['GET', 'HEAD'] }],
+  repository_empty: [409, { repository, branch: 'main' }],
+  sandbox_not_running: [409, { id: sandboxId, status: 'ERROR' }],
+  sandbox_not_paused: [409, { id: sandboxId, status: 'ERROR' }],
+  sandbox_busy: [409, { id: sandboxId, status: 'STARTING' }],
+  sandbox_in_quarantine: [409, { id: sandboxId }],
+  freeze_unsupported: [409, { runtime }],
+  conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
+  idempotency_conflict: [409, { key: 'order-4711' }],
+  payload_too_large: [413, { limitBytes: 262_144 }],
+  invalid_request: [422, { problems: [wrongLimit] }],
+  sandbox_limit_reached: [429, { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
+  conversation_limit_reached: [429, { limit: 'conversations_per_owner', max: 100, retryAfterSeconds: 60 }],
+  rate_limited: [429, { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
+  internal: [500, { incident: 'inc-7k3p9w2d' }],
+  repository_forbidden: [502, { provider, repository }],
+  provider_unauthorized: [502, { provider }],
+  provider_failed: [502, { provider, reason: { code: 'server_error', status: 500 } }],
+  provider_rate_limited: [503, { provider, retryAfterSeconds: 1800 }],
+  runtime_unavailable: [503, { runtime, reason: { code: 'unreachable' }, retryAfterSeconds: 5 }],
+  store_unavailable: [503, { reason: { code: 'locked' }, retryAfterSeconds: 1 }],
+  shutting_down: [503, { retryAfterSeconds: 5 }],
+  provider_timeout: [504, { provider, limitMs: 10_000 }],
+  runtime_timeout: [504, { runtime, limitMs: 30_000 }],
 };
 
 /** All codes; those of one status stand together. */
@@ -112,6 +108,8 @@ export function statusOf(code: ProblemCode): number {
 /** Where an argument of a use case stands in the request. An argument that is not listed is the field of the body with its name. */
 const argumentLocations: Readonly<Record<string, readonly string[]>> = {
   repositoryName: ['path', 'repository_name'],
+  ownerId: ['body', 'user_id'],
+  id: ['path', 'id'],
 };
 
 /** The error as a problem that has a status; null for one that nobody foresaw, or that a newer copy of the package threw. */
@@ -148,15 +146,23 @@ export function problemAnswer(problem: AnyProblem): { status: number; body: stri
   return { status, body: JSON.stringify(body), headers: headersOf(problem, retryAfter) };
 }
 
+/** Parts of a context that the problem details show in another way. */
+const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryAfterSeconds']);
+
+/**
+ * The further members of problem details: the context, with the name of the resource before the names that say too little. RFC 9457
+ * keeps `status` for the HTTP status, so a sandbox's own status is `sandbox_status`.
+ */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a problem's context is of its code
-  return (rows[code][1] as MembersOf<AnyProblem['context']>)(context);
+  const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
+  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${code.split('_')[0]}_${name}` : snakeCase(name));
+  return Object.fromEntries(members.map(([name, value]) => [nameOf(name), value]));
 }
 
 /** The body of the answer to a problem with this code, as an example. */
 export function exampleBody(code: ProblemCode): unknown {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an example's context is of its code
-  const context = rows[code][2] as never;
+  const context = rows[code][1] as never;
   const problem = problemOf(isHttpCode(code) ? new HttpProblem(code, context) : new Failure(code, context));
   return problem === null ? null : JSON.parse(problemAnswer(problem).body);
 }
@@ -168,7 +174,7 @@ function isHttpCode(code: ProblemCode): code is keyof HttpContexts {
 function headersOf(problem: AnyProblem, retryAfter: number | null): Record<string, string> {
   const headers: Record<string, string> = { 'Content-Type': 'application/problem+json; charset=utf-8' };
   if (retryAfter !== null) headers['Retry-After'] = String(retryAfter);
-  if (problem.code === 'unauthorized') headers['WWW-Authenticate'] = 'ApiKey';
+  if (problem.code === 'unauthorized') headers['WWW-Authenticate'] = 'ApiKey, Bearer';
   if (problem.code === 'method_not_allowed') headers['Allow'] = problem.context.allow.join(', ');
   if (problem.code === 'payload_too_large' || problem.code === 'shutting_down') headers['Connection'] = 'close';
   return headers;
@@ -184,6 +190,7 @@ export const problemSchema = z
     code: z.enum(problemCodes.filter((code) => code !== 'invalid_request')).meta({ description: 'The name of the failure, for programs.' }),
     retry_after_seconds: z.int().optional().meta({ description: 'As in the header Retry-After.' }),
     repository: z.string().optional(),
+    branch: z.string().optional(),
     sandbox_id: z.string().optional(),
     sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status of the sandbox that refused the move.' }),
     conversation_id: z.string().optional(),
@@ -195,7 +202,7 @@ export const problemSchema = z
     max: z.int().optional(),
     limit_bytes: z.int().optional(),
     limit_ms: z.int().optional(),
-    incident: z.string().optional().meta({ description: 'What the log knows it by.' }),
+    incident: z.string().optional().meta({ description: 'Id of this error in the log.' }),
     provider: z.string().optional(),
     runtime: z.string().optional(),
     reason: statusReason.optional(),

@@ -4,22 +4,23 @@ import type { Skep } from '../../application/skep.ts';
 import type { Principal } from '../../domain/principal.ts';
 import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
-import type { AnyReply, Operation } from './operation.ts';
-import type { RouterSettings } from './options.ts';
+import type { Operation } from './operation.ts';
+import type { RouterOptions } from './options.ts';
 import type { AnyProblem } from './problems.ts';
-import { headerOf } from './request-input.ts';
+import { headerOf, type BodyReader } from './request-input.ts';
 import type { ReadinessReport } from './routes/service.ts';
+import type { Sealer } from './sealed-text.ts';
 
 /** What one router has for all its requests. */
 export interface HttpContext {
   readonly skep: Skep;
-  readonly settings: RouterSettings;
-  /** The path of the public address, without a slash at its end. */
-  readonly publicPath: string;
+  readonly options: RouterOptions;
   readonly authenticator: Authenticator;
+  readonly sealer: Sealer;
   readonly readiness: () => Promise<ReadinessReport>;
   /** Made when it is first asked for. */
   readonly openApi: () => OpenApiDocument;
+  readonly readBody: BodyReader;
   /** Fires when the server takes no new work; endless streams end then. */
   readonly ending: AbortSignal;
 }
@@ -27,8 +28,6 @@ export interface HttpContext {
 /** What the handlers of a request share in `response.locals`. */
 interface Locals extends Record<string, unknown> {
   context: RequestContext;
-  /** Validates the body and does the operation. */
-  perform: (body: unknown) => Promise<AnyReply>;
 }
 
 /** Path parameters; a wildcard's value is split at its slashes. */
@@ -56,7 +55,12 @@ export class RequestContext {
   operation: Operation | null = null;
   /** Who makes the request, once that is known. */
   caller: Principal | null = null;
+  /** What the caller sent to show who it is. */
+  credential: string | null = null;
+  /** What went wrong. */
+  problem: AnyProblem | null = null;
   readonly #startedAt = performance.now();
+  readonly #closed = new AbortController();
 
   constructor(http: HttpContext, request: Request<Parameters, unknown, unknown, unknown>, response: Response<unknown>) {
     this.http = http;
@@ -68,6 +72,8 @@ export class RequestContext {
     const question = request.url.indexOf('?');
     this.path = question === -1 ? request.url : request.url.slice(0, question);
     this.query = question === -1 ? '' : request.url.slice(question + 1);
+    if (response.destroyed) this.#closed.abort();
+    else response.once('close', () => this.#closed.abort());
   }
 
   get skep(): Skep {
@@ -81,26 +87,29 @@ export class RequestContext {
 
   /** The path by which clients reach a path of this interface. */
   link(path: string): string {
-    return `${this.http.publicPath}${this.mount}${path}`;
+    const { publicUrl } = this.http.options;
+    const publicPath = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
+    return `${publicPath}${this.mount}${path}`;
   }
 
-  /** A signal that fires if the client goes away before it was answered. */
+  /** A signal that fires when the client was answered or went away. */
   signal(): AbortSignal {
-    const controller = new AbortController();
-    this.response.once('close', () => {
-      if (!this.response.writableEnded) controller.abort();
-    });
-    return controller.signal;
+    return this.#closed.signal;
   }
 
-  /** Writes the request's line of the log, when the response is sent or its connection closed. */
-  logWhenClosed(problem: AnyProblem | null): void {
-    if (this.response.closed) this.#log(problem);
-    else this.response.once('close', () => this.#log(problem));
+  /**
+   * Counts the request as an open stream of its key. Returns a signal that fires when the stream has to end: its client went away, its
+   * key no longer works, or the server ends. Throws `rate_limited`, and the reason of the signal if the client has left already.
+   */
+  openStream(): AbortSignal {
+    const { authenticator, ending } = this.http;
+    const closed = this.signal();
+    return AbortSignal.any([closed, ending, authenticator.openStream(this.principal, this.credential, closed)]);
   }
 
-  #log(problem: AnyProblem | null): void {
-    const { request, response, path, caller } = this;
+  /** Writes the request's line of the log, once the response is sent or its connection closed. */
+  log(): void {
+    const { request, response, path, caller, problem } = this;
     const status = response.statusCode;
     const fields = {
       request_id: this.requestId,
@@ -116,6 +125,8 @@ export class RequestContext {
       ...((status === 401 || status === 429) && { client: clientAddress(request) }),
       ...(!response.writableFinished && { aborted: true }),
     };
-    this.skep.logger.info(fields, 'request');
+    // Health checks come every few seconds.
+    const isHealthCheck = fields.route === '/health' || fields.route === '/ready';
+    this.skep.logger[isHealthCheck ? 'debug' : 'info'](fields, 'request');
   }
 }

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { parse as parseQuery } from 'node:querystring';
 import express from 'express';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { HttpProblem, type ValidationProblem } from './problems.ts';
-import type { HttpHandler } from './request-context.ts';
 
 type InputPart = 'path' | 'query' | 'header' | 'body';
 
@@ -16,30 +16,22 @@ export function invalidRequest(loc: readonly [InputPart, ...string[]], msg: stri
   return new HttpProblem('invalid_request', { problems: [{ loc, msg, type }] });
 }
 
-/** The input as the schema describes it. Throws `invalid_request` with everything that is wrong, after what was found before. */
-export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: unknown, found?: ValidationProblem): z.output<S> {
+/** The input as the schema describes it. Throws `invalid_request` with everything that is wrong. */
+export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: unknown): z.output<S> {
   const result = schema.safeParse(input);
-  if (result.success && found === undefined) return result.data;
-  const problems = result.success ? [] : problemsOf(part, result.error);
-  throw new HttpProblem('invalid_request', { problems: found === undefined ? problems : [found, ...problems] });
+  if (result.success) return result.data;
+  throw new HttpProblem('invalid_request', { problems: problemsOf(part, result.error) });
 }
 
 function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
-  const problems: ValidationProblem[] = [];
-  for (const issue of error.issues) {
-    if (problems.length >= maxProblems) break;
+  const problems = error.issues.flatMap((issue): ValidationProblem[] => {
     // The names of headers have no case of their own.
     const nameOf = (key: PropertyKey) => quoted(part === 'header' ? String(key).toLowerCase() : String(key));
     const loc = [part, ...issue.path.map((key) => (typeof key === 'number' ? key : nameOf(key)))];
-    if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys.slice(0, maxProblems - problems.length)) {
-        problems.push({ loc: [...loc, quoted(key)], msg: 'is not a field of this request', type: issue.code });
-      }
-    } else {
-      problems.push({ loc, msg: issue.message, type: issue.code });
-    }
-  }
-  return problems;
+    if (issue.code !== 'unrecognized_keys') return [{ loc, msg: issue.message, type: issue.code }];
+    return issue.keys.map((key) => ({ loc: [...loc, quoted(key)], msg: 'is not a field of this request', type: issue.code }));
+  });
+  return problems.slice(0, maxProblems);
 }
 
 function quoted(key: string): string {
@@ -47,53 +39,30 @@ function quoted(key: string): string {
 }
 
 /** Reads path parameters, still percent-encoded, by the schema. Throws `invalid_request`. */
-export function readPath<S extends z.ZodObject>(schema: S, encoded: Readonly<Record<string, string>>): z.output<S> {
-  const problems: ValidationProblem[] = [];
-  const given: Record<string, string> = {};
-  for (const name of Object.keys(schema.shape)) {
-    const value = decoded(encoded[name] ?? '');
-    if (value === null) problems.push(badEncoding('path', name));
-    else given[name] = value;
-  }
-  if (problems.length > 0) throw new HttpProblem('invalid_request', { problems });
-  return parsed(schema, 'path', given);
+export function readPath<S extends z.ZodObject>(schema: S, encoded: Readonly<Record<string, string | string[]>>): z.output<S> {
+  // Express splits what a wildcard matches at its slashes.
+  const given = Object.entries(encoded).map(([name, value]) => [name, decoded([value].flat().join('/')) ?? badEncoding('path', name)]);
+  return parsed(schema, 'path', Object.fromEntries(given));
 }
 
-/** Makes a reader of raw queries (what follows the `?`) by the schema. It ignores other parameters. Throws `invalid_request`. */
-export function queryReader<S extends z.ZodObject>(schema: S): (raw: string) => z.output<S> {
-  const lists = new Map(Object.entries(schema.shape).map(([name, field]) => [name, isList(field)]));
-  return (raw) => {
-    const given: Record<string, string | string[]> = {};
-    for (const pair of raw === '' ? [] : raw.split('&')) {
-      const equals = pair.indexOf('=');
-      const name = decoded(equals === -1 ? pair : pair.slice(0, equals), '+');
-      if (name === null || !lists.has(name)) continue;
-      const value = equals === -1 ? '' : decoded(pair.slice(equals + 1), '+');
-      const earlier = given[name];
-      if (value === null) return parsed(schema, 'query', given, badEncoding('query', name));
-      if (Array.isArray(earlier)) earlier.push(value);
-      else if (lists.get(name) === true) given[name] = [value];
-      else if (earlier === undefined) given[name] = value;
-      else return parsed(schema, 'query', given, { loc: ['query', name], msg: 'must be given once only', type: 'repeated' });
-    }
-    return parsed(schema, 'query', given);
-  };
+/** Reads a raw query (what follows the `?`) by the schema. It ignores other parameters. Throws `invalid_request`. */
+export function readQuery<S extends z.ZodObject>(schema: S, raw: string): z.output<S> {
+  const given = parseQuery(raw, '&', '=', { maxKeys: 0, decodeURIComponent: (text) => decoded(text) ?? malformed });
+  const broken = Object.keys(schema.shape).find((name) => [given[name]].flat().includes(malformed));
+  return broken === undefined ? parsed(schema, 'query', given) : badEncoding('query', broken);
 }
 
-function isList(field: z.core.$ZodType): boolean {
-  let inner = field;
-  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();
-  return inner instanceof z.ZodArray;
+/** Stands for a value whose encoding is broken. No encoded text decodes to half of a surrogate pair. */
+const malformed = '\ud800';
+
+function badEncoding(part: InputPart, name: string): never {
+  throw invalidRequest([part, name], 'must be percent-encoded UTF-8', 'percent_encoding');
 }
 
-function badEncoding(part: InputPart, name: string): ValidationProblem {
-  return { loc: [part, name], msg: 'must be percent-encoded UTF-8', type: 'percent_encoding' };
-}
-
-/** The text that was percent-encoded; in a query `+` stands for a space. Null if the encoding is broken. */
-function decoded(text: string, space?: '+'): string | null {
+/** The text that was percent-encoded; null if the encoding is broken. */
+function decoded(text: string): string | null {
   try {
-    return decodeURIComponent(space === undefined ? text : text.replaceAll(space, ' '));
+    return decodeURIComponent(text);
   } catch {
     return null;
   }
@@ -111,11 +80,11 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | n
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
-/**
- * Parses JSON bodies into `request.body`, which stays undefined without a body. A body that the host application has parsed already
- * stays as it is. Problems: `invalid_request`, `payload_too_large`.
- */
-export function jsonBody(limitBytes: number): HttpHandler {
+/** Reads the body of a request. Rejects with `invalid_request` or `payload_too_large`. */
+export type BodyReader = (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => Promise<unknown>;
+
+/** Makes a reader of JSON bodies. No body is read as no fields. A body that the host application has parsed already stays as it is. */
+export function jsonReader(limitBytes = 256 * 1024): BodyReader {
   const parse = express.json({
     limit: limitBytes,
     type: ({ headers }) => headers['content-length'] !== '0',
@@ -128,21 +97,23 @@ export function jsonBody(limitBytes: number): HttpHandler {
       if (!isUtf8(bytes)) throw invalidRequest(['body'], 'must be UTF-8', 'utf8');
     },
   });
-  return (request, response, next) => {
-    parse(request, response, (error?: unknown) => next(error === undefined ? undefined : bodyProblem(error, request, limitBytes)));
+  return async (request, response) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    parse(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)));
+    await promise.catch((error: unknown) => {
+      throw bodyProblem(error, request, limitBytes);
+    });
+    return request.body === undefined ? {} : request.body;
   };
 }
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i;
-const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
+const otherCharset = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
 
 function contentTypeProblem(request: IncomingMessage): HttpProblem | null {
   const type = headerOf(request, 'content-type');
-  if (type === null) return null;
-  if (!jsonType.test(type)) return invalidRequest(['header', 'content-type'], 'must be application/json', 'content_type');
-  const named = charset.exec(type)?.[1]?.toLowerCase() ?? 'utf-8';
-  if (named === 'utf-8' || named === 'utf8') return null;
-  return invalidRequest(['header', 'content-type'], 'must name no charset but utf-8', 'content_type');
+  if (type === null || (jsonType.test(type) && !otherCharset.test(type))) return null;
+  return invalidRequest(['header', 'content-type'], 'must be application/json in UTF-8', 'content_type');
 }
 
 /** What Express's parser found wrong, by the `type` that it gives its errors. Others mean that the client went away. */

@@ -3,24 +3,29 @@ import { Router } from 'express';
 import helmet from 'helmet';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
+import type { KeyAccess } from '../../domain/principal.ts';
 import { apiReferenceFiles } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
-import { sendStream } from './event-stream.ts';
+import { eventStreamMedia, sendStream } from './event-stream.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
-import { noBody, type AnyReply, type Operation } from './operation.ts';
-import { settingsOf, type RouterOptions, type RouterSettings } from './options.ts';
+import type { Operation } from './operation.ts';
+import type { RouterOptions } from './options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
-import { jsonBody } from './request-input.ts';
+import { jsonReader } from './request-input.ts';
 import { conversationOperations } from './routes/conversations.ts';
-import { eventOperations } from './routes/events.ts';
+import { eventOperations, openTicket } from './routes/events.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
+import { createSealer } from './sealed-text.ts';
 
-/** Everything that the HTTP interface can do: the routes and the OpenAPI document are made from it. */
+/**
+ * Everything that the HTTP interface can do: the routes and the OpenAPI document are made from it. The first path that fits a request
+ * takes it, so one that is written out stands before one with a parameter.
+ */
 const operations: readonly Operation[] = [
   ...microagentOperations,
   ...conversationOperations,
@@ -39,52 +44,46 @@ const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
 /**
  * The HTTP interface as an Express router, for any mount path: `app.use('/agents', createRouter(skep))`. It answers every request that
- * reaches it, also those for routes and methods that it does not have.
+ * reaches it, also those for routes and methods that it does not have. Throws a TypeError if it gets the promise of `createSkep`.
  */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {
+  const given: { readonly auth?: unknown } | null | undefined = skep;
+  if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Express hands on its own requests and responses, which extend Node's
-  return routerOf(skep, settingsOf(options), new AbortController().signal) as unknown as SkepRouter;
+  return routerOf(skep, options, new AbortController().signal) as unknown as SkepRouter;
 }
 
 /** The router of {@link createRouter}. When `ending` fires, new requests are refused with `shutting_down`, and endless streams end. */
-export function routerOf(skep: Skep, settings: RouterSettings, ending: AbortSignal): Router {
+export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal): Router {
   let document: OpenApiDocument | null = null;
   const http: HttpContext = {
     skep,
-    settings,
-    publicPath: settings.publicUrl === null ? '' : new URL(settings.publicUrl).pathname.replace(/\/+$/, ''),
-    authenticator: new Authenticator(skep.auth, settings),
+    options,
+    authenticator: new Authenticator(skep.auth, options),
+    sealer: createSealer(skep.secret),
     readiness: readinessReporter(skep),
-    openApi: () => (document ??= openApiDocument(operations, settings.product)),
+    readBody: jsonReader(options.bodyLimitBytes),
+    openApi: () => (document ??= openApiDocument(operations, options.product)),
     ending,
   };
   const router = Router({ caseSensitive: true, strict: true });
-  router.use(securityHeaders, beginRequest(http));
+  router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
   router.use('/docs', apiReferenceFiles());
-  const json = jsonBody(settings.bodyLimitBytes);
-  for (const [path, atPath] of operationsByPath()) mount(router, path, atPath, json);
+  router.route('/').get((_request, response) => response.redirect(response.locals.context.link('/docs')));
+  for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
   router.use(refuse(new HttpProblem('not_found', {}), true), answerError);
   return router;
 }
 
-/** A path that is written out goes before one with a parameter. */
-function operationsByPath(): readonly (readonly [string, readonly Operation[]])[] {
-  const byPath = [...Map.groupBy(operations, ({ path }) => path)];
-  return [...byPath.filter(([path]) => !path.includes('{')), ...byPath.filter(([path]) => path.includes('{'))];
-}
-
 /** Headers against content that browsers guess, load or frame. Whoever terminates TLS decides on `Strict-Transport-Security`. */
-const securityHeaders = helmet({
-  contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
-  xFrameOptions: { action: 'deny' },
-  strictTransportSecurity: false,
-  crossOriginOpenerPolicy: false,
-  originAgentCluster: false,
-  xDownloadOptions: false,
-  xDnsPrefetchControl: false,
-  xPermittedCrossDomainPolicies: false,
-  xXssProtection: false,
-});
+const securityHeaders = [
+  helmet.hidePoweredBy(),
+  helmet.contentSecurityPolicy({ useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } }),
+  helmet.crossOriginResourcePolicy(),
+  helmet.frameguard({ action: 'deny' }),
+  helmet.noSniff(),
+  helmet.referrerPolicy(),
+];
 
 function beginRequest(http: HttpContext): HttpHandler {
   return (request, response, next) => {
@@ -92,6 +91,7 @@ function beginRequest(http: HttpContext): HttpHandler {
     response.locals.context = context;
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('X-Request-Id', context.requestId);
+    response.once('close', () => context.log());
     if (http.ending.aborted) throw shuttingDown;
     // Express decodes path parameters while it looks for the route, and can't say which one is malformed. With each `%` escaped it hands
     // them on as they were sent, and the operation decodes them.
@@ -100,18 +100,41 @@ function beginRequest(http: HttpContext): HttpHandler {
   };
 }
 
+const exposedHeaders = 'Age, Last-Event-ID, Location, Retry-After, X-Request-Id';
+const preflightHeaders = {
+  'Access-Control-Allow-Methods': 'GET, HEAD, POST, DELETE',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id, X-Session-API-Key',
+  'Access-Control-Max-Age': '600',
+};
+
+/** Lets pages of these origins call the interface. Cookies mean nothing to it, so they are not allowed. */
+function crossOrigin(origins: readonly string[]): HttpHandler {
+  return (request, response, next) => {
+    if (origins.length > 0) response.vary('Origin');
+    const { origin } = request.headers;
+    if (origin === undefined || !origins.includes(origin)) {
+      next();
+      return;
+    }
+    response.set({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposedHeaders });
+    const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
+    if (isPreflight) response.status(204).set(preflightHeaders).end();
+    else next();
+  };
+}
+
 /** Mounts the operations of one path; other methods are refused. */
-function mount(router: Router, path: string, atPath: readonly Operation[], json: HttpHandler): void {
+function mount(router: Router, path: string, atPath: readonly Operation[]): void {
   const route = router.route(path.replaceAll('{repository_name}', '{*repository_name}').replaceAll(/\{(\w+)\}/g, ':$1'));
   const allow: string[] = [];
   for (const operation of atPath) {
-    route[operation.method](admit(operation), operation.body === noBody ? [] : json, perform(operation));
+    route[operation.method](answer(operation));
     allow.push(operation.method.toUpperCase(), ...(operation.method === 'get' ? ['HEAD'] : []));
   }
   route.all(refuse(new HttpProblem('method_not_allowed', { allow }), atPath.some(({ needsKey }) => needsKey)));
 }
 
-/** Refuses the request; without a needed key, with `unauthorized` and nothing else. */
+/** Throws the problem. If the path needs a key, checks it first, so a caller without one learns nothing but `unauthorized`. */
 function refuse(problem: HttpProblem, needsKey: boolean): HttpHandler {
   return async (_request, response) => {
     if (needsKey) await authenticate(response.locals.context);
@@ -119,73 +142,59 @@ function refuse(problem: HttpProblem, needsKey: boolean): HttpHandler {
   };
 }
 
-/** Checks the key, and all of the request but its body. */
-function admit(operation: Operation): HttpHandler {
-  return async (request, response, next) => {
+/** Checks the key, does the operation, and sends the reply. */
+function answer(operation: Operation): HttpHandler {
+  return async (_request, response) => {
     const { context } = response.locals;
     context.operation = operation;
     if (operation.needsKey) await authenticate(context);
-    const { changes } = operation;
-    if (changes !== undefined && context.principal.access === 'read') throw new Failure('forbidden', { action: changes });
-    response.locals.perform = operation.prepare(context, pathParametersOf(request.params));
-    next();
+    if (operation.needsKey && !allows(context.principal.access, operation)) throw new Failure('forbidden', { action: actionOf(operation) });
+    const reply = await operation.perform(context);
+    const { status, media = 'application/json; charset=utf-8' } = operation.success;
+    if ('parts' in reply) {
+      setHead(context, status, { 'Content-Type': media, ...reply.headers });
+      await sendStream(context, reply);
+    } else if (reply.value === undefined) {
+      send(context, status, {}, null);
+    } else {
+      const { value } = reply;
+      const body = operation.success.media !== undefined && typeof value === 'string' ? value : JSON.stringify(value);
+      send(context, reply.status ?? status, { 'Content-Type': media, ...reply.headers }, body);
+    }
   };
+}
+
+/** Whatever is not a GET changes something, which `read` may not. */
+function allows(access: KeyAccess, { method, adminOnly = false }: Operation): boolean {
+  return adminOnly ? access === 'admin' : method === 'get' || access !== 'read';
+}
+
+/** The operation as the end of the sentence "This key may not ...". */
+function actionOf({ summary }: Operation): string {
+  return summary.charAt(0).toLowerCase() + summary.slice(1);
 }
 
 async function authenticate(context: RequestContext): Promise<void> {
-  const { authenticator } = context.http;
-  const principal = await authenticator.authenticate(context.request);
-  context.caller = principal;
-  await authenticator.countRequest(principal);
+  const { http, request, operation } = context;
+  const ticket = operation?.success.media === eventStreamMedia ? new URLSearchParams(context.query).get('ticket') : null;
+  context.credential = ticket === null ? http.authenticator.credentialOf(request) : openTicket(context, ticket);
+  context.caller = await http.authenticator.authenticate(request, context.credential);
 }
 
-/** Express splits what a wildcard matches at its slashes. */
-function pathParametersOf(params: Readonly<Record<string, string | string[]>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? value : value.join('/')]));
-}
-
-function perform(operation: Operation): HttpHandler {
-  return async (request, response) => {
-    const { context } = response.locals;
-    const body = request.body === undefined ? {} : request.body;
-    const reply = await response.locals.perform(operation.body === noBody ? undefined : body);
-    await sendReply(context, operation, reply);
-    context.logWhenClosed(null);
-  };
-}
-
-const json = 'application/json; charset=utf-8';
-
-async function sendReply(context: RequestContext, { success }: Operation, reply: AnyReply): Promise<void> {
-  const { media = json } = success;
-  if ('parts' in reply) {
-    writeHead(context, success.status, { 'Content-Type': media, ...reply.headers });
-    await sendStream(context, reply.parts);
-    return;
-  }
-  const { value, status = success.status, headers } = reply;
-  const body = media !== json && typeof value === 'string' ? value : JSON.stringify(value);
-  if (value === undefined) send(context, status, { ...headers }, null);
-  else send(context, status, { 'Content-Type': media, ...headers }, body);
-}
-
-/** Sends the whole answer, unless the client is gone. Node leaves the body of an answer to HEAD out. */
+/** Sends the whole answer. Node leaves the body of an answer to HEAD out, and drops it if the client is gone. */
 function send(context: RequestContext, status: number, headers: Readonly<Record<string, string>>, body: string | null): void {
-  const { response } = context;
-  writeHead(context, status, headers);
-  if (body !== null && !response.destroyed) response.setHeader('Content-Length', Buffer.byteLength(body));
-  response.end(body);
+  setHead(context, status, { ...headers, ...(body !== null && { 'Content-Length': String(Buffer.byteLength(body)) }) });
+  context.response.end(body);
 }
 
-function writeHead({ http, response }: RequestContext, status: number, headers: Readonly<Record<string, string>>): void {
-  response.statusCode = status;
-  if (http.ending.aborted) response.setHeader('Connection', 'close');
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+function setHead({ http, response }: RequestContext, status: number, headers: Readonly<Record<string, string>>): void {
+  response.status(status).set({ ...headers, ...(http.ending.aborted && { Connection: 'close' }) });
 }
 
 const answerError: HttpErrorHandler = (error: unknown, _request, response, _next) => {
   const { context } = response.locals;
   const problem = problemOf(error) ?? unforeseen(context, error);
+  context.problem = problem;
   if (problem === error && isOfTheServer(problem.code)) {
     context.skep.logger.warn({ request_id: context.requestId, code: problem.code, error }, 'request failed');
   }
@@ -195,7 +204,6 @@ const answerError: HttpErrorHandler = (error: unknown, _request, response, _next
     const { status, headers, body } = problemAnswer(problem);
     send(context, status, headers, body);
   }
-  context.logWhenClosed(problem);
 };
 
 /** The problem of an error that nobody foresaw: all it says is a number that the log has too. */

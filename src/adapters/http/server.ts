@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { isIPv6, type AddressInfo, type Socket } from 'node:net';
 import express from 'express';
 import type { Skep } from '../../application/skep.ts';
-import { settingsOf, type HttpServerOptions } from './options.ts';
+import type { HttpServerOptions } from './options.ts';
 import { routerOf } from './router.ts';
 
 export interface HttpServer {
@@ -30,7 +30,10 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
 
   // Node takes no connection before this turn of the event loop ends.
   const ending = new AbortController();
-  const app = express().disable('x-powered-by').use(routerOf(skep, settingsOf({ publicUrl: url, ...options }), ending.signal));
+  const app = express().disable('x-powered-by').set('trust proxy', options.trustProxy ?? []);
+  // Which of all its addresses a client uses is not known; the document's own is right then.
+  const known = host === '0.0.0.0' || host === '::' ? {} : { publicUrl: url };
+  app.use(routerOf(skep, { ...known, ...options }, ending.signal));
   server.on('request', (request, response) => {
     request.url = originForm(request.url ?? '/');
     // A client may wait for its answer in silence; one that leaves its answer unread is cut off.

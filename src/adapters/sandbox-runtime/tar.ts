@@ -1,4 +1,5 @@
 import { addAbortSignal, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { extract, type Extract, type Header, type Pack } from 'tar-stream';
 import { isFailure } from '../../domain/failure.ts';
 import { quoted, refusedFiles } from './sandbox-path.ts';
@@ -183,17 +184,8 @@ export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIter
     else done.reject(error);
   });
   done.promise.catch(() => {});
-  sink.on('error', () => {});
-  if (content !== undefined) {
-    let room = Promise.withResolvers<void>();
-    sink.on('drain', () => room.resolve()).once('close', () => room.resolve());
-    for await (const chunk of content) {
-      if (sink.destroying) break;
-      room = Promise.withResolvers();
-      if (!sink.write(chunk) && !sink.destroying) await room.promise;
-    }
-    sink.end(null);
-  }
+  if (content === undefined) sink.on('error', () => {});
+  else await pipeline(content, sink);
   await done.promise;
 }
 

@@ -4,7 +4,7 @@ import { conversationStartStatuses, executionStatuses } from '../../domain/conve
 import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
 import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
 
-export const eventActors: readonly EventActor[] = ['user', 'agent', 'skep', 'runtime'];
+export const eventActors = ['user', 'agent', 'skep', 'runtime'] as const satisfies readonly EventActor[];
 
 export const sandboxStatusSchema = z.enum(sandboxStatuses).meta({ id: 'SandboxStatus' });
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import type { CheckResult } from '../../ports/check-result.ts';
 
 export interface GitCommand {
   readonly binary: string;
@@ -142,16 +143,56 @@ export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.Proces
   };
 }
 
-/** The version of a git program, `2.39.5`, or null if it does not print one; and its exit. */
-export async function gitVersion(
-  command: Omit<GitCommand, 'args'>, signal: AbortSignal,
-): Promise<{ readonly version: string | null; readonly exit: GitExit }> {
+// The first that reads settings, and so the credential, from its environment.
+const oldestVersion = '2.31';
+
+/** Whether the git program can do what is needed. Throws if it can't be started. */
+export async function checkGit(command: Omit<GitCommand, 'args' | 'environment'>, signal: AbortSignal): Promise<CheckResult> {
   let output = '';
   const limit = { bytes: 4096, failure: () => command.failed('the git program is none: it says too much of its version') };
-  const exit = await runGit({ ...command, args: ['--version'] }, limit, signal, (chunk) => {
+  const exit = await runGit({ ...command, environment: gitEnvironment({}), args: ['--version'] }, limit, signal, (chunk) => {
     output += chunk.toString('latin1');
   });
-  return { version: /\d+(?:\.\d+)+/u.exec(output)?.[0] ?? null, exit };
+  const version = /\d+(?:\.\d+)+/u.exec(output)?.[0];
+  if (exit.code !== 0 || version === undefined) return { ok: false, detail: 'the git program does not tell its version; install git' };
+  const isOld = version.localeCompare(oldestVersion, 'en', { numeric: true }) < 0;
+  return isOld
+    ? { ok: false, detail: `git ${version} is too old; install ${oldestVersion} or newer` }
+    : { ok: true, detail: `git ${version}` };
+}
+
+/** The id of an object, by SHA-1 or by SHA-256. */
+export const oidForm = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u;
+
+// What git refuses in the name of a ref, and the sign of bytes that are not UTF-8; the rest is checked by segment.
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const unsafe = /[\0-\u0020\u007f~^:?*[\\\ufffd]|@\{|\.\./u;
+
+/** Whether git accepts it as the name of a ref below `refs`. It can't lead out of a folder. */
+export function isRefName(name: string): boolean {
+  if (!name.isWellFormed() || unsafe.test(name)) return false;
+  return name.split('/').every((part) => part !== '' && !part.startsWith('.') && !part.endsWith('.') && !part.endsWith('.lock'));
+}
+
+export function isSha256(oid: string): boolean {
+  return oid.length === 64;
+}
+
+/** The configuration of a bare git folder of ours, for objects that are named like this one. */
+export function bareConfig(oid: string | null): string {
+  const sha256 = oid !== null && isSha256(oid);
+  const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n\tuseReplaceRefs = false\n[gc]\n\tauto = 0\n`;
+  return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
+}
+
+/** Splits a stream of NUL-terminated entries into byte strings. */
+export function splitAtNul(onEntry: (entry: string) => void): (chunk: Buffer) => void {
+  let rest = '';
+  return (chunk) => {
+    const entries = (rest + chunk.toString('latin1')).split('\0');
+    rest = entries.pop() ?? '';
+    for (const entry of entries) onEntry(entry);
+  };
 }
 
 /** Whether a process with this id runs on this machine, as any user. */

@@ -1,12 +1,17 @@
+import { raceSignal } from './timeout.ts';
+
+const never = new AbortController().signal;
+
 /** Tasks of one key run one after another, those of different keys at the same time. A failed task does not stop the next. */
 export class KeyedMutex {
   /** By key, the last task, as a promise that never rejects. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Runs the task when all earlier ones of the same key are over. */
-  async inTurn<T>(key: string, task: () => Promise<T>): Promise<T> {
-    const result = (this.#last.get(key) ?? Promise.resolve()).then(task);
-    const over = Promise.allSettled([result]);
+  /** Runs the task when all earlier ones of the same key are over. Rejects with the signal's reason if it fires before that. */
+  async inTurn<T>(key: string, task: () => Promise<T>, signal: AbortSignal = never): Promise<T> {
+    const earlier = this.#last.get(key) ?? Promise.resolve();
+    const result = raceSignal(earlier, signal).then(task);
+    const over = Promise.allSettled([earlier, result]);
     this.#last.set(key, over);
     try {
       return await result;

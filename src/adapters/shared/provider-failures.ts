@@ -1,36 +1,32 @@
 import { explained, type Reason } from '../../domain/reason.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 
-const outages = new WeakSet<Error>();
+const outages: ReadonlySet<Reason['code']> = new Set(['connection_lost', 'host_unknown', 'server_error', 'unreachable']);
 
 /** Is it the failure of a host that can't be reached, that takes too long, or that fails by its own admission? */
 export function isOutage(error: unknown): boolean {
-  return isFailureOf(error, 'provider_timeout') || (error instanceof Error && outages.has(error));
+  return isFailureOf(error, 'provider_timeout') || (isFailureOf(error, 'provider_failed') && outages.has(error.context.reason.code));
 }
+
+export type ProviderFailures = ReturnType<typeof providerFailures>;
 
 /** Makes the failures of one git provider. A text explains what has no code. It is never the host's own, which may hold a secret. */
 export function providerFailures(provider: string) {
-  const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> => {
-    const reason = typeof why === 'string' ? explained(why) : why;
-    return new Failure('provider_failed', { provider, reason }, cause === undefined ? {} : { cause });
-  };
+  const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> =>
+    new Failure('provider_failed', { provider, reason: typeof why === 'string' ? explained(why) : why }, { cause });
   return {
     failed,
     timedOut: (limitMs: number): Failure<'provider_timeout'> => new Failure('provider_timeout', { provider, limitMs }),
     notFound: (repository: string): Failure<'repository_not_found'> => new Failure('repository_not_found', { repository }),
-    forbidden: (repository: string, cause?: unknown): Failure<'repository_forbidden'> =>
-      new Failure('repository_forbidden', { provider, repository }, cause === undefined ? {} : { cause }),
-    unauthorized: (cause?: unknown): Failure<'provider_unauthorized'> =>
-      new Failure('provider_unauthorized', { provider }, cause === undefined ? {} : { cause }),
+    forbidden: (repository: string, cause: unknown): Failure<'repository_forbidden'> =>
+      new Failure('repository_forbidden', { provider, repository }, { cause }),
+    unauthorized: (cause?: unknown): Failure<'provider_unauthorized'> => new Failure('provider_unauthorized', { provider }, { cause }),
     rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
     malformed: (what: string): Failure<'provider_failed'> => failed({ code: 'malformed_answer', about: what }),
     tooLarge: (limit: string): Failure<'provider_failed'> => failed({ code: 'too_large', limit }),
-    /** A failure of a host that is down. */
-    down: (reason: Reason | string, cause?: unknown): Failure<'provider_failed'> => {
-      const failure = failed(reason, cause);
-      outages.add(failure);
-      return failure;
-    },
+    /** The failure of an unexpected status. */
+    unexpected: (status: number, cause: unknown): Failure<'provider_failed'> =>
+      failed({ code: status >= 500 ? 'server_error' : 'unexpected_status', status }, cause),
   };
 }

@@ -1,27 +1,19 @@
 import { raceSignal } from './timeout.ts';
 
-/** Lets equal requests that come at the same time share one run. */
-export interface SingleFlight<T> {
-  /**
-   * Joins the run of this key, or starts it. A caller whose signal fires leaves, with the signal's reason. The run is aborted, with the
-   * same reason, only when no caller is left.
-   */
-  join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-
-  /** Returns when all runs that are under way have ended. */
-  settled(): Promise<void>;
+interface Run<T> {
+  readonly promise: Promise<T>;
+  readonly controller: AbortController;
+  callers: number;
 }
 
-export function createSingleFlight<T>(): SingleFlight<T> {
-  interface Run {
-    readonly promise: Promise<T>;
-    readonly controller: AbortController;
-    callers: number;
-  }
-  const runs = new Map<string, Run>();
+export type SingleFlight<T> = ReturnType<typeof createSingleFlight<T>>;
+
+/** Lets equal requests that come at the same time share one run. */
+export function createSingleFlight<T>() {
+  const runs = new Map<string, Run<T>>();
   const unfinished = new Set<Promise<T>>();
 
-  function start(key: string, work: (signal: AbortSignal) => Promise<T>): Run {
+  function start(key: string, work: (signal: AbortSignal) => Promise<T>): Run<T> {
     const controller = new AbortController();
     const promise = work(controller.signal).finally(() => {
       unfinished.delete(promise);
@@ -33,12 +25,16 @@ export function createSingleFlight<T>(): SingleFlight<T> {
     return run;
   }
 
-  function forget(key: string, run: Run): void {
+  function forget(key: string, run: Run<T>): void {
     if (runs.get(key) === run) runs.delete(key);
   }
 
   return {
-    async join(key, signal, work) {
+    /**
+     * Joins the run of this key, or starts it. A caller whose signal fires leaves, with the signal's reason. The run is aborted, with the
+     * same reason, only when no caller is left.
+     */
+    async join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
       signal.throwIfAborted();
       const run = runs.get(key) ?? start(key, work);
       run.callers += 1;
@@ -52,7 +48,8 @@ export function createSingleFlight<T>(): SingleFlight<T> {
         }
       }
     },
-    async settled() {
+    /** Returns when all runs that are under way have ended. */
+    async settled(): Promise<void> {
       await Promise.allSettled(unfinished);
     },
   };

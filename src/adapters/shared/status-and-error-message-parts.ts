@@ -49,32 +49,39 @@ export function exited(subject: string, exitCode: number | null, signal: string 
   return `${code}.`;
 }
 
-export function missed(miss: ProbeMiss): string {
-  switch (miss.kind) {
-    case 'answered':
-      return `it answered ${miss.status}`;
-    case 'refused':
-      return 'the connection was refused';
-    case 'silent':
-      return `no answer within ${duration(miss.withinMs)}`;
-    case 'closed':
-      return 'the connection was closed without an answer';
-    case 'host_unknown':
-      return "the name of its host can't be resolved";
-    case 'host_unreachable':
-      return "its host can't be reached";
-    case 'malformed':
-      return 'its answer is not HTTP';
-    case 'certificate_refused':
-      return 'its certificate or its TLS is not accepted';
-    case 'invalid_path':
-      return "the path can't be requested";
-    case 'failed':
-      return `the connection failed${miss.errorCode === null ? '' : ` (${miss.errorCode})`}`;
-    case 'unexposed':
-      return 'the port is not exposed';
-  }
+/** How the processes are called that ended in a phase of their sandbox. */
+export const subjects = { starting: 'While it started, it', running: 'It', resuming: 'While it was resumed, it' } as const;
+
+/** What to do about a failure. */
+export const hints = {
+  lasting: 'A sandbox lives as long as its command: give its spec one that goes on, for example sleep infinity.',
+  memory: 'Give its spec more resources.memory.',
+  probe: 'Its program must listen on all addresses (0.0.0.0) at the port of the spec; a slow one needs a longer ready.within.',
+} as const;
+
+/** Returns what happened, and the last output if that is known. */
+export function ended(sentences: readonly (string | null)[], output: string | undefined): string {
+  return [...sentences, output === undefined ? null : `Its last output: ${output}`].filter((text) => text !== null).join(' ');
 }
+
+export function missed(miss: ProbeMiss): string {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by the kinds
+  return (misses[miss.kind] as (miss: ProbeMiss) => string)(miss);
+}
+
+const misses: { readonly [K in ProbeMiss['kind']]: (miss: Extract<ProbeMiss, { readonly kind: K }>) => string } = {
+  answered: ({ status }) => `it answered ${status}`,
+  refused: () => 'the connection was refused',
+  silent: ({ withinMs }) => `no answer within ${duration(withinMs)}`,
+  closed: () => 'the connection was closed without an answer',
+  host_unknown: () => "the name of its host can't be resolved",
+  host_unreachable: () => "its host can't be reached",
+  malformed: () => 'its answer is not HTTP',
+  certificate_refused: () => 'its certificate or its TLS is not accepted',
+  invalid_path: () => "the path can't be requested",
+  failed: ({ errorCode }) => `the connection failed${errorCode === null ? '' : ` (${errorCode})`}`,
+  unexposed: () => 'the port is not exposed',
+};
 
 type Authentication = Pick<ReasonOf<'agent_authentication_required'>, 'variables' | 'methods'>;
 

@@ -1,7 +1,7 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, exited, idleActions, missed, nameProblems, ofBytes, quoted,
+  asSentence, authenticationAdvice, duration, ended, exited, hints, idleActions, missed, nameProblems, ofBytes, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -38,16 +38,23 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
+  user_id: () => 'must have 1 to 100 characters, none of them a control character, and not begin with skep:',
   unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
   repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
   sandbox_path: ({ message }) => message,
   sandbox_directory: ({ message }) => message,
   sandbox_working_dir: ({ message }) => message,
   sandbox_archive: ({ message }) => message,
+  not_known_to_runtime: () => 'must be given, since the runtime does not know it',
+  not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
 
-  paused_by_owner: () => 'Paused by its owner.',
-  resumed_by_owner: () => 'Resumed by its owner.',
-  deleted_by_owner: () => 'Deleted by its owner.',
+  paused_by_owner: () => 'Paused on request.',
+  resumed_by_owner: () => 'Resumed on request.',
+  deleted_by_owner: () => 'Deleted on request.',
+  quarantined: ({ keptForMs, specId, ownerId }) =>
+    `The store did not know it: its record was lost, for example by the restore of a backup. It is deleted ${duration(keptForMs)} after it `
+    + `was stopped, unless an administrator adopts it. Its spec is ${specId ?? 'not known'}, its owner ${ownerId ?? 'not known'}.`,
+  adopted: () => 'Adopted from the quarantine. Its files are kept; resume it to continue.',
   claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
   idle: ({ tier, afterMs }) => idleActions[tier](duration(afterMs)),
   life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec allows no longer life.`,
@@ -74,9 +81,10 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `The last probe of ${probe} port ${port}${path === null ? '' : ` ${path}`}: ${missed(miss)}.`,
   processes_continued: () => 'Resumed. Its processes continue where they were.',
   processes_restarted: () => 'Resumed. Its processes were started again over the files that were kept.',
-  not_ready_in_time: ({ withinMs, last }) => lastSeen(`It was not ready within ${duration(withinMs)}.`, last),
-  ended_while_starting: () => 'It ended while it started.',
-  ended_while_resuming: () => 'It ended while it was resumed.',
+  not_ready_in_time: ({ withinMs, last, output }) =>
+    ended([lastSeen(`It was not ready within ${duration(withinMs)}.`, last), last?.code === 'probe_missed' ? hints.probe : null], output),
+  ended_while_starting: ({ output }) => ended(['It ended while it started.'], output),
+  ended_while_resuming: ({ output }) => ended(['It ended while it was resumed.'], output),
   image_not_named: () => 'Its spec names no image.',
   image_name_invalid: ({ image }) => `${quoted(image)} is not the name of an image. Correct the image of the spec.`,
   image_not_found: ({ image, registry }) =>
@@ -91,6 +99,9 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   image_pull_failed: ({ image, registry, message }) =>
     `The image ${image} could not be pulled. Correct the image of the spec, load the image, or make ${registry} reachable. ` +
     asSentence(message),
+  disk_limit_unavailable: () =>
+    "The storage where the sandboxes run can't limit disk space. Remove resources.disk from the spec, or give Docker a storage that can: " +
+    'overlay2 on XFS with the mount option pquota, Btrfs or ZFS.',
   isolation_unavailable: ({ name, available }) =>
     `The isolation ${quoted(name)} is not installed where the sandboxes run, only ${available.join(', ')}. Install it, or change the spec.`,
   command_not_named: () => 'Its spec has no command, and this runtime runs no image.',
@@ -100,10 +111,12 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   launch_refused: ({ message }) => `It could not be started. ${asSentence(message)}`,
   invalid_id: () => 'Its id is not a DNS label.',
 
-  processes_ended: () => 'Its processes ended.',
-  processes_killed: () => 'Its processes were killed.',
-  process_exited: ({ exitCode, signal, program }) => exited('It', exitCode, signal, program),
-  out_of_memory: ({ exitCode, signal }) => `It ran out of memory. ${exited('It', exitCode, signal, null)}`,
+  processes_ended: ({ output }) => ended(['Its processes ended.'], output),
+  processes_killed: ({ output }) => ended(['Its processes were killed.'], output),
+  process_exited: ({ exitCode, signal, program, phase, output }) =>
+    ended([exited(subjects[phase ?? 'running'], exitCode, signal, program), exitCode === 0 ? hints.lasting : null], output),
+  out_of_memory: ({ exitCode, signal, phase, output }) =>
+    ended(['It ran out of memory.', exited(subjects[phase ?? 'running'], exitCode, signal, null), hints.memory], output),
   main_process_ended: ({ cause }) => join('Its first process ended, but other processes still run.', cause),
 
   sandbox_deleted: () => 'The sandbox was deleted.',
@@ -122,10 +135,17 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 
   turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
   interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
+  message_requeued: () => 'Skep was shut down before the agent got the message. It is sent after the restart.',
   interrupted_by_restart: () => 'Skep ended during the turn. The message is not sent again.',
+  sandbox_stopped: ({ cause }) => join('The sandbox was stopped during the turn.', cause),
+  turn_silent: ({ withinMs }) => `The agent said nothing for ${duration(withinMs)}, so the turn was ended.`,
+  permission_unanswered: ({ withinMs }) => `Nobody answered within ${duration(withinMs)}.`,
   permission_by_policy: ({ policy }) => `Decided by the policy of the conversation: ${policy}.`,
   permission_not_offered: ({ policy }) => `The agent offers no option for the policy of the conversation: ${policy}.`,
   permission_withdrawn: () => 'The turn was cancelled, or the agent does not ask any more.',
+
+  sandbox_secrets_missing: ({ names }) =>
+    `The sandbox needs these variables, which are not set in the environment of the deployment: ${names.join(', ')}.`,
 
   agent_not_named: () => 'The sandbox spec names no agent.',
   agent_protocol_unknown: ({ protocol }) => `The deployment does not support the agent protocol ${protocol}.`,
@@ -161,8 +181,9 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
-  unauthorized: () => 'The API key is missing, unknown, expired or revoked. Send a valid one.',
-  forbidden: ({ action }) => `This API key may not ${action}. Use a key with full access.`,
+  unauthorized: () => 
+    'The API key is missing, unknown, expired or revoked. Send a valid one as X-Session-API-Key, or as Authorization: Bearer.',
+  forbidden: ({ action }) => `This API key may not ${action}. Use one that may.`,
   repository_not_found: ({ repository }) =>
     `The repository ${quoted(repository)} does not exist, or the deployment's credential can't see it.`,
   repository_forbidden: ({ provider, repository }) =>
@@ -176,12 +197,16 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
   sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
-  sandbox_not_paused: ({ id, status }) => `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed.`,
+  sandbox_not_paused: ({ id, status }) =>
+    `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR whose files are left.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
+  sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
+  freeze_unsupported: ({ runtime }) => `The sandbox runtime ${runtime} can't freeze here. Pause with stop: it keeps the files.`,
   conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
+  conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
   internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
   provider_unauthorized: ({ provider }) =>

@@ -32,17 +32,14 @@ export interface Timeout {
 
 const over = new Error('the work is over');
 
-/** `failure` makes the signal's reason after `ms`. Unlike `AbortSignal.timeout` and `AbortSignal.any`, it runs on a test's clock too. */
+/** `failure` makes the signal's reason after `ms`. Unlike `AbortSignal.timeout`, it runs on a test's clock too. */
 export function startTimeout(timers: Timers, ms: number, failure: () => Error, signals: readonly (AbortSignal | undefined)[]): Timeout {
   const controller = new AbortController();
   const cancel = timers.after(ms, () => controller.abort(failure()));
-  // The listeners are removed again: the signal of a whole deployment outlives many timeouts.
-  const links = signals.filter((signal) => signal !== undefined).map((signal) => follow(controller, signal));
   return {
-    signal: controller.signal,
+    signal: AbortSignal.any([controller.signal, ...signals.filter((signal) => signal !== undefined)]),
     end() {
       cancel();
-      for (const unlink of links) unlink();
       controller.abort(over);
     },
   };
@@ -56,13 +53,6 @@ export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal)
   } finally {
     limit.end();
   }
-}
-
-function follow(controller: AbortController, signal: AbortSignal): () => void {
-  const onAbort = (): void => controller.abort(signal.reason);
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort, { once: true });
-  return () => signal.removeEventListener('abort', onAbort);
 }
 
 /** Waits for so long. Rejects with the signal's reason if that fires first. */

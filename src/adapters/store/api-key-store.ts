@@ -1,9 +1,13 @@
 import { type ApiKeyRecord, keyAccesses } from '../../domain/principal.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Db } from './database.ts';
-import { rowOf, type RowOf, rowReader, word } from './record-rows.ts';
+import { jsonReader, PathsColumn } from './json-columns.ts';
+import { orNull, rowOf, type RowOf, rowReader, word } from './record-rows.ts';
 
-const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({ access: word(keyAccesses) });
+const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
+  access: word(keyAccesses),
+  repositories: orNull(jsonReader(PathsColumn)),
+});
 
 export function createApiKeyStore(db: Db): ApiKeyStore {
   return {

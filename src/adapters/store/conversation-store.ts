@@ -1,9 +1,13 @@
+import type { OwnerScope } from '../../domain/principal.ts';
 import { type RawBuilder, sql } from 'kysely';
 import { permissionPolicies } from '../../domain/agent.ts';
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
   type Conversation, type ConversationSortOrder, conversationStartStatuses, executionStatuses, foldTitle,
 } from '../../domain/conversation.ts';
+import {
+  type ConversationCounts, conversationLimitReached, type ConversationLimits, unlimitedConversations,
+} from '../../domain/conversation-limits.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
@@ -14,7 +18,7 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, PathsColumn, QueueColumn, QueuedMessageColumn, reasonOrNull } from './json-columns.ts';
-import { orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
@@ -22,17 +26,21 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
   return {
     replace: createReplace(log),
 
-    insert: (conversation, claim, events = []) =>
+    insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       log.transaction(async (trx, writeEvents) => {
         const existing = await trx.selectFrom('conversations').select('id').where('id', '=', conversation.id).executeTakeFirst();
         if (existing !== undefined) return { kind: 'inserted' };
         const earlier = await findClaim(trx, 'conversation', claim);
         if (earlier !== null) return earlier;
+        const reached = conversationLimitReached(limits, await countsBeside(trx, conversation, limits));
+        if (reached !== null) return { kind: 'limit', reached };
         await trx.insertInto('conversations').values(rowOfConversation(conversation)).executeTakeFirst();
         await keepClaim(trx, 'conversation', claim, conversation.id);
         await writeEvents(events);
         return { kind: 'inserted' };
       }),
+
+    findClaim: (claim) => findClaim(db, 'conversation', claim),
 
     withdraw: (id) =>
       db.transaction().execute(async (trx) => {
@@ -46,7 +54,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
       return row === undefined ? null : conversationOf(row);
     },
 
-    search: (ownerId, filter, order, page) => searchConversations(db, ownerId, filter, order, page),
+    search: (scope, filter, order, page) => searchConversations(db, scope, filter, order, page),
 
     findUsing: async (sandboxId) =>
       (await all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null).execute()).map(conversationOf),
@@ -58,6 +66,16 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
     },
 
     purge: (removedBefore) => purgeRecords(db, 'conversation', removedBefore),
+  };
+}
+
+/** Counts what the limits are about, each up to its limit, and nothing if there is none. */
+async function countsBeside(trx: Db, { ownerId, sandboxId }: Conversation, limits: ConversationLimits): Promise<ConversationCounts> {
+  const existing = trx.selectFrom('conversations').where('deleted_at', 'is', null);
+  return {
+    ofOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.conversationsPerOwner),
+    all: await countUpTo(trx, existing, limits.conversations),
+    inSandbox: sandboxId === null ? 0 : await countUpTo(trx, existing.where('sandbox_id', '=', sandboxId), limits.conversationsPerSandbox),
   };
 }
 
@@ -104,7 +122,7 @@ const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
  */
 async function searchConversations(
   db: Db,
-  ownerId: string,
+  scope: OwnerScope,
   filter: ConversationFilter,
   order: ConversationSortOrder,
   { after, limit }: PageRequest,
@@ -114,7 +132,7 @@ async function searchConversations(
   const { column, field, direction } = sortings[order];
   const byOwner = ids === undefined && sandboxId === undefined;
   let found = db.selectFrom('conversations').selectAll().where('deleted_at', 'is', null);
-  found = found.where(byOwner ? 'owner_id' : notByIndex('owner_id'), '=', ownerId);
+  if (scope !== null) found = found.where(byOwner ? 'owner_id' : notByIndex('owner_id'), '=', scope);
   if (ids !== undefined) found = found.where('id', 'in', ids);
   if (sandboxId !== undefined) found = found.where(ids === undefined ? 'sandbox_id' : notByIndex('sandbox_id'), '=', sandboxId);
   if (titleContains !== undefined) found = found.where(sql<number>`instr(title_folded, ${foldTitle(titleContains)})`, '>', sql.lit(0));

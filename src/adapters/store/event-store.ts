@@ -49,7 +49,8 @@ export function createEventStore(db: Db, log: EventLog, latest: () => Promise<nu
  * meanwhile.
  */
 function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFilter, after: number) {
-  const all = db.selectFrom('events').selectAll().where('owner_id', '=', ownerId).where('sequence', '>', after);
+  const later = db.selectFrom('events').selectAll().where('sequence', '>', after);
+  const all = ownerId === null ? later : later.where('owner_id', '=', ownerId);
   const places = [
     ...(conversationId === undefined ? [] : [all.where('conversation_id', '=', conversationId)]),
     ...(sandboxId === undefined ? [] : [all.where('sandbox_id', '=', sandboxId).where('conversation_id', 'is', null)]),
@@ -59,7 +60,8 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
   return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
 }
 
-type WriteEvents = (events: readonly EventDraft[]) => Promise<void>;
+/** Returns the sequence number of the last event. */
+type WriteEvents = (events: readonly EventDraft[]) => Promise<number>;
 type Listener = (written: WrittenEvents) => void;
 
 /** Writes events in the transaction of the records that they are about. */
@@ -78,8 +80,13 @@ export function createEventLog(db: Db): EventLog {
       const written: EventDraft[] = [];
       const result = await db.transaction().execute((trx) =>
         work(trx, async (events) => {
-          for (const event of events) await trx.insertInto('events').values(rowOf(event)).executeTakeFirst();
+          let last = 0n;
+          for (const event of events) {
+            const { insertId = 0n } = await trx.insertInto('events').values(rowOf(event)).executeTakeFirstOrThrow();
+            last = insertId;
+          }
           written.push(...events);
+          return Number(last);
         }),
       );
       if (written.length > 0) wake(subscriptions, written);

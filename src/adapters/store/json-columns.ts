@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { permissionPolicies } from '../../domain/agent.ts';
+import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { ExposedUrl } from '../../domain/sandbox.ts';
+import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
+import { eventActors } from '../shared/event-data.ts';
 import { orNull } from './record-rows.ts';
 import { damagedRecord } from './store-failure.ts';
 
@@ -75,6 +76,7 @@ const Spec = z.object({
   command: z.array(z.string()).nullable(),
   workingDir: z.string(),
   initialEnv: z.record(z.string(), z.string()),
+  secrets: z.array(z.string()).default([]),
   sessionKeyEnv: z.string(),
   ports: z.array(z.object({ name: z.string(), port: z.number() })),
   ready: z.object({
@@ -91,6 +93,7 @@ const Spec = z.object({
     pids: limit,
     openFiles: limit.default(defaults.resources.openFiles),
     logBytes: limit.default(defaults.resources.logBytes),
+    diskBytes: limit.default(defaults.resources.diskBytes),
   }),
   isolation: z
     .object({
@@ -117,6 +120,8 @@ const Spec = z.object({
       permissions: z.enum(permissionPolicies),
       authMethod: z.string().nullable(),
       startWithinMs: z.number(),
+      turnTimeoutMs: z.number().default(defaultAgentTimes.turnTimeoutMs),
+      permissionTimeoutMs: z.number().default(defaultAgentTimes.permissionTimeoutMs),
     })
     .nullable()
     .default(null),
@@ -131,6 +136,7 @@ export const ExposedUrlsColumn: z.ZodType<readonly ExposedUrl[]> = z.array(
 export const QueuedMessageColumn: z.ZodType<QueuedMessage> = z.object({
   messageId: z.string(),
   message: z.object({ content: z.array(z.object({ type: z.literal('text'), text: z.string() })) }),
+  sandboxVersion: z.number().default(0),
 });
 
 export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMessageColumn);
@@ -144,3 +150,12 @@ const ReasonColumn: z.ZodType<Reason> = z
   .transform((reason) => reason as unknown as Reason);
 
 export const reasonOrNull = orNull(jsonReader(ReasonColumn));
+
+export const RefusedColumn: z.ZodType<Refused> = z.object({ times: z.number(), retryAt: z.number() });
+
+export const PausedByColumn: z.ZodType<PausedBy> = z.object({
+  actor: z.enum(eventActors),
+  reason: ReasonColumn.nullable(),
+  version: z.number(),
+  hasFailed: z.literal(true).optional(),
+});

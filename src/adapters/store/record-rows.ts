@@ -1,4 +1,6 @@
+import type { SelectQueryBuilder } from 'kysely';
 import { type SnakeCase, snakeCase } from '../shared/snake-case.ts';
+import type { Database, Db } from './database.ts';
 import { damagedRecord } from './store-failure.ts';
 
 /** A flag is stored as 0 or 1, and what is structured as JSON text. */
@@ -15,17 +17,9 @@ type Readers<T, R> = {
 type Reader<R> = (column: never, row: R) => unknown;
 
 export function rowOf<T extends object>(record: T): RowOf<T> {
-  const row = Object.entries(record).map(([name, value]: [string, unknown]) => [columnNameOf(name), columnOf(value)]);
+  const row = Object.entries(record).map(([name, value]: [string, unknown]) => [snakeCase(name), columnOf(value)]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type says the same as the code above
   return Object.fromEntries(row) as RowOf<T>;
-}
-
-const columnNames = new Map<string, string>();
-
-function columnNameOf(field: string): string {
-  let name = columnNames.get(field);
-  if (name === undefined) columnNames.set(field, (name = snakeCase(field)));
-  return name;
 }
 
 function columnOf(value: unknown): unknown {
@@ -72,4 +66,15 @@ export function word<T extends string>(words: readonly T[]): (text: string) => T
 /** Makes the reader of a column that may be null. */
 export function orNull<C, T>(read: (column: C) => T): (column: C | null) => T | null {
   return (column) => (column === null ? null : read(column));
+}
+
+/** Counts the rows up to the limit; no limit, no count. */
+export async function countUpTo<T extends keyof Database>(
+  trx: Db, rows: SelectQueryBuilder<Database, T, object>, limit: number | null,
+): Promise<number> {
+  if (limit === null) return 0;
+  const counted = trx
+    .selectFrom(rows.select((eb) => eb.lit(1).as('one')).limit(limit).as('rows'))
+    .select((eb) => eb.fn.countAll<number>().as('count'));
+  return (await counted.executeTakeFirstOrThrow()).count;
 }

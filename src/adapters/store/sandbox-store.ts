@@ -1,6 +1,7 @@
-import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { pageOf } from '../../domain/page.ts';
-import { countsAsRunning } from '../../domain/sandbox-lifecycle.ts';
+import { quarantineOwner } from '../../domain/quarantine.ts';
+import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
 import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../domain/sandbox-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
@@ -8,8 +9,8 @@ import type { InsertSandboxOutcome, SandboxStore } from '../../ports/sandbox-sto
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, keepClaim, purgeRecords } from './idempotency-claims.ts';
-import { columnReader, ExposedUrlsColumn, reasonOrNull, SpecColumn } from './json-columns.ts';
-import { orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { columnReader, ExposedUrlsColumn, jsonReader, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn } from './json-columns.ts';
+import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
@@ -44,8 +45,8 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
       return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
     },
 
-    search: async (ownerId, { status, specId }, { after, limit }) => {
-      let found = all.where('owner_id', '=', ownerId).where('deleted_at', 'is', null);
+    search: async (scope, { status, specId }, { after, limit }) => {
+      let found = all.where('owner_id', scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null);
       if (status !== undefined) found = found.where('status', '=', status);
       if (specId !== undefined) found = found.where('spec_id', '=', specId);
       if (after !== null) found = found.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(after.value, after.id)));
@@ -96,7 +97,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
     insertPooled: (sandbox, fingerprint, size) =>
       log.transaction(async (trx) => {
         if ((await stateOf(trx, sandbox.id)) !== undefined) return { kind: 'inserted' };
-        if ((await count(trx, pooled(trx).where('pool_fingerprint', '=', fingerprint), size)) >= size) return { kind: 'full' };
+        if ((await countUpTo(trx, pooled(trx).where('pool_fingerprint', '=', fingerprint), size)) >= size) return { kind: 'full' };
         return await add(trx, sandbox, undefined, fingerprint);
       }),
 
@@ -146,22 +147,14 @@ async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, new
   const { ownerId } = sandbox;
   const running = trx.selectFrom('sandboxes').where('running', '=', sql.lit(1));
   const existing = trx.selectFrom('sandboxes').where('deleted_at', 'is', null);
+  const ofOwners = existing.where('owner_id', '>', sql.lit(unowned)).where('owner_id', '<>', sql.lit(quarantineOwner));
   const counts = {
-    runningOfOwner: await count(trx, running.where('owner_id', '=', ownerId), limits.runningPerOwner),
-    running: await count(trx, running, limits.running),
-    existingOfOwner: await count(trx, existing.where('owner_id', '=', ownerId), limits.existingPerOwner),
-    existing: await count(trx, existing.where('owner_id', '>', sql.lit(unowned)), limits.existing),
+    runningOfOwner: await countUpTo(trx, running.where('owner_id', '=', ownerId), limits.runningPerOwner),
+    running: await countUpTo(trx, running, limits.running),
+    existingOfOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.existingPerOwner),
+    existing: await countUpTo(trx, ofOwners, limits.existing),
   };
   return limitReached(limits, counts, newcomer);
-}
-
-/** Counts the rows, but no further than to the limit; 0 if there is no limit. */
-async function count(trx: Db, rows: SelectQueryBuilder<Database, 'sandboxes', object>, limit: number | null): Promise<number> {
-  if (limit === null) return 0;
-  const counted = trx
-    .selectFrom(rows.select((eb) => eb.lit(1).as('one')).limit(limit).as('rows'))
-    .select((eb) => eb.fn.countAll<number>().as('count'));
-  return (await counted.executeTakeFirstOrThrow()).count;
 }
 
 async function add(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerprint = ''): Promise<{ readonly kind: 'inserted' }> {
@@ -173,13 +166,14 @@ async function add(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerpr
 /** Replaces the row if it is exactly one version older. Keeps activity that was noted since the caller read the record. */
 async function swap(trx: Db, sandbox: Sandbox): Promise<boolean> {
   const { id, last_active_at: active, ...others } = rowOfSandbox(sandbox);
-  const { numUpdatedRows } = await trx
+  let older = trx
     .updateTable('sandboxes')
     .set(others)
     .set((eb) => ({ last_active_at: eb.case().when('last_active_at', '>', active).then(eb.ref('last_active_at')).else(active).end() }))
     .where('id', '=', id)
-    .where('version', '=', sandbox.version - 1)
-    .executeTakeFirstOrThrow();
+    .where('version', '=', sandbox.version - 1);
+  if (isPausedByRule(sandbox)) older = older.where('last_active_at', '<=', active);
+  const { numUpdatedRows } = await older.executeTakeFirstOrThrow();
   return numUpdatedRows === 1n;
 }
 
@@ -192,6 +186,8 @@ const sandboxOf = rowReader<Sandbox, Selectable<Database['sandboxes']>>(
     spec: columnReader(SpecColumn),
     status: word(sandboxStatuses),
     pauseKind: orNull(word(pauseKinds)),
+    pausedBy: orNull(jsonReader(PausedByColumn)),
+    refused: orNull(jsonReader(RefusedColumn)),
     exposedUrls: columnReader(ExposedUrlsColumn),
     statusReason: reasonOrNull,
   },

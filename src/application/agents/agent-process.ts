@@ -9,6 +9,9 @@ import type { SecretRedactor } from './secret-redactor.ts';
 const exitWithinMs = 5000;
 const outputWithinMs = 2000;
 
+/** How long to read what an agent wrote before it ended. */
+const readWithinMs = 5000;
+
 /** How much of its standard error a reason holds. */
 const shownCharacters = 500;
 
@@ -21,19 +24,27 @@ export class AgentProcess {
   readonly #errors: OutputTail;
   readonly #redactor: SecretRedactor;
   readonly #clock: Clock;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #outputOver = Promise.withResolvers<void>();
   #outputEnded = false;
   #isAbandoned = false;
   #hasExited = false;
   #exitCode: number | null = null;
 
   constructor(execution: Execution, redactor: SecretRedactor, clock: Clock) {
-    const observer = { ended: () => void (this.#outputEnded = true), cancelled: () => void (this.#isAbandoned = true) };
     this.#execution = execution;
     this.#redactor = redactor;
     this.#clock = clock;
     this.#errors = new OutputTail(execution.stderr);
-    this.streams = { stdin: execution.stdin, stdout: observed(execution.stdout, observer) };
+    this.#reader = execution.stdout.getReader();
+    // Nothing is read ahead, so an agent that nobody reads is held back.
+    const stdout = new ReadableStream<Uint8Array>(
+      { pull: (controller) => this.#read(controller), cancel: (reason) => this.#abandon(reason) },
+      { highWaterMark: 0 },
+    );
+    this.streams = { stdin: execution.stdin, stdout };
     this.exited = this.#exit();
+    void this.exited.then(() => this.#endOutput());
   }
 
   /**
@@ -72,6 +83,35 @@ export class AgentProcess {
     return clean.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();
   }
 
+  async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      const { value } = await this.#reader.read();
+      if (value !== undefined) return controller.enqueue(value);
+      this.#noteEnd();
+      controller.close();
+    } catch (error) {
+      this.#noteEnd();
+      throw error;
+    }
+  }
+
+  #noteEnd(): void {
+    this.#outputEnded = true;
+    this.#outputOver.resolve();
+  }
+
+  async #abandon(reason: unknown): Promise<void> {
+    this.#isAbandoned = true;
+    this.#outputOver.resolve();
+    await this.#reader.cancel(reason);
+  }
+
+  /** An agent may leave its output open in a process that it started. Whoever only reads it would wait for ever. */
+  async #endOutput(): Promise<void> {
+    await waitAtMost(this.#clock, readWithinMs, this.#outputOver.promise);
+    await this.#reader.cancel().catch(() => {});
+  }
+
   /** The exit code of a process that was killed says nothing and is dropped. */
   async #exit(): Promise<void> {
     const code = await this.#execution.exited;
@@ -106,40 +146,4 @@ class OutputTail {
       // The connection failed. What was kept is all there is.
     }
   }
-}
-
-interface OutputObserver {
-  /** The stream has ended or failed while it was read. */
-  readonly ended: () => void;
-  /** Its reader has cancelled it. */
-  readonly cancelled: () => void;
-}
-
-/** Returns the same stream. The observer learns of its end before the reader does. Nothing is read ahead. */
-function observed(stream: ReadableStream<Uint8Array>, { ended, cancelled }: OutputObserver): ReadableStream<Uint8Array> {
-  const reader = stream.getReader();
-  const next = async (): Promise<Uint8Array | undefined> => {
-    try {
-      const { value } = await reader.read();
-      if (value === undefined) ended();
-      return value;
-    } catch (error) {
-      ended();
-      throw error;
-    }
-  };
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const chunk = await next();
-        if (chunk === undefined) controller.close();
-        else controller.enqueue(chunk);
-      },
-      async cancel(reason) {
-        cancelled();
-        await reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

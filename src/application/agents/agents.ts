@@ -7,8 +7,8 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { timeout } from '../timers.ts';
 import { AgentProcess } from './agent-process.ts';
-import { LiveAgent, whileItRuns } from './live-agent.ts';
-import { RedactingAgentClient, SecretRedactor } from './secret-redactor.ts';
+import { LiveAgent } from './live-agent.ts';
+import { RedactingAgentClient, redactorOf, type SecretRedactor } from './secret-redactor.ts';
 
 interface AgentsDeps {
   readonly runtime: SandboxRuntime;
@@ -51,8 +51,9 @@ export class Agents {
     const { clock, secrets } = this.#deps;
     const { agent } = request.sandbox.spec;
     if (agent === null) throw new AgentRefusal({ code: 'agent_not_named' });
-    const environment = agentEnvironment(agent, secrets);
-    const limit = timeout(clock, agent.startWithinMs);
+    const env = agentEnvironment(agent, secrets);
+    const environment = { env, redactor: redactorOf(request.sandbox, secrets) };
+    using limit = timeout(clock, agent.startWithinMs);
     try {
       const live = await this.#open(request, agent, environment, AbortSignal.any([signal, limit.signal]));
       this.#keep(request, live);
@@ -61,8 +62,6 @@ export class Agents {
       if (signal.aborted || !limit.signal.aborted) throw error;
       const last = error instanceof AgentRefusal ? error.reason : null;
       throw new AgentRefusal({ code: 'agent_not_ready_in_time', withinMs: agent.startWithinMs, last }, { cause: error });
-    } finally {
-      limit.cancel();
     }
   }
 
@@ -78,18 +77,20 @@ export class Agents {
 
   async #open(
     { sandbox, workingDir, sessionId }: OpenAgent,
-    { command, authMethod }: AgentSpec,
+    agent: AgentSpec,
     { env, redactor }: AgentEnvironment,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
     const { runtime, clock } = this.#deps;
-    const protocol = this.#protocol(sandbox);
+    const { command, authMethod } = agent;
+    const protocol = this.#deps.protocols.find(({ name }) => name === agent.protocol);
+    if (protocol === undefined) throw new AgentRefusal({ code: 'agent_protocol_unknown', protocol: agent.protocol });
     const execution = await runtime.execute(sandbox.instanceId, { command, env, workingDir }, signal);
     const process = new AgentProcess(execution, redactor, clock);
     const client = new RedactingAgentClient(redactor);
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client };
     try {
-      const session = await whileItRuns(process, clock, signal, (running) => protocol.open(request, running));
+      const session = await protocol.open(request, signal);
       return new LiveAgent({ session, process, client, redactor, clock });
     } catch (error) {
       await process.discard();
@@ -98,13 +99,6 @@ export class Agents {
       const reason = process.reasonOf(cause);
       throw reason === null ? error : new AgentRefusal(reason, { cause: error });
     }
-  }
-
-  #protocol({ spec }: Sandbox): AgentProtocol {
-    const name = spec.agent?.protocol ?? '';
-    const protocol = this.#deps.protocols.find((one) => one.name === name);
-    if (protocol === undefined) throw new AgentRefusal({ code: 'agent_protocol_unknown', protocol: name });
-    return protocol;
   }
 
   #keep({ conversationId, sandbox }: OpenAgent, agent: LiveAgent): void {
@@ -123,14 +117,12 @@ export class Agents {
 
 interface AgentEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** Knows the secrets in the environment. */
   readonly redactor: SecretRedactor;
 }
 
 /** Returns the variables of an agent's process. Throws an {@link AgentRefusal} that names the secrets which are not set. */
-function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): AgentEnvironment {
+function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): Record<string, string> {
   const missing = names.filter((name) => secrets.get(name) === null);
   if (missing.length > 0) throw new AgentRefusal({ code: 'agent_secrets_missing', names: missing });
-  const found = names.map((name) => [name, secrets.get(name) ?? ''] as const);
-  return { env: { ...env, ...Object.fromEntries(found) }, redactor: new SecretRedactor(found.map(([, value]) => value)) };
+  return { ...env, ...Object.fromEntries(names.map((name) => [name, secrets.get(name) ?? ''])) };
 }

@@ -1,4 +1,7 @@
+import { secretValues } from '../../domain/sandbox-spec.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../ports/agent-protocol.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 
 const mask = '**********';
 
@@ -8,7 +11,16 @@ const minSecretLength = 4;
 /** Members whose texts are Skep's own words. */
 const ownWords: ReadonlySet<string> = new Set(['code', 'kind']);
 
-/** Replaces the values of secrets in what an agent says. */
+/**
+ * Returns a redactor of every secret that programs of the sandbox can read. They may run as one user, so each can read those of its
+ * command and of its agent.
+ */
+export function redactorOf({ sessionApiKey, spec: { secrets: names, initialEnv, agent } }: Sandbox, secrets: Secrets): SecretRedactor {
+  const given = [...names, ...(agent?.secrets ?? [])].map((name) => secrets.get(name) ?? '');
+  return new SecretRedactor([sessionApiKey, ...given, ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
+}
+
+/** Replaces the values of secrets in what programs of a sandbox say. */
 export class SecretRedactor {
   readonly #secrets: readonly string[];
   readonly #pattern: RegExp | null;

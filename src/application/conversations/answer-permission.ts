@@ -1,6 +1,9 @@
+import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
-import { checkOwned, conversationNotFound, getConversation, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
+import {
+  checkVisible, conversationNotFound, getConversation, type ConversationView, type GetConversationDeps,
+} from './get-conversation.ts';
 
 export interface AnswerPermissionDeps extends GetConversationDeps {
   readonly reconciler: ConversationReconciler;
@@ -12,17 +15,20 @@ export interface AnswerPermissionDeps extends GetConversationDeps {
  */
 export async function answerPermission(
   deps: AnswerPermissionDeps,
-  ownerId: string,
+  scope: OwnerScope,
   id: string,
   permissionId: string,
   optionId: string,
 ): Promise<ConversationView> {
   const { reconciler } = deps;
   const written = await reconciler.records.change(id, (conversation) => {
-    checkOwned(conversation, ownerId);
+    checkVisible(conversation, scope);
     const { permission } = conversation;
     if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });
-    checkOffered(permission.options.map((option) => option.optionId), optionId);
+    const options = permission.options.map((option) => option.optionId);
+    if (!options.includes(optionId)) {
+      throw new Failure('invalid_request', { problems: [{ argument: 'optionId', reason: { code: 'unknown_option', options } }] });
+    }
     return {
       to: { permission: null, executionStatus: 'running' },
       actor: 'user',
@@ -32,10 +38,5 @@ export async function answerPermission(
   });
   if (written === null) throw conversationNotFound(id);
   reconciler.answered(id, permissionId, optionId);
-  return await getConversation(deps, ownerId, id);
-}
-
-function checkOffered(options: readonly string[], optionId: string): void {
-  if (options.includes(optionId)) return;
-  throw new Failure('invalid_request', { problems: [{ argument: 'optionId', reason: { code: 'unknown_option', options } }] });
+  return await getConversation(deps, scope, id);
 }

@@ -1,5 +1,6 @@
+import type { OwnerScope } from '../../domain/principal.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
-import { getConversation, getOwned, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
+import { getConversation, getVisible, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
 
 export interface CancelTurnDeps extends GetConversationDeps {
   readonly reconciler: ConversationReconciler;
@@ -10,8 +11,8 @@ export interface CancelTurnDeps extends GetConversationDeps {
  * messages stay, and the next is sent then. Idempotent; without a turn nothing happens. Throws
  * `conversation_not_found` or `store_unavailable`.
  */
-export async function cancelTurn(deps: CancelTurnDeps, ownerId: string, id: string): Promise<ConversationView> {
-  const { turn } = await getOwned(deps.store, ownerId, id);
+export async function cancelTurn(deps: CancelTurnDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
+  const { turn } = await getVisible(deps.store, scope, id);
   if (turn !== null) deps.reconciler.cancel(id);
-  return await getConversation(deps, ownerId, id);
+  return await getConversation(deps, scope, id);
 }

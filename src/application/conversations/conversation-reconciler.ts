@@ -11,34 +11,15 @@ import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Agents } from '../agents/agents.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/list-microagents.ts';
-import type { Repositories } from '../repositories/locate-repository.ts';
+import type { Repositories } from '../repositories/repositories.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { ConversationRecords } from './conversation-records.ts';
-import { ConversationStart } from './conversation-start-steps.ts';
-import { ConversationWork } from './conversation-work-steps.ts';
+import { takeStartStep } from './conversation-start-steps.ts';
+import { takeWorkStep } from './conversation-work-steps.ts';
 import { SandboxAccess } from './sandbox-access.ts';
 import { Turns } from './turns/turns.ts';
-
-/** Time limits and intervals of conversations, in milliseconds. */
-export interface ConversationTiming {
-  /** To fetch a repository and copy it into the sandbox. */
-  readonly prepareWithinMs: number;
-  /** To list the microagents of a repository. */
-  readonly listWithinMs: number;
-  /** From the request to cancel a turn until an agent that ignores it is ended. */
-  readonly cancelWithinMs: number;
-  /** Between two writes of progress into the record. */
-  readonly progressEveryMs: number;
-}
-
-const defaultTiming: ConversationTiming = {
-  prepareWithinMs: 30 * 60_000,
-  listWithinMs: 2 * 60_000,
-  cancelWithinMs: 10_000,
-  progressEveryMs: 1000,
-};
 
 export interface ConversationReconcilerDeps {
   readonly store: ConversationStore;
@@ -54,12 +35,10 @@ export interface ConversationReconcilerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly timing?: Partial<ConversationTiming>;
 }
 
 /** What the steps of conversations share. */
 export interface StepDeps extends ConversationReconcilerDeps {
-  readonly timing: ConversationTiming;
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;
 }
@@ -71,24 +50,18 @@ export interface StepDeps extends ConversationReconcilerDeps {
  */
 export class ConversationReconciler {
   readonly records: ConversationRecords;
-  readonly #deps: ConversationReconcilerDeps;
-  readonly #start: ConversationStart;
+  readonly #deps: StepDeps;
   readonly #turns: Turns;
-  readonly #work: ConversationWork;
   readonly #runs: KeyedWorker<Conversation | null>;
   readonly #unsubscribe: () => void;
   #closed = false;
 
   constructor(deps: ConversationReconcilerDeps) {
-    const timing = { ...defaultTiming, ...deps.timing };
-    const records = new ConversationRecords(deps.store, deps.clock, deps.logger);
+    const records = new ConversationRecords(deps);
     const access = new SandboxAccess(deps);
-    this.#deps = deps;
+    this.#deps = { ...deps, records, access };
     this.records = records;
-    const stepDeps: StepDeps = { ...deps, records, access, timing };
-    this.#start = new ConversationStart(stepDeps);
-    this.#turns = new Turns(stepDeps);
-    this.#work = new ConversationWork(stepDeps, this.#turns);
+    this.#turns = new Turns(this.#deps);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
     this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.enqueue(id);
@@ -106,9 +79,10 @@ export class ConversationReconciler {
     return this.reconcile(id);
   }
 
-  /** The same, but nobody waits for it. */
+  /** The same, but nobody waits for it. A turn that runs looks at its sandbox. */
   enqueue(id: string): void {
     if (this.#closed) return;
+    this.#turns.look(id);
     this.reconcile(id).catch((error: unknown) => {
       this.#deps.logger.error({ conversation: id, error }, 'a conversation could not be reconciled');
     });
@@ -145,8 +119,8 @@ export class ConversationReconciler {
 
   async #step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
     if (conversation.deletedAt !== null) return await this.#end(conversation);
-    if (startSteps[conversation.startStatus].length > 0) return await this.#start.step(conversation, signal);
-    return conversation.startStatus === 'READY' && (await this.#work.step(conversation, signal));
+    if (startSteps[conversation.startStatus].length > 0) return await takeStartStep(this.#deps, conversation, signal);
+    return conversation.startStatus === 'READY' && (await takeWorkStep(this.#deps, this.#turns, conversation, signal));
   }
 
   /** Ends a deleted conversation: its agent, and its sandbox too if no other conversation uses it. */

@@ -20,21 +20,18 @@ export type Change = (conversation: Conversation) => Changed | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 
+interface ConversationRecordsDeps {
+  readonly store: ConversationStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
 export class ConversationRecords {
-  readonly #store: ConversationStore;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #deps: ConversationRecordsDeps;
 
-  constructor(store: ConversationStore, clock: Clock, logger: Logger) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#logger = logger;
-  }
-
-  /** Returns the record, also a deleted one; null if there is none. */
-  find(id: string): Promise<Conversation | null> {
-    return this.#store.find(id);
+  constructor(deps: ConversationRecordsDeps) {
+    this.#deps = deps;
   }
 
   /** Decides again until nobody else wrote in between. Returns the written record; null if nothing was written. */
@@ -46,14 +43,14 @@ export class ConversationRecords {
   /** The same with a claim. Returns the claim's outcome if it was made before. */
   async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
     for (;;) {
-      const from = await this.#store.find(id);
+      const from = await this.#deps.store.find(id);
       const changed = from === null ? null : change(from);
       if (from === null || changed === null) return { kind: 'left' };
-      const at = this.#clock.now();
+      const at = this.#deps.clock.now();
       const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
       const origin = { at, actor: changed.actor, reason: changed.reason };
       const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
-      const outcome = await this.#store.replace(to, events, claim);
+      const outcome = await this.#deps.store.replace(to, events, claim);
       if (outcome.kind === 'stale') continue;
       if (outcome.kind !== 'replaced') return outcome;
       this.#log(from, to);
@@ -64,6 +61,6 @@ export class ConversationRecords {
   #log(from: Conversation, to: Conversation): void {
     if (from.startStatus === to.startStatus && from.executionStatus === to.executionStatus) return;
     const statuses = { conversation: to.id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
-    this.#logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
+    this.#deps.logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
   }
 }

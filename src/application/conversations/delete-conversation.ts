@@ -1,9 +1,10 @@
+import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { conversationNotFound } from './get-conversation.ts';
-import { turnEnded } from './turns/turns.ts';
+import { turnEnded } from './turns/turn.ts';
 
 export interface DeleteConversationDeps {
   readonly store: ConversationStore;
@@ -17,10 +18,10 @@ export interface DeleteConversationDeps {
  * Ends the conversation; its sandbox goes too if no other conversation uses it. It is gone for every caller when this returns.
  * Idempotent. Throws `conversation_not_found` if there never was one, or it is another owner's.
  */
-export async function deleteConversation(deps: DeleteConversationDeps, ownerId: string, id: string): Promise<void> {
+export async function deleteConversation(deps: DeleteConversationDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   const conversation = await store.find(id);
-  if (conversation === null || conversation.ownerId !== ownerId) throw conversationNotFound(id);
+  if (conversation === null || !isInScope(conversation.ownerId, scope)) throw conversationNotFound(id);
   await reconciler.records.change(id, ({ deletedAt, turn, permission }) =>
     deletedAt !== null ? null : {
       to: { deletedAt: clock.now(), turn: null, permission: null, queue: [] },

@@ -2,6 +2,7 @@ import type { Conversation, ConversationSortOrder } from '../../domain/conversat
 import { sandboxLoss, shownExecution } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
+import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
@@ -20,36 +21,36 @@ export interface ConversationView {
   readonly sandboxStatus: SandboxStatus;
 }
 
-/** Returns the owner's conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getConversation(deps: GetConversationDeps, ownerId: string, id: string): Promise<ConversationView> {
-  const [view] = await viewsOf(deps.sandboxStore, [await getOwned(deps.store, ownerId, id)]);
+/** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
+export async function getConversation(deps: GetConversationDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
+  const [view] = await viewsOf(deps.sandboxStore, [await getVisible(deps.store, scope, id)]);
   if (view === undefined) throw conversationNotFound(id);
   return view;
 }
 
-/** Returns the owner's conversations. Reads the store only. */
+/** Returns the conversations. Reads the store only. */
 export async function searchConversations(
   { store, sandboxStore }: GetConversationDeps,
-  ownerId: string,
+  scope: OwnerScope,
   filter: ConversationFilter,
   order: ConversationSortOrder,
   page: PageRequest,
 ): Promise<Page<ConversationView>> {
-  const { items, next } = await store.search(ownerId, filter, order, page);
+  const { items, next } = await store.search(scope, filter, order, page);
   return { items: await viewsOf(sandboxStore, items), next };
 }
 
-/** Returns the record of the owner's conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getOwned(store: ConversationStore, ownerId: string, id: string): Promise<Conversation> {
+/** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
+export async function getVisible(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
   const conversation = await store.find(id);
   if (conversation === null) throw conversationNotFound(id);
-  checkOwned(conversation, ownerId);
+  checkVisible(conversation, scope);
   return conversation;
 }
 
-/** Throws `conversation_not_found` if the conversation is another owner's, or deleted. */
-export function checkOwned({ id, ownerId, deletedAt }: Conversation, owner: string): void {
-  if (ownerId !== owner || deletedAt !== null) throw conversationNotFound(id);
+/** Throws `conversation_not_found` if the conversation is not in the scope, or deleted. */
+export function checkVisible({ id, ownerId, deletedAt }: Conversation, scope: OwnerScope): void {
+  if (!isInScope(ownerId, scope) || deletedAt !== null) throw conversationNotFound(id);
 }
 
 export function conversationNotFound(id: string): Failure {
@@ -65,7 +66,7 @@ async function viewsOf(store: SandboxStore, conversations: readonly Conversation
 
 function viewOf(conversation: Conversation, sandbox: Sandbox | null): ConversationView {
   const sandboxStatus = sandbox?.status ?? statusWithoutRecord(conversation);
-  const executionStatus = shownExecution(conversation, sandboxStatus);
+  const executionStatus = shownExecution(conversation, sandboxStatus, sandbox);
   const lost = executionStatus === 'error' && conversation.executionStatus !== 'error';
   const statusReason = lost ? sandboxLoss(sandbox) : conversation.statusReason;
   return { conversation: { ...conversation, executionStatus, statusReason }, sandboxStatus };

@@ -25,11 +25,6 @@ export class SandboxAccess {
     return findSandbox(this.#deps.sandboxStore, ownerId, sandboxId);
   }
 
-  /** Starts the sandbox under the id that was chosen with the conversation. Idempotent. */
-  async start({ ownerId, sandboxId, sandboxSpecId }: Conversation): Promise<void> {
-    await this.#deps.sandboxes.startAs(sandboxId, ownerId, sandboxSpecId);
-  }
-
   /** Resumes the sandbox. Failures: those of `Sandboxes.resume` without `sandbox_busy`: then the next step looks at it again. */
   async resume({ ownerId, sandboxId }: Conversation): Promise<void> {
     try {
@@ -67,10 +62,11 @@ export class SandboxAccess {
     return [...(waiting ?? [])];
   }
 
-  /** Keeps the sandbox from being frozen as idle. Returns the function that ends it. */
-  keepAwake({ id, spec }: Sandbox): () => void {
+  /** Keeps the sandbox from being frozen as idle while that is needed, until it is disposed of. */
+  keepAwake({ id, spec }: Sandbox, isNeeded = (): boolean => true): Disposable {
     const { sandboxStore, clock, logger } = this.#deps;
     const touch = (): void => {
+      if (!isNeeded()) return;
       sandboxStore.touch(id, clock.now()).catch((error: unknown) => {
         logger.warn({ sandbox: id, error }, 'the activity of a sandbox could not be written');
       });

@@ -1,3 +1,4 @@
+import type { OwnerScope } from '../../domain/principal.ts';
 import { messageRefusal } from '../../domain/conversation-next-step.ts';
 import type { Conversation, Message } from '../../domain/conversation.ts';
 import { messageBody } from '../../domain/event.ts';
@@ -7,7 +8,7 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
-import { checkOwned, getConversation, getOwned, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
+import { checkVisible, getConversation, getVisible, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
 
 export interface SendMessageDeps extends GetConversationDeps {
   readonly specs: SandboxSpecs;
@@ -28,20 +29,20 @@ export interface SentMessage extends ConversationView {
  */
 export async function sendMessage(
   deps: SendMessageDeps,
-  ownerId: string,
+  scope: OwnerScope,
   id: string,
   message: Message,
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
   const { store, sandboxStore, reconciler, random, specs } = deps;
-  const { sandboxId, sandboxSpecId } = await getOwned(store, ownerId, id);
+  const { sandboxId, sandboxSpecId } = await getVisible(store, scope, id);
   const sandbox = await sandboxStore.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
-  // A request that is made again gets the same id for its message.
-  const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([id, claim.key])}`;
-  const queued = { messageId, message };
+  // A request that is made again gets the same id for its message. The keys of two callers have nothing to do with each other.
+  const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
+  const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
   const enqueue = (conversation: Conversation) => {
-    checkOwned(conversation, ownerId);
+    checkVisible(conversation, scope);
     const reason = messageRefusal(conversation, message, sandbox, spec);
     if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
@@ -49,5 +50,5 @@ export async function sendMessage(
   const outcome = await reconciler.records.write(id, enqueue, claim);
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
-  return { ...(await getConversation(deps, ownerId, id)), messageId };
+  return { ...(await getConversation(deps, scope, id)), messageId };
 }

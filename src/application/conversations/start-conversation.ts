@@ -1,11 +1,13 @@
 import type { PermissionPolicy } from '../../domain/agent.ts';
+import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { Random } from '../../ports/random.ts';
-import type { Repositories } from '../repositories/locate-repository.ts';
+import type { FoundRepository, Repositories, RepositoryPatterns } from '../repositories/repositories.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { unknownSpec } from '../sandboxes/start-sandbox.ts';
@@ -16,10 +18,15 @@ export interface StartConversationDeps extends GetConversationDeps {
   readonly sandboxes: Sandboxes;
   readonly specs: SandboxSpecs;
   readonly repositories: Repositories;
+  readonly checkouts: RepositoryCheckouts;
   readonly reconciler: ConversationReconciler;
   readonly clock: Clock;
   readonly random: Random;
+  readonly conversationLimits: ConversationLimits;
 }
+
+/** A guess: when there is room again depends on what users end. */
+const limitRetryAfterSeconds = 60;
 
 export interface StartConversationRequest {
   readonly title: string | null;
@@ -32,13 +39,16 @@ export interface StartConversationRequest {
   readonly initialMessage: Message | null;
   /** Null is the spec's. */
   readonly permissionPolicy: PermissionPolicy | null;
+  /** The repositories that the caller may use; null is all of them. */
+  readonly patterns: RepositoryPatterns;
   readonly claim?: IdempotencyClaim;
 }
 
 /**
- * Starts a conversation and returns it while its sandbox gets ready. Throws `repository_not_found` and the other failures of
- * the git provider, `sandbox_not_found`, `invalid_request` (unknown spec), `sandbox_limit_reached`, `idempotency_conflict` or
- * `store_unavailable`.
+ * Starts a conversation and returns it while its sandbox gets ready. Throws `repository_not_found`, `branch_not_found`,
+ * `repository_empty` and the other failures of git providers and checkouts, `sandbox_not_found`, `invalid_request` (unknown spec, a
+ * message without an agent), `sandbox_limit_reached`, `conversation_limit_reached`,
+ * `idempotency_conflict` or `store_unavailable`.
  */
 export async function startConversation(
   deps: StartConversationDeps,
@@ -46,16 +56,22 @@ export async function startConversation(
   request: StartConversationRequest,
 ): Promise<ConversationView> {
   const { store, reconciler, sandboxes } = deps;
-  const { claim, ...asked } = request;
-  const conversation = await toConversation(deps, ownerId, asked);
+  const { claim, patterns, ...asked } = request;
+  // A repeat is answered without the git host, which may be down by now.
+  const earlier = claim === undefined ? null : await store.findClaim(claim);
+  if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
+  const conversation = await toConversation(deps, ownerId, asked, patterns);
   const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
-  const outcome = await store.insert(conversation, claim, [...statusEvents(null, conversation, origin), ...messages]);
-  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
-  if (outcome.kind === 'repeated') return await getConversation(deps, ownerId, outcome.id);
+  const events = [...statusEvents(null, conversation, origin), ...messages];
+  const outcome = await store.insert(conversation, claim, events, deps.conversationLimits);
+  if (outcome.kind === 'limit') {
+    throw new Failure('conversation_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
+  }
+  if (outcome.kind !== 'inserted') return await outcomeOfEarlier(deps, ownerId, outcome, claim);
   if (conversation.startsSandbox) {
     try {
-      await sandboxes.startAs(conversation.sandboxId, ownerId, conversation.sandboxSpecId);
+      await sandboxes.startAs(ownerId, conversation.sandboxId, conversation.sandboxSpecId);
     } catch (error) {
       // If this fails too, the start continues without its caller, as after a crash here.
       await store.withdraw(conversation.id).catch(() => {});
@@ -66,26 +82,47 @@ export async function startConversation(
   return await getConversation(deps, ownerId, conversation.id);
 }
 
+async function outcomeOfEarlier(
+  deps: StartConversationDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
+): Promise<ConversationView> {
+  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  return await getConversation(deps, ownerId, outcome.id);
+}
+
 async function toConversation(
   deps: StartConversationDeps,
   ownerId: string,
-  asked: Omit<StartConversationRequest, 'claim'>,
+  asked: Omit<StartConversationRequest, 'claim' | 'patterns'>,
+  patterns: RepositoryPatterns,
 ): Promise<Conversation> {
-  const { sandboxes, specs, repositories, clock, random } = deps;
-  const { sandboxId, sandboxSpecId, selectedRepository, initialMessage: message } = asked;
+  const { sandboxes, specs, repositories, checkouts, clock, random } = deps;
+  const { sandboxId, sandboxSpecId, selectedRepository, selectedBranch, initialMessage: message } = asked;
   const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
   const spec = taken?.spec ?? specs.find(sandboxSpecId);
   if (spec === undefined) throw unknownSpec(sandboxSpecId);
-  const repository = selectedRepository === null ? null : await repositories.find(selectedRepository);
+  if (message !== null && spec.agent === null) {
+    throw new Failure('invalid_request', { problems: [{ argument: 'initialMessage', reason: { code: 'agent_not_named' } }] });
+  }
+  const repository = selectedRepository === null ? null : await repositories.find(selectedRepository, patterns);
+  if (repository !== null && selectedBranch !== null) await checkBranch(checkouts, repository, selectedBranch);
   return newConversation({
     ...asked,
     id: random.id('conv'),
     ownerId,
     taken,
-    sandboxId: taken?.id ?? sandboxes.newId(),
+    sandboxId: taken?.id ?? random.id('sb'),
     spec,
-    gitProvider: repository?.provider ?? null,
-    initialMessage: message === null ? null : { messageId: random.id('msg'), message },
+    repository: repository === null ? null : { provider: repository.provider.name, path: repository.path },
+    initialMessage: message === null ? null : { messageId: random.id('msg'), message, sandboxVersion: taken?.version ?? 0 },
     now: clock.now(),
   });
+}
+
+// The adapter limits the time.
+const never = new AbortController().signal;
+
+/** Throws if the branch can't be checked out, before anything is started for it. */
+async function checkBranch(checkouts: RepositoryCheckouts, { provider, path }: FoundRepository, branch: string): Promise<void> {
+  const remote = await provider.remote(path);
+  await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, never);
 }

@@ -1,22 +1,18 @@
 import type { Event, EventKind } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
+import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
-import type { EventFilter, EventStore } from '../../ports/event-store.ts';
-import { follow, Readers } from './follow-events.ts';
+import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
+import { waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
 export const defaultKeepEventsForMs = 30 * 86_400_000;
-
-/** How often events that are older are removed. */
-export const purgeEventsEveryMs = 3_600_000;
 
 export interface EventsDeps {
   readonly store: EventStore;
   readonly conversations: ConversationStore;
   readonly clock: Clock;
-  /** How often followers look for what another process wrote. Default: 5 s. */
-  readonly pollEveryMs?: number;
   /** How long events are kept, in milliseconds; null is for ever. */
   readonly keepForMs: number | null;
 }
@@ -24,7 +20,7 @@ export interface EventsDeps {
 export interface EventsWanted {
   /** Only of this conversation and its sandbox. */
   readonly conversationId?: string;
-  readonly kinds?: readonly EventKind[];
+  readonly kinds?: readonly EventKind[] | undefined;
 }
 
 export interface EventPage {
@@ -37,23 +33,21 @@ export interface EventPage {
 const purgeBatchSize = 1000;
 const purgeBatches = 20;
 
-/** The use cases of the event log. Each takes the owner; another owner's conversation does not exist for it. */
+/** The use cases of the event log. Each takes whose events the caller sees; others do not exist for it. */
 export class Events {
   readonly #deps: EventsDeps;
-  readonly #readers: Readers;
   readonly #closing = new AbortController();
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
-    this.#readers = new Readers(deps.store);
   }
 
   /**
    * Returns the events after the given sequence number (0: from the beginning), at most `limit` (1 to 100). Failures:
    * `conversation_not_found`, `store_unavailable`.
    */
-  async page(ownerId: string, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
-    const events = await this.#deps.store.read(await this.#filter(ownerId, wanted), after, limit + 1);
+  async page(scope: OwnerScope, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
+    const events = await this.#deps.store.read(await this.#filter(scope, wanted), after, limit + 1);
     const items = events.slice(0, limit);
     return { items, next: events.length > limit ? (items.at(-1)?.sequence ?? null) : null };
   }
@@ -70,17 +64,17 @@ export class Events {
    * later: `store_unavailable`.
    */
   async *follow(
-    ownerId: string,
+    scope: OwnerScope,
     wanted: EventsWanted,
     after: number | 'latest',
     signal: AbortSignal,
   ): AsyncGenerator<readonly Event[], void> {
-    const { store, clock, pollEveryMs = 5000 } = this.#deps;
-    const filter = await this.#filter(ownerId, wanted);
+    const { store, clock } = this.#deps;
+    const filter = await this.#filter(scope, wanted);
     const from = after === 'latest' ? await store.latest() : after;
     yield [];
     const ends = AbortSignal.any([signal, this.#closing.signal]);
-    yield* follow({ store, readers: this.#readers, clock, pollEveryMs }, filter, from, ends);
+    yield* follow({ store, clock }, filter, from, ends);
   }
 
   /** Deletes events that are older than they are kept, a bounded number. To be called from time to time. */
@@ -95,16 +89,99 @@ export class Events {
   /** Ends every follower. Idempotent. */
   close(): void {
     this.#closing.abort();
-    this.#readers.close();
   }
 
-  async #filter(ownerId: string, { conversationId, kinds }: EventsWanted): Promise<EventFilter> {
+  async #filter(scope: OwnerScope, { conversationId, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
-    if (conversationId === undefined) return { ownerId, ...some };
+    if (conversationId === undefined) return { ownerId: scope, ...some };
     const conversation = await this.#deps.conversations.find(conversationId);
-    if (conversation === null || conversation.ownerId !== ownerId || conversation.deletedAt !== null) {
+    if (conversation === null || !isInScope(conversation.ownerId, scope) || conversation.deletedAt !== null) {
       throw new Failure('conversation_not_found', { id: conversationId });
     }
-    return { ownerId, conversationId, sandboxId: conversation.sandboxId, ...some };
+    return { ownerId: conversation.ownerId, conversationId, sandboxId: conversation.sandboxId, ...some };
+  }
+}
+
+interface FollowDeps {
+  readonly store: EventStore;
+  readonly clock: Clock;
+}
+
+/** How often to look for what another process wrote. */
+const pollEveryMs = 5000;
+
+/** How many events are read and passed on at a time. */
+const batchSize = 100;
+
+/**
+ * Yields the events after the given one, and then the new ones, in order, until the signal fires or the conversation is deleted.
+ * It reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader.
+ */
+export async function* follow(
+  deps: FollowDeps,
+  filter: EventFilter,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly Event[], void> {
+  const { store, clock } = deps;
+  const { kinds, conversationId } = filter;
+  const bell = new Bell();
+  const ring = (): void => bell.ring();
+  const unsubscribe = store.subscribe((written) => concerns(written, filter) && ring());
+  signal.addEventListener('abort', ring, { once: true });
+  let last = after;
+  try {
+    while (!signal.aborted) {
+      bell.reset();
+      const events = await store.read(withEnd(filter), last, batchSize);
+      if (signal.aborted) return;
+      last = events.at(-1)?.sequence ?? last;
+      const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
+      if (wanted.length > 0) yield wanted;
+      if (conversationId !== undefined && events.some((event) => isDeletion(event, conversationId))) return;
+      if (events.length < batchSize && !signal.aborted) await bell.rung(clock, pollEveryMs);
+    }
+  } finally {
+    unsubscribe();
+    signal.removeEventListener('abort', ring);
+  }
+}
+
+/** A reader of one conversation is not woken for the owner's others. */
+function concerns({ ownerIds, conversationIds, sandboxIds }: WrittenEvents, { ownerId, conversationId, sandboxId }: EventFilter): boolean {
+  if (conversationId === undefined) return ownerId === null || ownerIds.has(ownerId);
+  return conversationIds.has(conversationId) || (sandboxId !== undefined && sandboxIds.has(sandboxId));
+}
+
+function isDeletion(event: Event, conversationId: string): boolean {
+  return event.kind === 'conversation_deleted' && event.conversationId === conversationId;
+}
+
+/** Adds the deletion of the conversation to the kinds that are read. */
+function withEnd(filter: EventFilter): EventFilter {
+  const end: EventKind = 'conversation_deleted';
+  if (filter.kinds === undefined || filter.conversationId === undefined || filter.kinds.includes(end)) return filter;
+  return { ...filter, kinds: [...filter.kinds, end] };
+}
+
+/** Remembers that something was written until it is reset, so that what is written during a read is read next. */
+class Bell {
+  #rang = false;
+  #rung = Promise.withResolvers<void>();
+
+  /** Wakes whoever waits after the present work of the event loop, once for everything that it writes. */
+  ring(): void {
+    if (!this.#rang) setImmediate(this.#rung.resolve);
+    this.#rang = true;
+  }
+
+  reset(): void {
+    this.#rang = false;
+    this.#rung = Promise.withResolvers();
+  }
+
+  /** Resolves when it has rung, or after the time. */
+  async rung(clock: Clock, ms: number): Promise<void> {
+    await waitAtMost(clock, ms, this.#rung.promise);
   }
 }

@@ -1,8 +1,9 @@
 import { Failure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { waitAtMost } from '../timers.ts';
 import type { AwaitStatusDeps } from './sandbox-reconciler.ts';
-import { writeMove, type WriteDeps } from './sandbox-records.ts';
+import { isVisible, writeMove, type WriteDeps } from './sandbox-records.ts';
 
 export type DeleteSandboxDeps = AwaitStatusDeps & WriteDeps;
 
@@ -10,11 +11,11 @@ export type DeleteSandboxDeps = AwaitStatusDeps & WriteDeps;
  * Deletes the owner's sandbox. It is gone for every caller when this returns; if the runtime does not answer, it is removed
  * there later. Idempotent. Throws `sandbox_not_found` if there never was one, or it is another owner's.
  */
-export async function deleteSandbox(deps: DeleteSandboxDeps, ownerId: string, id: string): Promise<void> {
+export async function deleteSandbox(deps: DeleteSandboxDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   for (;;) {
     const sandbox = await store.find(id);
-    if (sandbox === null || sandbox.ownerId !== ownerId) throw new Failure('sandbox_not_found', { id });
+    if (sandbox === null || !isVisible(sandbox, scope)) throw new Failure('sandbox_not_found', { id });
     if (sandbox.deletedAt !== null) break;
     if (await writeMove(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;
   }

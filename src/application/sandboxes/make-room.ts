@@ -1,24 +1,34 @@
+import { isWorking } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached, SandboxLimits } from '../../domain/sandbox-limits.ts';
+import type { ConversationStore } from '../../ports/conversation-store.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { waitAtMost } from '../timers.ts';
 import type { AwaitStatusDeps } from './sandbox-reconciler.ts';
 import { writeMove, type WriteDeps } from './sandbox-records.ts';
 
-/** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is frozen for it. */
+/** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */
 export type WhenFull = 'refuse' | 'pause_idle';
 
 export interface AdmissionDeps extends WriteDeps, AwaitStatusDeps {
+  readonly runtime: Pick<SandboxRuntime, 'capabilities'>;
+  readonly conversations: Pick<ConversationStore, 'findUsing'>;
   readonly limits: SandboxLimits;
   /** Default: `refuse`. */
   readonly whenFull?: WhenFull;
+  /** A sandbox that was active since is not idle. */
+  readonly minIdleMs: number;
 }
 
 export type Limited = { readonly kind: 'limit'; readonly reached: LimitReached };
 
-/** How many idle sandboxes are frozen at most for one start. */
+/** How many idle sandboxes are paused at most for one start. */
 const maxTries = 20;
+
+/** How long a sandbox is idle at least before it makes room for another. */
+export const defaultMinIdleMs = 5 * 60_000;
 
 /** A guess: when there is room again depends on what users pause and delete. */
 const limitRetryAfterSeconds = 10;
@@ -28,7 +38,7 @@ export function limitFailure({ limit, max }: LimitReached): Failure {
 }
 
 /**
- * Tries to write the newcomer. If a limit is reached and the policy is `pause_idle`, freezes one idle sandbox and tries again.
+ * Tries to write the newcomer. If a limit is reached and the policy is `pause_idle`, pauses one idle sandbox and tries again.
  * The store checks the limits in the transaction of the write, so two newcomers never get the same place.
  */
 export async function admit<T extends { readonly kind: string }>(
@@ -47,7 +57,10 @@ export async function admit<T extends { readonly kind: string }>(
   }
 }
 
-/** Freezes the longest idle sandbox that was not tried yet. Returns false if there is none. */
+/**
+ * Pauses the longest idle sandbox that was not tried yet and whose agent is not at work. Returns false if there is none, or if the runtime
+ * takes its time: then that one makes room for a later start, and no further one is paused.
+ */
 async function makeRoom(
   deps: AdmissionDeps,
   forId: string,
@@ -55,16 +68,26 @@ async function makeRoom(
   { limit, max }: LimitReached,
   tried: Set<string>,
 ): Promise<boolean> {
-  const { store, reconciler, clock, answerWithinMs } = deps;
-  const idle = (await store.longestIdle(ownerId, maxTries)).find(({ id }) => !tried.has(id));
-  if (idle === undefined) return false;
-  tried.add(idle.id);
+  const { runtime, reconciler, clock, answerWithinMs } = deps;
+  const idle = await longestIdle(deps, ownerId, tried);
+  if (idle === null) return false;
   const reason = { code: 'made_room', forSandbox: forId, limit, max } as const;
-  const paused = move(idle, 'pause', { now: clock.now(), reason, pauseKind: 'freeze' });
+  const paused = move(idle, 'pause', 'skep', { now: clock.now(), reason, pauseKind: runtime.capabilities.freeze ? 'freeze' : 'stop' });
   if (paused !== null && (await writeMove(deps, idle, paused, 'skep'))) {
-    await waitAtMost(clock, answerWithinMs, reconciler.reconcile(idle.id));
+    return (await waitAtMost(clock, answerWithinMs, reconciler.reconcile(idle.id))) !== null;
   }
   return true;
+}
+
+async function longestIdle(
+  { store, conversations, clock, minIdleMs }: AdmissionDeps, ownerId: string | null, tried: Set<string>,
+): Promise<Sandbox | null> {
+  for (const sandbox of await store.longestIdle(ownerId, maxTries)) {
+    if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
+    tried.add(sandbox.id);
+    if (!(await conversations.findUsing(sandbox.id)).some(isWorking)) return sandbox;
+  }
+  return null;
 }
 
 function isLimited(outcome: { readonly kind: string }): outcome is Limited {

@@ -1,24 +1,32 @@
+import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { awaitStatus, type AwaitStatusDeps } from './sandbox-reconciler.ts';
 import { getSandbox, type WriteDeps, writeMove } from './sandbox-records.ts';
 
-export type PauseSandboxDeps = AwaitStatusDeps & WriteDeps;
+export interface PauseSandboxDeps extends AwaitStatusDeps, WriteDeps {
+  readonly runtime: Pick<SandboxRuntime, 'name' | 'capabilities'>;
+}
 
 /**
- * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned as it is. Throws
- * `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`, `runtime_unavailable` or `runtime_timeout`.
+ * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned as it is. Without a `pauseKind` it is
+ * frozen if the runtime can, and stopped otherwise. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`,
+ * `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
  */
-export async function pauseSandbox(deps: PauseSandboxDeps, ownerId: string, id: string, pauseKind: PauseKind): Promise<Sandbox> {
+export async function pauseSandbox(deps: PauseSandboxDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
+  const { name: runtime, capabilities: { freeze: canFreeze } } = deps.runtime;
+  const pauseKind = asked ?? (canFreeze ? 'freeze' : 'stop');
   for (;;) {
-    const sandbox = await getSandbox(deps.store, ownerId, id);
+    const sandbox = await getSandbox(deps.store, scope, id);
     const { status } = sandbox;
     if (status === 'PAUSED') return sandbox;
-    if (status === 'PAUSING') return await awaitStatus(deps, ownerId, id, 'PAUSED');
+    if (status === 'PAUSING') return await awaitStatus(deps, scope, id, 'PAUSED');
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
-    const next = move(sandbox, 'pause', { now: deps.clock.now(), reason: { code: 'paused_by_owner' }, pauseKind });
+    if (pauseKind === 'freeze' && !canFreeze) throw new Failure('freeze_unsupported', { runtime });
+    const next = move(sandbox, 'pause', 'user', { now: deps.clock.now(), reason: { code: 'paused_by_owner' }, pauseKind });
     if (next === null) throw new Failure('sandbox_not_running', { id, status });
-    if (await writeMove(deps, sandbox, next, 'user')) return await awaitStatus(deps, ownerId, id, 'PAUSED');
+    if (await writeMove(deps, sandbox, next, 'user')) return await awaitStatus(deps, scope, id, 'PAUSED');
   }
 }

@@ -1,13 +1,13 @@
 import { isFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
-import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolPlan } from '../../domain/pool-plan.ts';
+import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolMember, type PoolPlan } from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { PooledSandbox, SandboxStore } from '../../ports/sandbox-store.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
@@ -25,16 +25,11 @@ interface SandboxPoolDeps {
   readonly startsAtOnce: number;
 }
 
-/** How many members are tried before a sandbox is started without the pool. */
-const maxTries = 8;
-
-/**
- * Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one;
- * what this object holds in memory only saves work.
- */
+/** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */
 export class SandboxPool {
   readonly #deps: SandboxPoolDeps;
-  readonly #members: PoolMembers;
+  /** Members that are tried by a start of this process. It only saves other starts a try that would fail. */
+  readonly #tried = new Set<string>();
   readonly #backOff: BackOff;
   readonly #upkeep: KeyedWorker<void>;
   readonly #unsubscribe: () => void;
@@ -43,7 +38,6 @@ export class SandboxPool {
 
   constructor(deps: SandboxPoolDeps) {
     this.#deps = deps;
-    this.#members = new PoolMembers(deps.store);
     this.#backOff = new BackOff(deps.clock);
     this.#upkeep = new KeyedWorker(() => this.#keep());
     this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
@@ -59,21 +53,22 @@ export class SandboxPool {
   ): Promise<T | null> {
     const fingerprint = this.#deps.specs.pooled(asked.spec.id)?.fingerprint;
     if (fingerprint === undefined) return null;
-    for (let tried = 0; tried < maxTries; tried += 1) {
-      const member = await this.#members.take(fingerprint);
-      if (member === null) break;
+    const members = await this.#deps.store.pooled();
+    const running = members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === 'RUNNING');
+    for (const { sandbox: member } of running) {
+      if (this.#tried.has(member.id)) continue;
+      this.#tried.add(member.id);
       try {
-        const observed = await this.#inspect(member.sandbox);
+        const observed = await this.#inspect(member);
         if (observed === null) break;
         if (observed.state !== 'running') {
-          this.#deps.reconciler.enqueue(member.sandbox.id);
+          this.#deps.reconciler.enqueue(member.id);
           continue;
         }
-        const outcome = await write(claimedFromPool(member.sandbox, asked, observed.exposedUrls), member.sandbox);
+        const outcome = await write(claimedFromPool(member, asked, observed.exposedUrls), member);
         if (outcome.kind !== 'stale') return outcome;
-        this.#members.forget();
       } finally {
-        this.#members.giveBack(member);
+        this.#tried.delete(member.id);
       }
     }
     return null;
@@ -112,7 +107,6 @@ export class SandboxPool {
   async #keep(): Promise<void> {
     const { store, specs, clock, startsAtOnce } = this.#deps;
     const members = await store.pooled();
-    this.#members.learn(members);
     this.#judge(members);
     const wanted = specs.allPooled();
     if (members.length === 0 && wanted.length === 0) return;
@@ -125,7 +119,7 @@ export class SandboxPool {
   }
 
   /** Notes the specs whose members start, and those whose members don't. */
-  #judge(members: readonly PooledSandbox[]): void {
+  #judge(members: readonly PoolMember[]): void {
     const failed = members.filter(({ sandbox }) => sandbox.status === 'ERROR').map(({ fingerprint }) => fingerprint);
     for (const { sandbox, fingerprint } of members) {
       if (sandbox.status === 'RUNNING') this.#backOff.succeeded(fingerprint, sandbox.statusSince);
@@ -162,57 +156,5 @@ export class SandboxPool {
   #retryIn(ms: number): void {
     this.#cancelRetry();
     if (Number.isFinite(ms) && !this.#closed) this.#cancelRetry = this.#deps.clock.after(ms, () => this.enqueue());
-  }
-}
-
-/** The running pool members that this process knows and does not try at the moment. They are hints: the store decides who gets one. */
-export class PoolMembers {
-  readonly #store: SandboxStore;
-  readonly #taken = new Set<string>();
-  #known: PooledSandbox[] = [];
-  #reading: Promise<void> | null = null;
-
-  constructor(store: SandboxStore) {
-    this.#store = store;
-  }
-
-  /** Remembers what the store returned. */
-  learn(members: readonly PooledSandbox[]): void {
-    this.#known = members.filter(({ sandbox }) => sandbox.status === 'RUNNING');
-  }
-
-  /** What is known may be out of date. */
-  forget(): void {
-    this.#known = [];
-  }
-
-  /** Returns a member that nobody else in this process tries until it is given back; null if there is none. */
-  async take(fingerprint: string): Promise<PooledSandbox | null> {
-    const known = this.#shift(fingerprint);
-    if (known !== null) return known;
-    this.#reading ??= this.#read();
-    await this.#reading;
-    return this.#shift(fingerprint);
-  }
-
-  /** The try is over. */
-  giveBack(member: PooledSandbox): void {
-    this.#taken.delete(member.sandbox.id);
-  }
-
-  #shift(fingerprint: string): PooledSandbox | null {
-    const index = this.#known.findIndex((member) => member.fingerprint === fingerprint && !this.#taken.has(member.sandbox.id));
-    const [member] = index < 0 ? [] : this.#known.splice(index, 1);
-    if (member === undefined) return null;
-    this.#taken.add(member.sandbox.id);
-    return member;
-  }
-
-  async #read(): Promise<void> {
-    try {
-      this.learn(await this.#store.pooled());
-    } finally {
-      this.#reading = null;
-    }
   }
 }

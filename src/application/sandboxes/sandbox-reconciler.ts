@@ -1,11 +1,15 @@
-import { type AnyFailure, Failure, isFailure } from '../../domain/failure.ts';
-import { nextDueAt } from '../../domain/idle-policy.ts';
+import { isWorking } from '../../domain/conversation-next-step.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import { type AnyFailure, Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
+import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
+import { isSameReason } from '../../domain/reason.ts';
+import { reportProgress } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
-import { KeyedTimers, waitAtMost } from '../timers.ts';
+import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { needsStartSlot, runtimeSteps, takeStep } from './sandbox-steps.ts';
 import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './step-context.ts';
@@ -28,11 +32,13 @@ export class SandboxReconciler {
   readonly #deps: SandboxReconcilerDeps;
   readonly #runs: KeyedWorker<Reconciled>;
   readonly #timers: KeyedTimers;
-  readonly #listeners = new Set<{ readonly call: (reconciled: Reconciled) => void }>();
+  readonly #listeners = new Set<(reconciled: Reconciled) => void>();
+  readonly #backOff: BackOff;
   readonly #closing = new AbortController();
 
   constructor(deps: SandboxReconcilerDeps) {
     this.#deps = deps;
+    this.#backOff = new BackOff(deps.clock);
     this.#timers = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
     this.#runs = new KeyedWorker((id, run, earlier) => this.#run(id, run, earlier?.failure ?? null));
   }
@@ -54,6 +60,11 @@ export class SandboxReconciler {
     void this.#logged({ sandbox: id }, () => this.reconcile(id));
   }
 
+  /** The same, because this step is due. One that the runtime refuses again and again is tried with back-off. */
+  enqueueDue(id: string, step: SandboxStep['kind']): void {
+    if (this.#backOff.waitMs(`${id} ${step}`) === 0) this.enqueue(id);
+  }
+
   /** The same for an id of the runtime. */
   enqueueInstance(instanceId: string): void {
     void this.#logged({ instance: instanceId }, async () => {
@@ -68,8 +79,7 @@ export class SandboxReconciler {
   }
 
   /** Calls the listener after each run. Returns the function that ends it. */
-  onReconciled(call: (reconciled: Reconciled) => void): () => void {
-    const listener = { call };
+  onReconciled(listener: (reconciled: Reconciled) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -96,7 +106,8 @@ export class SandboxReconciler {
     try {
       const reconciled = await this.#takeSteps(id, context, earlier);
       this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
-      for (const { call } of this.#listeners) call(reconciled);
+      if (reconciled.failure === null) for (const step of runtimeSteps) this.#backOff.succeeded(`${id} ${step}`);
+      for (const listener of this.#listeners) listener(reconciled);
       return reconciled;
     } finally {
       releaseStartSlot(context);
@@ -126,9 +137,19 @@ export class SandboxReconciler {
           continue;
         }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
-        return { sandbox: await store.find(id), failure: error };
+        this.#backOff.failed(`${id} ${step.kind}`);
+        return { sandbox: await this.#noteFailure(await store.find(id), error), failure: error };
       }
     }
+  }
+
+  /** Writes why a start does not go on, until it is tried again. Returns the record. */
+  async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure): Promise<Sandbox | null> {
+    const { store, clock } = this.#deps;
+    const reason = reasonOfFailure(failure);
+    if (sandbox?.status !== 'STARTING' || sandbox.deletedAt !== null || isSameReason(sandbox.statusReason, reason)) return sandbox;
+    const noted = reportProgress(sandbox, reason, clock.now());
+    return (await store.replace(noted)).kind === 'replaced' ? noted : await store.find(sandbox.id);
   }
 
   async #next(
@@ -137,16 +158,25 @@ export class SandboxReconciler {
     attempted: ReadonlySet<SandboxStep['kind']>,
   ): Promise<DecidedStep | AnyFailure> {
     const { runtime, clock } = this.#deps;
-    const uninspected = known === null ? stepWithoutInspect(sandbox) : null;
+    const canFreeze = runtime.capabilities.freeze;
+    const uninspected = known === null ? stepWithoutInspect(sandbox, canFreeze) : null;
     if (uninspected !== null && !attempted.has(uninspected.kind)) return { ...uninspected, observed: null };
+    const isInUse = await this.#isInUse(sandbox);
     try {
       const observed = known ?? (await runtime.inspect(sandbox.instanceId));
-      return { ...nextSandboxStep(sandbox, observed, clock.now(), attempted.has('resume')), observed };
+      return { ...nextSandboxStep(sandbox, observed, clock.now(), { canFreeze, isInUse, rerun: attempted.has('resume') }), observed };
     } catch (error) {
       if (!isFailure(error)) throw error;
       const step = stepWithoutRuntime(sandbox, clock.now());
       return step.kind === 'none' ? error : { ...step, observed: null };
     }
+  }
+
+  /** Returns true if an agent works in a sandbox that seems idle: its activity may have been lost. */
+  async #isInUse(sandbox: Sandbox): Promise<boolean> {
+    const { runtime, clock, conversations } = this.#deps;
+    if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
+    return (await conversations.findUsing(sandbox.id)).some(isWorking);
   }
 }
 
@@ -165,10 +195,10 @@ export interface AwaitStatusDeps {
  * Reconciles the sandbox and returns it. Throws what kept it from the wanted status: a failure of the runtime, or
  * `sandbox_not_running` or `sandbox_not_paused` if it ended as ERROR or MISSING.
  */
-export async function awaitStatus(deps: AwaitStatusDeps, ownerId: string, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
+export async function awaitStatus(deps: AwaitStatusDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
-  const sandbox = await getSandbox(store, ownerId, id);
+  const sandbox = await getSandbox(store, scope, id);
   const { status } = sandbox;
   if (status === wanted) return sandbox;
   if (reconciled?.failure != null) throw reconciled.failure;

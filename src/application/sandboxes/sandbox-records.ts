@@ -1,19 +1,25 @@
 import { type EventActor, movedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { move, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
+import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 
-/** Returns the owner's sandbox; null if there is none, or it is deleted. */
-export async function findSandbox(store: SandboxStore, ownerId: string, id: string): Promise<Sandbox | null> {
+/** Returns the sandbox; null if there is none in the scope, or it is deleted. */
+export async function findSandbox(store: SandboxStore, scope: OwnerScope, id: string): Promise<Sandbox | null> {
   const sandbox = await store.find(id);
-  return sandbox === null || sandbox.ownerId !== ownerId || sandbox.deletedAt !== null ? null : sandbox;
+  return sandbox === null || !isVisible(sandbox, scope) || sandbox.deletedAt !== null ? null : sandbox;
 }
 
-/** Returns the owner's sandbox. Throws `sandbox_not_found` if there is none, or it is deleted. */
-export async function getSandbox(store: SandboxStore, ownerId: string, id: string): Promise<Sandbox> {
-  const sandbox = await findSandbox(store, ownerId, id);
+/** Returns true if callers with this scope see the sandbox. Nobody sees pool members. */
+export function isVisible(sandbox: Sandbox, scope: OwnerScope): boolean {
+  return !isPooled(sandbox) && isInScope(sandbox.ownerId, scope);
+}
+
+/** Returns the sandbox. Throws `sandbox_not_found` if there is none in the scope, or it is deleted. */
+export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: string): Promise<Sandbox> {
+  const sandbox = await findSandbox(store, scope, id);
   if (sandbox === null) throw new Failure('sandbox_not_found', { id });
   return sandbox;
 }
@@ -39,12 +45,13 @@ export async function recordMove(
   change: TransitionChange,
   actor: EventActor,
 ): Promise<void> {
-  const next = move(sandbox, transition, change);
+  const next = move(sandbox, transition, actor, change);
   if (next !== null) await writeMove(deps, sandbox, next, actor);
 }
 
 export function logMove(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
   const status = to.deletedAt === null ? to.status : 'deleted';
   const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, reason: to.statusReason };
-  logger.info(fields, 'sandbox changed its status');
+  const isLost = status === 'ERROR' || status === 'MISSING';
+  logger[isLost ? 'warn' : 'info'](fields, 'sandbox changed its status');
 }

@@ -25,6 +25,11 @@ export class SandboxSpecs {
     this.#pooled = new Map(pooled.map((spec) => [spec.id, { spec, fingerprint: poolFingerprint(spec) }]));
   }
 
+  /** Records since when each spec has its content. To be called when the deployment opens. */
+  async recordDates(): Promise<void> {
+    for (const spec of this.#specs) await this.#dated(spec);
+  }
+
   /** Returns the spec with the id, or the default one for null; undefined if there is none. */
   find(id: string | null): SandboxSpec | undefined {
     return id === null ? this.#specs[0] : this.#specs.find((spec) => spec.id === id);

@@ -1,13 +1,16 @@
-import { isFailure, reasonOfFailure } from '../../domain/failure.ts';
+import { Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { probeMissed } from '../../domain/readiness.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { reportProgress, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import { type ExposedUrl, isPooled, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import { recordMove } from './sandbox-records.ts';
 import type { StartPriority, StartSlot } from './start-queue.ts';
-import { releaseStartSlot, type SandboxReconcilerDeps, type StepContext, revertOnFailure, untilTooLate, unwanted } from './step-context.ts';
+import {
+  releaseStartSlot, type SandboxReconcilerDeps, type StepContext, revertOnFailure, timeoutOfStart, unwanted,
+} from './step-context.ts';
 
 /** Writes what happens during a step into the sandbox's record. */
 class SandboxProgress {
@@ -89,7 +92,10 @@ async function prepare(
   const { runtime, queue, clock } = deps;
   const { spec, ownerId, status } = progress.sandbox;
   if (status === 'STARTING') {
-    const provision = await runtime.provide(spec, (reason) => progress.reporter.report(reason), signal);
+    const missing = missingSecrets(deps, spec);
+    const provision = missing === null
+      ? await runtime.provide(spec, (reason) => progress.reporter.report(reason), signal)
+      : { kind: 'refused' as const, reason: missing };
     if (provision.kind === 'refused') {
       await progress.reporter.end();
       await recordMove(deps, progress.sandbox, 'failed', { now: clock.now(), reason: provision.reason }, 'runtime');
@@ -105,7 +111,7 @@ export async function launchStep(context: StepContext, sandbox: Sandbox): Promis
   const { deps } = context;
   const progress = new SandboxProgress(deps, sandbox);
   const report = (reason: Reason): void => progress.reporter.report(reason);
-  const observed = await withStartSlot(context, progress, (signal) => deps.runtime.start(launchOf(sandbox), report, signal));
+  const observed = await withStartSlot(context, progress, (signal) => deps.runtime.start(launchOf(deps, sandbox), report, signal));
   // With a reason it could not start; without one it is on its way.
   if (observed !== null && observed.reason !== null && (observed.state === 'absent' || observed.state === 'created')) {
     await recordMove(deps, progress.sandbox, 'failed', { now: deps.clock.now(), reason: observed.reason }, 'runtime');
@@ -117,14 +123,24 @@ export async function launchStep(context: StepContext, sandbox: Sandbox): Promis
 export async function resumeStep(context: StepContext, sandbox: Sandbox, found: ObservedSandbox | null): Promise<ObservedSandbox | null> {
   const { deps } = context;
   const progress = new SandboxProgress(deps, sandbox);
-  const resume = (signal: AbortSignal): Promise<ObservedSandbox> => deps.runtime.resume(launchOf(sandbox), signal);
+  const resume = (signal: AbortSignal): Promise<ObservedSandbox> => deps.runtime.resume(launchOf(deps, sandbox), signal);
   const act = (): Promise<ObservedSandbox | null> =>
     found?.state === 'frozen' ? whileWanted(context, progress, resume) : withStartSlot(context, progress, resume);
   return await revertOnFailure(deps, 'RESUMING', () => progress.sandbox, act);
 }
 
-function launchOf({ instanceId, spec, sessionApiKey }: Sandbox): SandboxLaunch {
-  return { id: instanceId, spec, sessionApiKey };
+/** Returns what the runtime needs. Throws `runtime_unavailable` if a secret is not set any more. */
+function launchOf({ secrets, runtime }: SandboxReconcilerDeps, sandbox: Sandbox): SandboxLaunch {
+  const { instanceId, spec, sessionApiKey, ownerId } = sandbox;
+  const missing = missingSecrets({ secrets }, spec);
+  if (missing !== null) throw new Failure('runtime_unavailable', { runtime: runtime.name, reason: missing, retryAfterSeconds: 60 });
+  const values = Object.fromEntries(spec.secrets.map((name) => [name, secrets.get(name) ?? '']));
+  return { id: instanceId, spec, sessionApiKey, secrets: values, ...(!isPooled(sandbox) && { ownerId }) };
+}
+
+function missingSecrets({ secrets }: Pick<SandboxReconcilerDeps, 'secrets'>, spec: SandboxSpec): Reason | null {
+  const names = spec.secrets.filter((name) => secrets.get(name) === null);
+  return names.length === 0 ? null : { code: 'sandbox_secrets_missing', names };
 }
 
 async function withStartSlot(
@@ -148,15 +164,14 @@ async function whileWanted(
   progress: SandboxProgress,
   work: (signal: AbortSignal) => Promise<ObservedSandbox | null>,
 ): Promise<ObservedSandbox | null> {
-  return await untilTooLate(context.deps.clock, progress.sandbox, async (late) => {
-    const signal = unwanted(context, progress.moved, late);
-    try {
-      return await work(signal);
-    } catch (error) {
-      if (signal.aborted) return null;
-      throw error;
-    }
-  });
+  using late = timeoutOfStart(context.deps.clock, progress.sandbox);
+  const signal = unwanted(context, progress.moved, late.signal);
+  try {
+    return await work(signal);
+  } catch (error) {
+    if (signal.aborted) return null;
+    throw error;
+  }
 }
 
 /**
@@ -168,14 +183,13 @@ export async function awaitReadyStep(context: StepContext, sandbox: Sandbox, obs
   const { clock } = deps;
   const exposedUrls = observed?.exposedUrls ?? [];
   const progress = new SandboxProgress(deps, sandbox);
-  const isReady = await untilTooLate(clock, sandbox, async (late) => {
-    try {
-      return await probe(context, progress, exposedUrls, late);
-    } finally {
-      if (late.aborted) await progress.reporter.finish();
-      else await progress.reporter.end();
-    }
-  });
+  using late = timeoutOfStart(clock, sandbox);
+  let isReady = false;
+  try {
+    isReady = await probe(context, progress, exposedUrls, late.signal);
+  } finally {
+    await (late.signal.aborted ? progress.reporter.finish() : progress.reporter.end());
+  }
   if (!isReady) return;
   const reason: Reason | null = sandbox.status === 'RESUMING' ? { code: 'processes_restarted' } : null;
   await recordMove(deps, progress.sandbox, 'ready', { now: clock.now(), reason, exposedUrls }, 'runtime');

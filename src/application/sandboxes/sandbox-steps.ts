@@ -1,10 +1,12 @@
 import { Failure } from '../../domain/failure.ts';
-import { stopFrozen, markDeleted, markRemoved, relocate, requeue, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
+import { isEnding } from '../../domain/reason.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
-import { recordMove, writeMove } from './sandbox-records.ts';
+import { maskUrlPasswords } from '../../domain/sandbox-spec.ts';
+import { redactorOf } from '../agents/secret-redactor.ts';
+import { writeMove } from './sandbox-records.ts';
 import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './sandbox-start-steps.ts';
-import { type DecidedStep, type StepContext, revertOnFailure } from './step-context.ts';
+import { type DecidedStep, type SandboxReconcilerDeps, type StepContext, revertOnFailure } from './step-context.ts';
 
 /** Steps that act on the runtime are taken once in a run. What is still due afterwards waits for the next run. */
 export const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
@@ -20,33 +22,13 @@ export async function takeStep(context: StepContext, step: DecidedStep, sandbox:
   const { deps } = context;
   const { store, runtime } = deps;
   const { observed } = step;
-  const now = deps.clock.now();
   switch (step.kind) {
     case 'none':
       return observed;
-    case 'record': {
-      const change = { now, reason: step.reason, ...(step.pauseKind && { pauseKind: step.pauseKind }) };
-      await recordMove(deps, sandbox, step.transition, change, step.by);
+    case 'write':
+      if (step.by === null) await store.replace(step.to);
+      else await writeMove(deps, sandbox, await withEnding(deps, sandbox, step.to, observed), step.by);
       return observed;
-    }
-    case 'stop-frozen':
-      await writeMove(deps, sandbox, stopFrozen(sandbox, step.reason, now), step.by);
-      return observed;
-    case 'delete':
-      await writeMove(deps, sandbox, markDeleted(sandbox, step.reason, now), 'skep');
-      return observed;
-    case 'mark-removed':
-      await store.replace(markRemoved(sandbox, now));
-      return observed;
-    case 'relocate':
-      await store.replace(relocate(sandbox, observed?.exposedUrls ?? [], now));
-      return observed;
-    case 'requeue':
-      await store.replace(requeue(sandbox, step.reason, now));
-      return observed;
-    case 'begin':
-      await store.replace(takeStartSlot(sandbox, now, { code: 'runtime_silent' }));
-      return null;
     case 'take-start-slot':
       await takeStartSlotStep(context, sandbox);
       return null;
@@ -75,4 +57,24 @@ async function pauseStep({ deps }: StepContext, kind: PauseKind, sandbox: Sandbo
     const reason = observed.reason ?? { code: 'pause_refused' };
     throw new Failure('runtime_unavailable', { runtime: runtime.name, reason, retryAfterSeconds: pauseRetryAfterSeconds });
   });
+}
+
+const maxOutputBytes = 2048;
+
+/** Returns the changed record. If its processes have failed, the reason says in which phase, and what they wrote last. */
+async function withEnding(
+  { runtime, secrets, logger }: SandboxReconcilerDeps, from: Sandbox, to: Sandbox, observed: ObservedSandbox | null,
+): Promise<Sandbox> {
+  const { statusReason: reason } = to;
+  if (to.status !== 'ERROR' || from.status === 'ERROR' || reason === null || !isEnding(reason)) return to;
+  const phase = from.status === 'STARTING' ? 'starting' : from.status === 'RESUMING' ? 'resuming' : 'running';
+  let output = '';
+  try {
+    if (observed !== null && observed.state !== 'absent') output = await runtime.lastOutput(from.instanceId, maxOutputBytes);
+  } catch (error) {
+    // The failure itself is recorded all the same.
+    logger.warn({ sandbox: from.id, error }, 'the last output of a sandbox could not be read');
+  }
+  const shown = maskUrlPasswords(redactorOf(from, secrets).tail(output));
+  return { ...to, statusReason: { ...reason, phase, ...(shown !== '' && { output: shown }) } };
 }

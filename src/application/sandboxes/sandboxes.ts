@@ -1,61 +1,38 @@
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxFilter } from '../../ports/sandbox-store.ts';
+import { bindUseCases, type Bound } from '../use-cases.ts';
+import { adoptSandbox, type AdoptSandboxDeps } from './adopt-sandbox.ts';
 import { deleteSandbox, type DeleteSandboxDeps } from './delete-sandbox.ts';
-import { getSandbox } from './sandbox-records.ts';
 import { pauseSandbox, type PauseSandboxDeps } from './pause-sandbox.ts';
 import { resumeSandbox, type ResumeSandboxDeps } from './resume-sandbox.ts';
-import { startSandbox, startSandboxAs, type StartSandboxDeps, type StartSandboxRequest } from './start-sandbox.ts';
+import { getSandbox } from './sandbox-records.ts';
+import { sandboxUsage, type SandboxUsageDeps } from './sandbox-usage.ts';
+import { startSandbox, startSandboxAs, type StartSandboxDeps } from './start-sandbox.ts';
 
 export type { StartSandboxRequest } from './start-sandbox.ts';
 
-export type SandboxesDeps = StartSandboxDeps & PauseSandboxDeps & ResumeSandboxDeps & DeleteSandboxDeps;
+type SandboxesDeps = StartSandboxDeps & PauseSandboxDeps & ResumeSandboxDeps & DeleteSandboxDeps & AdoptSandboxDeps
+  & SandboxUsageDeps;
 
-/** The use cases of sandboxes. Each takes the owner; another owner's sandbox does not exist for it. */
-export class Sandboxes {
-  readonly #deps: SandboxesDeps;
+const useCases = {
+  start: startSandbox,
+  startAs: startSandboxAs,
+  get: ({ store }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
+  /** Returns the sandboxes, newest first. Reads the store only. */
+  search: ({ store }: SandboxesDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
+    store.search(scope, filter, page),
+  usage: sandboxUsage,
+  pause: pauseSandbox,
+  resume: resumeSandbox,
+  delete: deleteSandbox,
+  adopt: adoptSandbox,
+};
 
-  constructor(deps: SandboxesDeps) {
-    this.#deps = deps;
-  }
+/** The use cases of sandboxes. A start takes the owner, the others whose sandboxes the caller sees: others do not exist for it. */
+export type Sandboxes = Bound<typeof useCases>;
 
-  /** See {@link startSandbox}. */
-  async start(ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
-    return await startSandbox(this.#deps, this.newId(), ownerId, request);
-  }
-
-  /** Returns an id for a sandbox that is started later. */
-  newId(): string {
-    return this.#deps.random.id('sb');
-  }
-
-  /** See {@link startSandboxAs}. */
-  async startAs(id: string, ownerId: string, specId: string | null): Promise<Sandbox> {
-    return await startSandboxAs(this.#deps, id, ownerId, specId);
-  }
-
-  /** See {@link getSandbox}. */
-  async get(ownerId: string, id: string): Promise<Sandbox> {
-    return await getSandbox(this.#deps.store, ownerId, id);
-  }
-
-  /** Returns the owner's sandboxes, newest first. Reads the store only. */
-  async search(ownerId: string, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> {
-    return await this.#deps.store.search(ownerId, filter, page);
-  }
-
-  /** See {@link pauseSandbox}. */
-  async pause(ownerId: string, id: string, pauseKind: PauseKind): Promise<Sandbox> {
-    return await pauseSandbox(this.#deps, ownerId, id, pauseKind);
-  }
-
-  /** See {@link resumeSandbox}. */
-  async resume(ownerId: string, id: string): Promise<Sandbox> {
-    return await resumeSandbox(this.#deps, ownerId, id);
-  }
-
-  /** See {@link deleteSandbox}. */
-  async delete(ownerId: string, id: string): Promise<void> {
-    await deleteSandbox(this.#deps, ownerId, id);
-  }
+export function createSandboxes(deps: SandboxesDeps): Sandboxes {
+  return bindUseCases(deps, useCases);
 }

@@ -14,46 +14,20 @@ export type StartPriority = (typeof startPriorities)[number];
 
 interface Waiter {
   readonly owner: string;
+  readonly rank: number;
   grant(): void;
 }
 
-/** Waiters of one priority: first in, first out for each owner, and the owners in turn, so that one with many does not delay others. */
-class FairQueue {
-  readonly #byOwner = new Map<string, Set<Waiter>>();
-
-  add(waiter: Waiter): void {
-    const own = this.#byOwner.get(waiter.owner) ?? new Set();
-    this.#byOwner.set(waiter.owner, own.add(waiter));
-  }
-
-  remove(waiter: Waiter): void {
-    const own = this.#byOwner.get(waiter.owner);
-    own?.delete(waiter);
-    if (own?.size === 0) this.#byOwner.delete(waiter.owner);
-  }
-
-  /** Removes and returns the first waiter. Its owner comes last then. */
-  shift(): Waiter | undefined {
-    for (const [owner, own] of this.#byOwner) {
-      for (const waiter of own) {
-        own.delete(waiter);
-        this.#byOwner.delete(owner);
-        if (own.size > 0) this.#byOwner.set(owner, own);
-        return waiter;
-      }
-    }
-    return undefined;
-  }
-}
-
-/** Limits how many sandboxes start at a time in this process. */
+/**
+ * Limits how many sandboxes start at a time in this process. Within a priority the owner goes first who got a slot longest ago, so that
+ * one with many starts does not delay others.
+ */
 export class StartQueue {
   #free: number;
-  readonly #queues: Readonly<Record<StartPriority, FairQueue>> = {
-    interrupted: new FairQueue(),
-    requested: new FairQueue(),
-    pool: new FairQueue(),
-  };
+  #granted = 0;
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Waiter>();
+  readonly #lastGranted = new Map<string, number>();
 
   /** `atOnce` is at least 1. */
   constructor(atOnce: number) {
@@ -68,13 +42,12 @@ export class StartQueue {
       return this.#slot();
     }
     const { promise, resolve, reject } = Promise.withResolvers<StartSlot>();
-    const waiter: Waiter = { owner, grant: () => resolve(this.#slot()) };
-    const queue = this.#queues[priority];
+    const waiter: Waiter = { owner, rank: startPriorities.indexOf(priority), grant: () => resolve(this.#slot()) };
     const giveUp = (): void => {
-      queue.remove(waiter);
+      this.#waiting.delete(waiter);
       reject(signal.reason);
     };
-    queue.add(waiter);
+    this.#waiting.add(waiter);
     signal.addEventListener('abort', giveUp);
     return await promise.finally(() => signal.removeEventListener('abort', giveUp));
   }
@@ -91,10 +64,15 @@ export class StartQueue {
   }
 
   #grantNext(): void {
-    for (const priority of startPriorities) {
-      const waiter = this.#queues[priority].shift();
-      if (waiter !== undefined) return waiter.grant();
+    const last = ({ owner }: Waiter): number => this.#lastGranted.get(owner) ?? 0;
+    const [next] = [...this.#waiting].toSorted((a, b) => a.rank - b.rank || last(a) - last(b));
+    if (next === undefined) {
+      this.#free += 1;
+      return this.#lastGranted.clear();
     }
-    this.#free += 1;
+    this.#granted += 1;
+    this.#lastGranted.set(next.owner, this.#granted);
+    this.#waiting.delete(next);
+    next.grant();
   }
 }

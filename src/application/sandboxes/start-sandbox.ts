@@ -20,6 +20,8 @@ export interface StartSandboxDeps extends AdmissionDeps {
 export interface StartSandboxRequest {
   /** Null is the deployment's default. */
   readonly specId: string | null;
+  /** Default: a new one. */
+  readonly id?: string;
   readonly claim?: IdempotencyClaim;
 }
 
@@ -27,8 +29,8 @@ export interface StartSandboxRequest {
  * Starts a sandbox and returns it while it is STARTING, or RUNNING if it came from the pool of its spec. Throws
  * `invalid_request` (unknown spec), `sandbox_limit_reached`, `idempotency_conflict` or `store_unavailable`.
  */
-export async function startSandbox(deps: StartSandboxDeps, id: string, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
-  const { specId, claim } = request;
+export async function startSandbox(deps: StartSandboxDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
+  const { specId, claim, id = deps.random.id('sb') } = request;
   const spec = deps.specs.find(specId);
   if (spec === undefined) throw unknownSpec(specId);
   const started = await admit(deps, { id, ownerId }, () => startOnce(deps, { id, ownerId, spec, now: deps.clock.now() }, claim));
@@ -48,8 +50,8 @@ export async function startSandbox(deps: StartSandboxDeps, id: string, ownerId: 
  * Starts a sandbox under an id that was chosen before. Idempotent by id. Throws what `startSandbox` throws, and
  * `sandbox_not_found` if it was started before and deleted since.
  */
-export async function startSandboxAs(deps: StartSandboxDeps, id: string, ownerId: string, specId: string | null): Promise<Sandbox> {
-  if ((await deps.store.find(id)) === null) await startSandbox(deps, id, ownerId, { specId });
+export async function startSandboxAs(deps: StartSandboxDeps, ownerId: string, id: string, specId: string | null): Promise<Sandbox> {
+  if ((await deps.store.find(id)) === null) await startSandbox(deps, ownerId, { id, specId });
   return await getSandbox(deps.store, ownerId, id);
 }
 

@@ -3,9 +3,12 @@ import { readyDeadline } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Run } from '../keyed-worker.ts';
+import { timeout } from '../timers.ts';
 import { recordMove, type WriteDeps } from './sandbox-records.ts';
 import type { StartQueue, StartSlot } from './start-queue.ts';
 
@@ -14,6 +17,8 @@ export interface SandboxReconcilerDeps extends WriteDeps {
   readonly probe: ReadinessProbe;
   readonly clock: Clock;
   readonly queue: StartQueue;
+  readonly secrets: Secrets;
+  readonly conversations: Pick<ConversationStore, 'findUsing'>;
 }
 
 /** A step, and the state that it was decided on; null if that is not known. */
@@ -52,20 +57,17 @@ export async function revertOnFailure<T>(
   } catch (error) {
     const sandbox = latest();
     if (sandbox.status === status && isFailure(error) && error.code !== 'store_unavailable') {
-      await recordMove(deps, sandbox, 'refused', { now: deps.clock.now(), reason: reasonOfFailure(error) }, 'runtime');
+      const { pausedBy } = sandbox;
+      const now = deps.clock.now();
+      if (pausedBy?.hasFailed === true) await recordMove(deps, sandbox, 'failed', { now, reason: pausedBy.reason }, 'runtime');
+      else await recordMove(deps, sandbox, 'refused', { now, reason: reasonOfFailure(error) }, 'runtime');
     }
     throw error;
   }
 }
 
-/** Does the work under a signal that fires when the start or resumption of the sandbox is too late. */
-export async function untilTooLate<T>(clock: Clock, sandbox: Sandbox, work: (late: AbortSignal) => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const deadline = readyDeadline(sandbox);
-  const cancel = deadline === null ? () => {} : clock.after(Math.max(0, deadline - clock.now()), () => late.abort());
-  try {
-    return await work(late.signal);
-  } finally {
-    cancel();
-  }
+/** Returns a signal that fires when the start or resumption of the sandbox is too late. */
+export function timeoutOfStart(clock: Clock, sandbox: Sandbox): ReturnType<typeof timeout> {
+  const deadline = readyDeadline(sandbox) ?? Number.MAX_SAFE_INTEGER;
+  return timeout(clock, Math.max(0, deadline - clock.now()));
 }

@@ -8,6 +8,8 @@ const schema = z.object({
   id: z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/),
   /** The runtime with which the sandboxes were started; null before the first start. */
   runtime: z.string().nullable(),
+  /** Empty in a file of an earlier version, until {@link ensureDeploymentFile} has completed it. */
+  secret: z.string().default(''),
 });
 
 /** What the data folder records about its deployment. */
@@ -38,12 +40,16 @@ export function newDeploymentId(): string {
   return randomBytes(6).toString('hex');
 }
 
+export function newSecret(): string {
+  return randomBytes(32).toString('hex');
+}
+
 /** Returns the file's content. Creates it if there is none; of several processes that do so at once, one wins. */
-export function ensureDeploymentFile(dataDir: string): DeploymentFile {
+export function ensureDeploymentFile(dataDir: string, id: string = newDeploymentId()): DeploymentFile {
   const found = readDeploymentFile(dataDir);
-  if (found !== null) return found;
+  if (found !== null) return found.secret === '' ? replaceDeploymentFile(dataDir, { ...found, secret: newSecret() }) : found;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const draft = writeDraft(dataDir, { id: newDeploymentId(), runtime: null });
+  const draft = writeDraft(dataDir, { id, runtime: null, secret: newSecret() });
   try {
     linkSync(draft, pathOf(dataDir));
   } catch (error) {
@@ -58,7 +64,12 @@ export function ensureDeploymentFile(dataDir: string): DeploymentFile {
 /** Records which runtime serves. */
 export function noteRuntime(dataDir: string, runtime: string): void {
   const found = ensureDeploymentFile(dataDir);
-  if (found.runtime !== runtime) renameSync(writeDraft(dataDir, { ...found, runtime }), pathOf(dataDir));
+  if (found.runtime !== runtime) replaceDeploymentFile(dataDir, { ...found, runtime });
+}
+
+function replaceDeploymentFile(dataDir: string, content: DeploymentFile): DeploymentFile {
+  renameSync(writeDraft(dataDir, content), pathOf(dataDir));
+  return content;
 }
 
 class DeploymentFileDamaged extends Error {

@@ -1,7 +1,7 @@
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { fileSchema } from './file-schema.ts';
 import { nearest } from './mistakes.ts';
-import { settings } from './settings.ts';
+import { type Settings, settings } from './settings.ts';
 
 /** Variables that are not settings: those of a sandbox, and of the tests. */
 const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;
@@ -9,7 +9,7 @@ const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE
 /** Returns a warning for each variable that looks like a setting and is none. An agent's secret may have any name. */
 export function unknownVariables(env: NodeJS.ProcessEnv, specs: readonly SandboxSpec[] | null): string[] {
   const known = ['SKEP_CONFIG', ...settings.map(({ variable }) => variable)];
-  const given = new Set((specs ?? []).flatMap(({ agent }) => agent?.secrets ?? []));
+  const given = new Set((specs ?? []).flatMap(({ secrets, agent }) => [...secrets, ...(agent?.secrets ?? [])]));
   return Object.keys(env)
     .filter((name) => name.startsWith('SKEP_') && !known.includes(name) && !given.has(name) && !foreign.test(name))
     .map((name) => `${name} is set, but Skep knows no such variable; ${meaning(name, known)}`);
@@ -22,14 +22,43 @@ function meaning(name: string, known: readonly string[]): string {
   return meant === null ? '`skep doctor` lists those that it knows' : `did you mean SKEP_${meant.toUpperCase()}?`;
 }
 
-/** Returns a warning for each secret of a spec's agent that has no value, with its consequence. */
+/** Returns a warning for each secret of a spec or its agent that has no value, with its consequence. */
 export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.ProcessEnv): readonly string[] {
-  const warningOf = (id: string, name: string): string[] => {
-    if (env[name] === '') return [`${name} is empty: the agent of the spec ${id} gets an empty value; ${advice}`];
-    if (env[name] !== undefined) return [];
-    return [`${name} is not set: each conversation with the agent of the spec ${id} becomes an ERROR as it starts; ${advice}`];
+  const warningOf = (name: string, who: string, what: string): string[] => {
+    if (env[name] === '') return [`${name} is empty: ${who} gets an empty value; ${advice}`];
+    return env[name] === undefined ? [`${name} is not set: each ${what} becomes an ERROR as it starts; ${advice}`] : [];
   };
-  return (specs ?? []).flatMap(({ id, agent }) => (agent?.secrets ?? []).flatMap((name) => warningOf(id, name)));
+  return (specs ?? []).flatMap(({ id, secrets, agent }) => [
+    ...secrets.flatMap((name) => warningOf(name, `a sandbox of the spec ${id}`, `sandbox of the spec ${id}`)),
+    ...(agent?.secrets ?? []).flatMap((name) =>
+      warningOf(name, `the agent of the spec ${id}`, `conversation with the agent of the spec ${id}`)),
+  ]);
 }
 
 const advice = "set it in the server's environment and start the server again";
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Whether a server that listens there is reached by every address of its machine. */
+export function isEveryAddress(host: string | undefined): boolean {
+  return host === '0.0.0.0' || host === '::';
+}
+
+/** Returns a warning for each address that clients on other machines are given and can't use. */
+export function addressWarnings({ host, publicUrl, dockerPublishAddress, dockerUrlHost }: Settings): readonly string[] {
+  const warnings: string[] = [];
+  if (isEveryAddress(host) && publicUrl === undefined) {
+    warnings.push(`SKEP_HOST is ${host}, which is every address of this machine; set SKEP_PUBLIC_URL to the one that clients use`);
+  }
+  if (!isLoopback(host) && dockerPublishAddress === undefined) {
+    warnings.push('other machines reach the server and not the ports of its sandboxes: exposed_urls are addresses of this machine alone; '
+      + 'with Docker, set SKEP_DOCKER_PUBLISH_ADDRESS to an address that clients reach');
+  }
+  if (isEveryAddress(dockerPublishAddress) && dockerUrlHost === undefined) {
+    warnings.push(`SKEP_DOCKER_PUBLISH_ADDRESS is ${dockerPublishAddress}, which is every address of the engine's machine; set `
+      + 'SKEP_DOCKER_URL_HOST to the one that exposed_urls name');
+  }
+  return warnings;
+}

@@ -29,10 +29,10 @@ export const command = (example: string) => z.array(z.string().describe('a text,
   .meta({ description: `a list of texts, the program and each of its arguments, for example ${example}`, secret: true });
 
 /** A limit, or the word for none. */
-export const orUnlimited = (limit: z.ZodType<number>) =>
+export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
   z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
-function quantity(name: string, parse: (text: string) => number | null): z.ZodType<number> {
+function quantity(name: string, parse: (text: string) => number | null): z.ZodType<number, string> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
   return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
     const value = parse(input);
@@ -67,4 +67,15 @@ function parseQuantity(text: string, units: Readonly<Record<string, number>>): n
 export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof defined<T>>;
+}
+
+type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
+export type InCamelCase<T> = { [K in keyof T & string as CamelCase<K>]: T[K] };
+
+export const camelCase = (key: string): string => key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Returns the members of a mapping of the file under the names that the program uses: `git_timeout` is `gitTimeout`. */
+export function inCamelCase<T extends object>(values: T): InCamelCase<T> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [camelCase(key), value])) as InCamelCase<T>;
 }

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
-import { type AgentSpec, permissionPolicies } from '../../domain/agent.ts';
+import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import {
-  defaultIsolation, defaultResources, type ReadinessRule, type RestRule, type SandboxIsolation, type SandboxResources,
-  sandboxSpec, type SandboxSpec,
+  defaultIsolation, defaultResources, looksLikeCredential, type ReadinessRule, sandboxSpec, type SandboxSpec,
 } from '../../domain/sandbox-spec.ts';
-import type { SkepOptions } from '../options.ts';
+import type { CheckedOptions } from '../options.ts';
 import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
-import type { Settings } from './settings.ts';
+import { type Settings, settingsSchema } from './settings.ts';
 
 const port = z.strictObject({
   name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'is not a name')
@@ -21,12 +20,11 @@ const ready = z.strictObject({
   tcp: z.literal(true).describe('true, for a sandbox that is ready when its port takes a connection and holds it'),
   port: portNumber().describe("one of the spec's ports, which http or tcp asks, for example 8000"),
   within: duration('60s'),
-}).partial().describe('a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }');
-
-function toReadinessRule({ http, tcp, port, within = 60_000 }: z.output<typeof ready>): ReadinessRule {
-  if (port === undefined || (http === undefined && tcp === undefined)) return { probe: { kind: 'none' }, withinMs: within };
-  return { probe: http === undefined ? { kind: 'tcp', port } : { kind: 'http', port, path: http }, withinMs: within };
-}
+}).partial().describe('a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }')
+  .transform(({ http, tcp, port, within: withinMs = 60_000 }): ReadinessRule => {
+    if (port === undefined || (http === undefined && tcp === undefined)) return { probe: { kind: 'none' }, withinMs };
+    return { probe: http === undefined ? { kind: 'tcp', port } : { kind: 'http', port, path: http }, withinMs };
+  });
 
 const resources = z.strictObject({
   cpus: orUnlimited(z.number().positive().describe('a number of CPUs above 0, for example 2 or 0.5')),
@@ -34,12 +32,10 @@ const resources = z.strictObject({
   pids: orUnlimited(positiveInteger('512', 'processes and threads')),
   open_files: orUnlimited(positiveInteger('16384', 'open files')),
   log: orUnlimited(size('20MiB')),
-}).partial().describe('a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }');
-
-/** Null is `unlimited` in the file. */
-function toResources({ cpus, memory, pids, open_files, log }: z.output<typeof resources>): SandboxResources {
-  return { ...defaultResources, ...defined({ cpus, memoryBytes: memory, pids, openFiles: open_files, logBytes: log }) };
-}
+  disk: orUnlimited(size('10GiB')),
+}).partial().describe('a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }')
+  .transform(({ memory: memoryBytes, open_files: openFiles, log: logBytes, disk: diskBytes, ...same }) =>
+    ({ ...defaultResources, ...defined({ ...same, memoryBytes, openFiles, logBytes, diskBytes }) }));
 
 const user = z
   .union([z.string(), z.int().nonnegative().transform(String)], { error: 'is not a user' })
@@ -50,11 +46,8 @@ const isolation = z.strictObject({
   network: z.enum(['isolated', 'shared', 'none']).describe('isolated (no other sandbox is reached), shared or none'),
   user: user.describe('a user of the image, as a name, a number, or user:group, for example "1000:1000"'),
 }).partial()
-  .describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }');
-
-function toIsolation({ read_only_root: readOnlyRoot, network, user }: z.output<typeof isolation>): SandboxIsolation {
-  return { ...defaultIsolation, ...defined({ readOnlyRoot, network, user }) };
-}
+  .describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }')
+  .transform(({ read_only_root: readOnlyRoot, ...same }) => ({ ...defaultIsolation, ...defined({ ...same, readOnlyRoot }) }));
 
 /** What Skep itself writes down at the engine has this prefix. */
 const labels = z.record(
@@ -67,42 +60,43 @@ const rest = z.strictObject({
   stop_after: duration('2h'),
   delete_after: duration('10d'),
   max_life: duration('30d'),
-}).partial().describe('a mapping of durations, for example { freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }');
-
-function toRestRule(input: z.output<typeof rest>): RestRule {
-  const { freeze_after: freezeAfterMs = null, stop_after: stopAfterMs = null } = input;
-  const { delete_after: deleteAfterMs = null, max_life: maxLifeMs = null } = input;
-  return { freezeAfterMs, stopAfterMs, deleteAfterMs, maxLifeMs };
-}
+}).partial().describe('a mapping of durations, for example { freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }')
+  .transform(({ freeze_after = null, stop_after = null, delete_after = null, max_life = null }) =>
+    ({ freezeAfterMs: freeze_after, stopAfterMs: stop_after, deleteAfterMs: delete_after, maxLifeMs: max_life }));
 
 const elsewhere = "in the server's environment and not in this file, for example";
+
+// Somebody may write the value of a secret by mistake.
+const secretNames = z.array(variableName.describe(`the name of a variable, whose value is ${elsewhere} ANTHROPIC_API_KEY`))
+  .meta({ description: `a list of names of variables, whose values are ${elsewhere} [ANTHROPIC_API_KEY]`, secret: true });
 
 const agent = z.strictObject({
   protocol: z.literal('acp', { error: 'is no protocol that Skep speaks' }).describe('acp, which is the Agent Client Protocol'),
   command: command('[opencode, acp]'),
-  env: variables("a mapping of variables for the agent's process, each a text, for example { MODE: quick }").optional(),
-  // Somebody may write the value of a secret by mistake.
-  secrets: z.array(variableName.describe(`the name of a variable, whose value is ${elsewhere} ANTHROPIC_API_KEY`))
-    .meta({ description: `a list of names of variables, whose values are ${elsewhere} [ANTHROPIC_API_KEY]`, secret: true }).optional(),
+  env: variables("a mapping of variables for the agent's process, each a text, for example { MODE: quick }").default({}),
+  secrets: secretNames.default([]),
   auth_method: z.string().min(1).describe("the id of one of the agent's own ways to log in, for example api-key").optional(),
-  permissions: z.enum(permissionPolicies)
-    .describe(`${permissionPolicies.slice(0, -1).join(', ')} or ${permissionPolicies.at(-1)}`).optional(),
-  start_within: duration('60s').optional(),
-}).describe('a mapping that says which agent runs, for example { protocol: acp, command: [opencode, acp], secrets: [ANTHROPIC_API_KEY] }');
-
-function toAgent(input: z.output<typeof agent>): AgentSpec {
-  const { protocol, command, env = {}, secrets = [], auth_method: authMethod = null, permissions = 'ask' } = input;
-  return { protocol, command, env, secrets, authMethod, permissions, startWithinMs: input.start_within ?? 60_000 };
-}
+  permissions: z.enum(permissionPolicies).default('ask')
+    .describe(`${permissionPolicies.slice(0, -1).join(', ')} or ${permissionPolicies.at(-1)}`),
+  start_within: duration('60s').default(defaultAgentTimes.startWithinMs),
+  turn_timeout: duration('1h').default(defaultAgentTimes.turnTimeoutMs),
+  permission_timeout: duration('24h').default(defaultAgentTimes.permissionTimeoutMs),
+}).describe('a mapping that says which agent runs, for example { protocol: acp, command: [opencode, acp], secrets: [ANTHROPIC_API_KEY] }')
+  .transform(({ auth_method = null, start_within, turn_timeout, permission_timeout, ...same }) => ({
+    ...same, authMethod: auth_method, startWithinMs: start_within, turnTimeoutMs: turn_timeout, permissionTimeoutMs: permission_timeout,
+  }));
 
 const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of sandboxes from 0 on, for example 2') })
   .describe('a mapping that says how many sandboxes are kept running, for example { size: 2 }');
 
-const idPattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+export const dnsLabel = (message: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, message);
+
+const plainSecret = 'looks like a credential, which every API key may read; put the value into an environment variable of the server '
+  + 'and list that variable under secrets; if it is not a secret, set allow_plain_secrets: true';
 
 /** A sandbox spec as the file writes it. Its output is the domain's. */
 export const specSchema = z.strictObject({
-  id: z.string().regex(idPattern, 'is not a lower-case name of letters, digits and dashes')
+  id: dnsLabel('is not a lower-case name of letters, digits and dashes')
     .describe('a name of at most 63 lower-case letters, digits and dashes, for example node-26'),
   description: z.string().describe('a text, for example "Node 26 with git"'),
   image: z.string().regex(/^[^\s-]\S*$/, 'is not the name of an image').describe('the name of an image, for example node:26'),
@@ -110,30 +104,52 @@ export const specSchema = z.strictObject({
   working_dir: z.string().regex(/^\/[^\0]*$/, 'is not an absolute path')
     .describe('an absolute path inside the sandbox, for example /workspace'),
   initial_env: variables('a mapping of variables, each a text, for example { CI: "1" }'),
+  secrets: secretNames,
+  allow_plain_secrets: z.boolean()
+    .describe('true if initial_env, command, labels and description may hold what looks like a credential, or false'),
   session_key_env: variableName
     .describe('the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY'),
   ports: z.array(port).describe('a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]'),
-  ready: ready.transform(toReadinessRule),
-  resources: resources.transform(toResources),
-  isolation: isolation.transform(toIsolation),
+  ready,
+  resources,
+  isolation,
   docker: dockerSpecSchema,
-  labels: labels,
-  rest: rest.transform(toRestRule),
-  pool: pool,
-  agent: agent.transform(toAgent),
+  labels,
+  rest,
+  pool,
+  agent,
 }).partial().required({ id: true })
+  .superRefine(({ allow_plain_secrets: allowed, initial_env: variables, command = [], labels = {}, description = '' }, context) => {
+    if (allowed === true) return;
+    const texts = [...Object.entries(variables ?? {}).map(([name, text]) => [text, 'initial_env', name] as const),
+      ...Object.entries(labels).map(([name, text]) => [text, 'labels', name] as const),
+      ...command.map((text, index) => [text, 'command', index] as const),
+      [description, 'description'] as const];
+    for (const [text, ...path] of texts) {
+      if (looksLikeCredential(text)) context.addIssue({ code: 'custom', message: plainSecret, path, input: text });
+    }
+  })
   .describe('a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }')
-  .transform(({ id, working_dir: workingDir, initial_env: initialEnv, session_key_env: sessionKeyEnv, docker, ...same }) =>
-    sandboxSpec({ ...defined({ ...same, workingDir, initialEnv, sessionKeyEnv }), id, runtimeOptions: defined({ docker }) }));
+  .transform(({ id, working_dir: workingDir, initial_env: initialEnv, session_key_env: sessionKeyEnv, docker, ...others }) => {
+    const { allow_plain_secrets: _, ...same } = others;
+    return sandboxSpec({ ...defined({ ...same, workingDir, initialEnv, sessionKeyEnv }), id, runtimeOptions: defined({ docker }) });
+  });
 
-const limits = z.strictObject({
+export const limitFields = {
   running_per_owner: positiveInteger('5'),
   running: positiveInteger('50'),
   existing_per_owner: positiveInteger('50'),
   existing: positiveInteger('500'),
+  conversations_per_owner: positiveInteger('100'),
+  conversations: positiveInteger('1000'),
+  conversations_per_sandbox: positiveInteger('5'),
   when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest'),
-  requests_per_minute: positiveInteger('600'),
-}).partial().describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
+  requests_per_minute: orUnlimited(positiveInteger('6000')),
+  streams_per_key: orUnlimited(positiveInteger('50')),
+};
+
+const limits = z.strictObject(limitFields).partial()
+  .describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
 
 /** What the file holds besides settings. */
 export const fileSchema = z.object({
@@ -143,17 +159,24 @@ export const fileSchema = z.object({
     .describe('a mapping that says how starts are done, for example { at_once: 4 }'),
   events: z.strictObject({ keep_for: duration('30d').optional() })
     .describe('a mapping that says how events are kept, for example { keep_for: 30d }'),
+  quarantine: z.strictObject({ keep_for: duration('24h').optional() })
+    .describe('a mapping that says how sandboxes without a record are kept, for example { keep_for: 24h }'),
 }).partial();
+
+/** Everything that the file may hold. The secrets among the settings are refused there. */
+export const configSchema = z.strictObject({ ...settingsSchema.shape, ...fileSchema.shape });
 
 export type FileConfig = z.output<typeof fileSchema>;
 
 /** The configuration of a server. */
 export interface SkepConfig extends Settings {
   /** The options of `createSkep`, without the runtime, which is chosen later. */
-  readonly options: SkepOptions;
+  readonly options: CheckedOptions;
   /** Null: the default ones. */
   readonly specs: readonly SandboxSpec[] | null;
+  /** Null: unlimited. */
   readonly requestsPerMinute: number | null;
+  readonly streamsPerKey: number | null;
   /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
 }

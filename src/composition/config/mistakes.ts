@@ -1,11 +1,10 @@
 import { distance } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { fileSchema } from './file-schema.ts';
 import { settings, settingsSchema } from './settings.ts';
 
 type Path = readonly PropertyKey[];
 
-/** A mistake in the file. */
+/** A mistake in the file, or in the options of `createSkep`. */
 export interface Mistake {
   readonly path: Path;
   /** The rest of a sentence that begins with the field. */
@@ -14,74 +13,97 @@ export interface Mistake {
   readonly form?: string;
 }
 
-/** Everything that the file may hold. The secrets among the settings are refused there. */
-export const configSchema = z.strictObject({ ...settingsSchema.shape, ...fileSchema.shape });
-
-/** A field of the file, as JSON Schema describes it. `secret` is a member of Skep's own. */
+/** A field, as JSON Schema describes it. `secret` is a member of Skep's own. */
 type Field = z.core.JSONSchema.BaseSchema;
 
-let fields: Field | undefined;
+const described = new WeakMap<z.ZodType, Field>();
 
-/** Returns the fields from the top of the file down to the one at the path, as far as the schema knows them. */
-function fieldsTo(path: Path): readonly Field[] {
+/** Returns the fields from the top of the schema down to the one at the path, as far as the schema knows them. */
+function fieldsTo(schema: z.ZodType, path: Path): readonly Field[] {
   // Only a mistake needs them, so that a right configuration does not wait for them.
-  fields ??= z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
-  const found = [fields];
+  const top: Field = described.get(schema) ?? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  described.set(schema, top);
+  const found: Field[] = [top];
   for (const key of path) {
-    const { properties = {}, items, additionalProperties } = found.at(-1) ?? {};
-    const below = Object.hasOwn(properties, key) ? properties[String(key)] : (items ?? additionalProperties);
-    if (typeof below !== 'object' || Array.isArray(below)) break;
+    const alternatives = alternativesOf(found.at(-1) ?? {});
+    const below = propertiesOf(alternatives)[String(key)]
+      ?? alternatives.flatMap(({ items, additionalProperties }) => items ?? additionalProperties ?? []).at(-1);
+    if (!isField(below)) break;
     found.push(below);
   }
   return found;
 }
 
+function isField(value: unknown): value is Field {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the field, and what it may be if it is a union. */
+function alternativesOf(field: Field): readonly Field[] {
+  return [field, ...[...(field.anyOf ?? []), ...(field.oneOf ?? [])].flatMap(alternativesOf)];
+}
+
+function propertiesOf(alternatives: readonly Field[]): NonNullable<Field['properties']> {
+  return Object.fromEntries(alternatives.flatMap(({ properties = {} }) => Object.entries(properties)));
+}
+
 /** Returns what the field at the path takes, or what its parent takes if the field is not known. */
-export function formAt(path: Path): string {
-  return fieldsTo(path).findLast(({ description }) => description !== undefined)?.description ?? '';
+export function formAt(schema: z.ZodType, path: Path): string {
+  const forms = fieldsTo(schema, path).map((field) => alternativesOf(field).find(({ description }) => description !== undefined));
+  return forms.findLast((form) => form !== undefined)?.description ?? '';
 }
 
 /** Returns the names of the fields of the mapping at the path. Empty if its fields are not fixed. */
-function fieldsAt(path: Path): readonly string[] {
-  const found = fieldsTo(path);
-  return found.length > path.length ? Object.keys(found.at(-1)?.properties ?? {}) : [];
+function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
+  const found = fieldsTo(schema, path);
+  return found.length > path.length ? Object.keys(propertiesOf(alternativesOf(found.at(-1) ?? {}))) : [];
 }
 
+const isSetting = (key: PropertyKey | undefined): boolean => key !== undefined && Object.hasOwn(settingsSchema.shape, key);
+
 /** Returns the paths of all fields that are no settings: `specs[].ready.within`. */
-export function allFields(path: Path = [], prefix = ''): readonly string[] {
-  if (fieldsTo(path).at(-1)?.items !== undefined) return allFields([...path, 0], `${prefix}[]`);
-  const names = path.length === 0 ? Object.keys(fileSchema.shape) : fieldsAt(path);
+export function allFields(schema: z.ZodType, path: Path = [], prefix = ''): readonly string[] {
+  if (fieldsTo(schema, path).at(-1)?.items !== undefined) return allFields(schema, [...path, 0], `${prefix}[]`);
+  const names = fieldsAt(schema, path).filter((name) => path.length > 0 || !isSetting(name));
   return names.flatMap((name) => {
     const full = prefix === '' ? name : `${prefix}.${name}`;
-    return [full, ...allFields([...path, name], full)];
+    return [full, ...allFields(schema, [...path, name], full)];
   });
 }
 
 /** Returns the mistakes of the fields that do not match the schema. zod's own messages are for programmers, so they are left empty. */
-export function mistakesIn(value: Readonly<Record<string, unknown>>): readonly Mistake[] {
-  const { error } = configSchema.safeParse(value, { error: () => '', reportInput: true });
-  return ((error?.issues ?? []) as readonly Issue[]).flatMap((issue) => {
+export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[] {
+  const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
+  return ((error?.issues ?? []) as readonly Issue[]).flatMap(ofAlternative).flatMap((issue) => {
     const { keys } = issue;
-    const [key = ''] = issue.path;
+    const [key] = issue.path;
     // A setting is one value, whatever it consists of.
-    const isSetting = Object.hasOwn(settingsSchema.shape, key);
-    const path = isSetting ? [key] : issue.path;
-    if (keys !== undefined) return keys.map((key) => unknownField(path, key));
-    const isSecret = fieldsTo(path).some((field) => field['secret'] === true);
-    const problem = problemOf(issue, isSetting ? value[String(key)] : issue.input, isSecret);
+    const path = key !== undefined && isSetting(key) ? [key] : issue.path;
+    if (keys !== undefined) return keys.map((key) => unknownField(schema, path, key));
+    const isSecret = fieldsTo(schema, path).some((field) => field['secret'] === true);
+    const problem = problemOf(issue, path === issue.path ? issue.input : Reflect.get(value, String(key)), isSecret);
     // If a key is wrong, the form of its mapping is what is expected.
-    return issue.code === 'invalid_key' ? { path, problem, form: formAt(path.slice(0, -1)) } : { path, problem };
+    return issue.code === 'invalid_key' ? { path, problem, form: formAt(schema, path.slice(0, -1)) } : { path, problem };
   });
 }
 
+/** Returns the issues of a union's last alternative, which is the general one. Those before it are single words, or adapters. */
+function ofAlternative(issue: Issue): readonly Issue[] {
+  const { discriminator, input } = issue;
+  if (discriminator !== undefined) return [{ ...issue, input: Reflect.get(Object(input), discriminator) }];
+  const last = issue.code === 'invalid_union' && issue.message === '' ? issue.errors?.at(-1) : undefined;
+  if (last === undefined) return [issue];
+  return last.flatMap((below) => ofAlternative({ ...below, path: [...issue.path, ...below.path] }));
+}
+
 /** Returns the mistake of an unknown field. */
-function unknownField(parent: Path, key: string): Mistake {
+function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
   // What only Docker understands was a part of `isolation`.
-  const isMoved = parent.at(-1) === 'isolation' && fieldsAt([...parent.slice(0, -1), 'docker']).includes(key);
+  const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
   if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
-  const known = fieldsAt(parent).filter((name) => parent.length > 0 || !settings.some((each) => each.isSecret && each.key === name));
-  const meant = nearest(key, known) ?? elsewhere(parent, key);
+  const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !isSecretSetting(name));
+  const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
   return {
     path,
     problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
@@ -89,9 +111,13 @@ function unknownField(parent: Path, key: string): Mistake {
   };
 }
 
+function isSecretSetting(name: string): boolean {
+  return settings.some((each) => each.isSecret && each.key === name);
+}
+
 /** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
-function elsewhere(parent: Path, key: string): string | null {
-  const [only, second] = allFields().filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
+function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
+  const [only, second] = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
   if (only === undefined || second !== undefined) return null;
   return parent[0] === 'specs' ? only.replace(/^specs\[\]\./, '') : only;
 }
@@ -108,6 +134,8 @@ interface Issue {
   readonly keys?: readonly string[];
   /** The issues of a record's key. */
   readonly issues?: readonly Issue[];
+  /** The field that no alternative of a union matches. `input` is the mapping. */
+  readonly discriminator?: string | undefined;
   /** The issues of each alternative of a union. */
   readonly errors?: readonly (readonly Issue[])[];
 }
@@ -127,18 +155,12 @@ function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   if (value === undefined) return 'is missing';
   if (value === null) return 'has no value';
   if (issue.code === 'invalid_key') return `has a name that ${issue.issues?.[0]?.message ?? 'is not allowed'}`;
-  const { code, message, expected = '' } = nearestAlternative(issue);
+  const { code, message, expected = '' } = issue;
   const what = found(value, secret);
   const isOtherType = code === 'invalid_type' && message === '';
   if (isOtherType) return `is ${what} instead of ${kinds[expected] ?? 'what it takes'}${quotesHint(value, expected)}`;
   if (message === '') return `is ${what}`;
   return what === 'a text' ? message : `is ${what}, which ${message}`;
-}
-
-/** Returns the issue of a union's last alternative, which is the general one. Those before it are single words. */
-function nearestAlternative(issue: Issue): Issue {
-  const last = issue.code === 'invalid_union' && issue.message === '' ? issue.errors?.at(-1)?.[0] : undefined;
-  return last === undefined ? issue : nearestAlternative(last);
 }
 
 /** Returns a hint for the most frequent reason of a wrong type in YAML. */

@@ -1,17 +1,24 @@
+import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
 import { isFailure } from '../../domain/failure.ts';
+import type { CheckResult } from '../../ports/check-result.ts';
 import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
 import { defaultImage } from '../wiring/default-specs.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
-import type { SkepConfig } from './file-schema.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
+import { isLoopback } from './environment-warnings.ts';
+import { defined } from './field-schemas.ts';
+import type { SkepConfig } from './file-schema.ts';
 import { problemWith } from './settings.ts';
 import { dockerOptions } from './skep-options.ts';
+import { asksForContainer } from './spec-conflicts.ts';
 
 /** What the choice of a runtime depends on, besides the configuration. */
-interface ChoiceFacts {
-  /** The runtime with which the data folder's sandboxes were started; null without sandboxes. */
-  readonly inUse: string | null;
-  readonly dockerAnswers: () => Promise<boolean>;
+export interface ChoiceFacts {
+  /** Returns the runtime with which the data folder's sandboxes were started; null without sandboxes. */
+  inUse(): Promise<string | null>;
+  /** Whether something on this machine says where Docker's engine is. */
+  isEngineConfigured(): Promise<boolean>;
+  askEngine(): Promise<CheckResult>;
 }
 
 interface RuntimeChoice {
@@ -24,30 +31,38 @@ const noIsolation = 'sandboxes are plain processes of this machine, without isol
 
 /**
  * Chooses the runtime of a server. `auto` keeps the runtime that has sandboxes, so that none is lost while an engine is down for a
- * moment. In a data folder without sandboxes it takes Docker if its engine answers. Otherwise it takes processes without isolation,
- * but only if no other machine can reach the server. Throws a {@link ConfigError}.
+ * moment. In a data folder without sandboxes it takes Docker if an engine is configured, if a spec needs one or if one answers.
+ * Otherwise it takes processes without isolation, but only if no other machine can reach the server. Throws a {@link ConfigError}.
  */
-export async function chooseRuntime(config: SkepConfig, { inUse, dockerAnswers }: ChoiceFacts): Promise<RuntimeChoice> {
+export async function chooseRuntime(config: SkepConfig, facts: ChoiceFacts = choiceFacts(config)): Promise<RuntimeChoice> {
   const { sandboxRuntime, host } = config;
+  const inUse = await facts.inUse();
   if (sandboxRuntime !== 'auto') {
     const isLost = inUse !== null && inUse !== sandboxRuntime;
     const lost = `the data folder has sandboxes of the runtime ${inUse}, which ${sandboxRuntime} does not see: they become MISSING`;
     const warnings = [...(isLost ? [lost] : []), ...(sandboxRuntime === 'process' ? [noIsolation] : [])];
     return { options: sandboxRuntime === 'docker' ? dockerOptions(config) : { kind: 'process' }, warnings };
   }
-  if (inUse === 'docker' || (inUse === null && (await dockerAnswers()))) {
+  const whyProcess = inUse === null ? await whyNotDocker(config, facts) : inUse === 'docker' ? null : 'the data folder has its sandboxes';
+  if (whyProcess === null) {
     const problems = missingImages(config);
     if (problems.length > 0) throw new ConfigError(problems);
     return { options: dockerOptions(config), warnings: [] };
   }
-  const isLoopback = host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-  if (isLoopback) return { options: { kind: 'process' }, warnings: [noIsolation] };
-  const why = inUse === null ? "Docker's engine does not answer" : 'the data folder has sandboxes of the runtime process';
+  const warnings = [`${noIsolation} (auto chose the process runtime: ${whyProcess})`];
+  if (isLoopback(host)) return { options: { kind: 'process' }, warnings };
   throw new ConfigError([problemWith(
     'sandbox_runtime',
-    `is auto, and ${why}; auto does not choose the process runtime while SKEP_HOST is no loopback address, since that runtime has no `
-    + 'isolation; set it to process to have it all the same',
+    `is auto, which would choose the process runtime (${whyProcess}); auto does not do so while SKEP_HOST is no loopback address, since `
+    + 'that runtime has no isolation; set it to process to have it all the same',
   )]);
+}
+
+/** Returns why Docker can't be chosen. Null if it is: a spec that asks for isolation never runs without it. */
+async function whyNotDocker({ specs, dockerHost }: SkepConfig, facts: ChoiceFacts): Promise<string | null> {
+  if ((specs ?? []).some(asksForContainer) || dockerHost !== undefined || (await facts.isEngineConfigured())) return null;
+  const { ok, detail } = await facts.askEngine();
+  return ok ? null : `no Docker engine is configured, and none answers: ${detail}`;
 }
 
 /** Returns the specs without an image. If Docker is chosen by name, the configuration itself refuses them. */
@@ -58,29 +73,39 @@ function missingImages({ specs }: SkepConfig): ConfigProblem[] {
   return (specs ?? []).filter(({ image }) => image === null).map(({ id }) => ({ name: `spec ${id}, image`, problem, form }));
 }
 
-/** Looks into the data folder, and asks the engine if the choice depends on it. */
-export function choiceFacts(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): ChoiceFacts {
-  return {
-    // A folder from before runtimes were recorded has processes.
-    inUse: hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null,
-    dockerAnswers: () => dockerAnswers(config),
-  };
-}
-
 /** An engine that hangs does not answer either. */
 const engineTimeoutMs = 5_000;
 
-async function dockerAnswers(config: SkepConfig): Promise<boolean> {
-  const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
-  const { kind: _, ...options } = dockerOptions(config);
-  try {
-    await using closers = new AsyncDisposableStack();
-    const runtime = createDockerRuntime({ ...options, deployment: newDeploymentId(), callTimeoutMs: engineTimeoutMs });
-    closers.defer(() => runtime.close());
-    return (await runtime.check()).ok;
-  } catch (error) {
-    // A configuration of Docker's client that can't work, for example a context that does not exist.
-    if (isFailure(error)) return false;
-    throw error;
-  }
+function choiceFacts(config: SkepConfig): ChoiceFacts {
+  return {
+    async inUse() {
+      const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
+      const look = await lookIntoSqlite(config.dataDir);
+      let hasSandboxes = look.kind === 'older' && look.hasSandboxes;
+      if (look.kind === 'current') {
+        await using closers = new AsyncDisposableStack();
+        closers.defer(() => look.store.close());
+        hasSandboxes = (await look.store.sandboxes.scan(null, 1)).length > 0;
+      }
+      // A folder from before runtimes were recorded has processes.
+      return hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null;
+    },
+    async isEngineConfigured() {
+      return (await import('../../adapters/sandbox-runtime/docker/engine-client.ts')).isEngineConfigured(process.env);
+    },
+    async askEngine() {
+      const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
+      try {
+        await using closers = new AsyncDisposableStack();
+        const runtime = createDockerRuntime({
+          ...defined(dockerOptions(config)), deployment: newDeploymentId(), callTimeoutMs: engineTimeoutMs,
+        });
+        closers.defer(() => runtime.close());
+        return await runtime.check();
+      } catch (error) {
+        if (isFailure(error)) return { ok: false, detail: sentenceOfFailure(error) };
+        throw error;
+      }
+    },
+  };
 }

@@ -5,7 +5,7 @@ import envPaths from 'env-paths';
 import { z } from 'zod';
 import { defaultProduct } from '../../domain/microagent.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { duration, durationForm } from './field-schemas.ts';
+import { camelCase, duration, durationForm, type InCamelCase } from './field-schemas.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')
@@ -31,6 +31,16 @@ const providers = z.union([names, z.array(z.string())], { error: 'is not a list 
   .pipe(z.array(providerName).min(1, 'is empty').refine((names) => new Set(names).size === names.length, 'names a provider twice'));
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' });
+const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is no origin');
+const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
+const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is no address' });
+const listOf = (entry: z.ZodType<string, string>) =>
+  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
+/** Whether it is of a form that Docker's client knows. A bare `host:port` is one of `tcp`. */
+function isEngineAddress(text: string): boolean {
+  const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
+  return /^(unix|npipe):\/\//.test(text) || (url !== null && url.hostname !== '' && /^(tcp|https?|ssh):$/.test(url.protocol));
+}
 const ipAddress = z.string().refine((text) => isIP(text) !== 0, 'is not an IP address');
 
 const secret = <S extends z.ZodType>(schema: S, description: string): S => schema.meta({ description, secret: true });
@@ -43,11 +53,16 @@ export const settingsSchema = z.object({
   host: hostName.default('127.0.0.1').describe('a host name or address, for example 127.0.0.1'),
   port: integer(0, 65_535).default(3000).describe('a port from 0 (any that is free) to 65535, for example 3000'),
   public_url: url.optional().describe('the address that clients use, for example https://skep.example.com'),
+  trust_proxy: listOf(proxy).optional()
+    .describe(`addresses or networks of proxies, or ${proxyNames.join(', ')}, for example 10.0.0.0/8,loopback`),
+  cors_origins: listOf(origin).optional().describe('origins of pages that may call the API, for example https://app.example.com'),
   api_key: secret(apiKey.optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
   product: product.default(defaultProduct).describe('a lower-case word, for example skep'),
   git_providers: providers.default(['local']).describe(`names in order, of ${gitProviderNames.join(', ')}, for example github,local`),
   local_git_root: folder.optional().describe('a folder that exists, for example /srv/git'),
   git_timeout: duration('30s').default(30_000),
+  git_http_hosts: listOf(hostName).optional()
+    .describe('hosts that get a token over plain http, where it can be read on the way, for example git.internal:8080'),
   git_serve_stale_for: duration('10m').optional().describe(`${durationForm('10m')}; left out, a git host that is down is a failure`),
   github_token: secret(notEmpty.optional(), 'a token of GitHub'),
   github_app_id: appNumber.describe('the number of a GitHub App, for example 123456'),
@@ -57,32 +72,29 @@ export const settingsSchema = z.object({
   gitlab_token: secret(notEmpty.optional(), 'a token of GitLab'),
   gitlab_url: url.optional().describe('the URL of GitLab, for example https://gitlab.example.com'),
   sandbox_runtime: runtime.default('auto').describe('docker, process or auto'),
-  docker_host: notEmpty.optional().describe("the address of Docker's engine, for example unix:///var/run/docker.sock"),
+  docker_host: notEmpty.refine(isEngineAddress, 'is not the address of an engine').optional()
+    .describe("the address of Docker's engine, for example unix:///var/run/docker.sock, tcp://build-7:2376 or ssh://user@build-7"),
   docker_publish_address: ipAddress.optional()
     .describe("the address of the engine's machine on which sandboxes' ports are reached, for example 127.0.0.1"),
   docker_url_host: hostName.optional().describe('the host name in exposed_urls, for example build-7.example.com'),
+  docker_firewall: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on')
+    .describe('on, or off if you manage these firewall rules yourself'),
   data_dir: path.default(() => envPaths('skep', { suffix: '' }).data).describe('a folder, for example /var/lib/skep'),
+  shutdown_timeout: duration('30s').default(30_000),
   log_level: logLevel.default('info').describe('debug, info, warn, error or silent'),
 });
 
 type Key = keyof typeof settingsSchema.shape;
 export type GivenSettings = z.output<typeof settingsSchema>;
-type Camel<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : S;
 /** The settings under the names that the program uses: `gitTimeout`. */
-export type Settings = { readonly [K in Key as Camel<K>]: GivenSettings[K] };
+export type Settings = Readonly<InCamelCase<GivenSettings>>;
 
-const camel = (key: string): string => key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 const variableOf = (key: string): string => `SKEP_${key.toUpperCase()}`;
 
 /** The key, the name in the program and the variable of every setting. */
 export const settings = Object.entries(settingsSchema.shape).map(([key, schema]) => ({
-  key, name: camel(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
+  key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));
-
-export function toSettings(given: GivenSettings): Settings {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
-  return Object.fromEntries(settings.map(({ key, name }) => [name, given[key as Key]])) as Settings;
-}
 
 /** Returns the problem of a setting. */
 export function problemWith(key: Key, problem: string): ConfigProblem {

@@ -1,30 +1,29 @@
 import { readFileSync } from 'node:fs';
-import type { DockerRuntimeOptions, GitHubApp, GitOptions, SkepOptions } from '../options.ts';
+import { isReadableOnTheWay } from '../../adapters/shared/plain-http.ts';
+import type { CheckedOptions, DockerRuntimeOptions, GitHubApp, GitOptions } from '../options.ts';
 import type { ConfigProblem } from './config-error.ts';
 import type { FileConfig, SkepConfig } from './file-schema.ts';
-import { defined } from './field-schemas.ts';
+import { defined, inCamelCase } from './field-schemas.ts';
 import { type GivenSettings, problemWith } from './settings.ts';
 
 /** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
-export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly GitOptions[]): SkepOptions {
-  const { specs, limits = {}, starts, events } = config;
+export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly GitOptions[]): CheckedOptions {
+  const { specs, limits = {}, starts, events, quarantine } = config;
+  const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, ...ofSandboxes } = limits;
   return {
     git,
     auth: { kind: 'api-keys', ...defined({ staticKey: config.api_key }) },
     dataDir: config.data_dir,
     product: config.product,
-    limits: defined({
-      runningPerOwner: limits.running_per_owner,
-      running: limits.running,
-      existingPerOwner: limits.existing_per_owner,
-      existing: limits.existing,
-    }),
-    ...defined({ specs, whenFull: limits.when_full, startsAtOnce: starts?.at_once, keepEventsForMs: events?.keep_for }),
+    limits: defined(inCamelCase(ofSandboxes)),
+    ...defined({ specs, whenFull, startsAtOnce: starts?.at_once }),
+    ...defined({ keepEventsForMs: events?.keep_for, quarantineForMs: quarantine?.keep_for }),
   };
 }
 
-export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost }: SkepConfig): DockerRuntimeOptions {
-  return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost }) };
+export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost, dockerFirewall }: SkepConfig): DockerRuntimeOptions {
+  const firewall = dockerFirewall === 'off' ? false : undefined;
+  return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
 }
 
 /** Returns the options of a git provider. Adds what is wrong between its settings to the problems. */
@@ -33,7 +32,7 @@ export function toGitOptions(
   config: GivenSettings,
   problems: ConfigProblem[],
 ): GitOptions {
-  const { git_timeout: timeoutMs, git_serve_stale_for: serveStaleForMs, github_token: token } = config;
+  const { git_timeout: timeoutMs, git_serve_stale_for: serveStaleForMs, git_http_hosts: httpHosts, github_token: token } = config;
   switch (provider) {
     case 'local':
       return { provider, root: config.local_git_root ?? process.cwd(), timeoutMs };
@@ -42,11 +41,20 @@ export function toGitOptions(
       if (app !== undefined && token !== undefined) {
         problems.push(problemWith('github_token', 'is set together with a GitHub App; keep one of them'));
       }
-      return { provider, timeoutMs, ...defined({ serveStaleForMs, url: config.github_url, token, app }) };
+      if (token !== undefined || app !== undefined) requirePrivateWay('github_url', config, problems);
+      return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.github_url, token, app }) };
     }
     case 'gitlab':
-      return { provider, timeoutMs, ...defined({ serveStaleForMs, url: config.gitlab_url, token: config.gitlab_token }) };
+      if (config.gitlab_token !== undefined) requirePrivateWay('gitlab_url', config, problems);
+      return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.gitlab_url, token: config.gitlab_token }) };
   }
+}
+
+function requirePrivateWay(key: 'github_url' | 'gitlab_url', config: GivenSettings, problems: ConfigProblem[]): void {
+  const url = config[key];
+  if (url === undefined || !isReadableOnTheWay(url, config.git_http_hosts ?? [])) return;
+  const problem = 'is plain http, so the token could be read on the way; use https, or name the host in SKEP_GIT_HTTP_HOSTS';
+  problems.push(problemWith(key, problem));
 }
 
 /** Returns the App of the settings. It needs all three of them. */

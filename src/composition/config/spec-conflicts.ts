@@ -1,3 +1,4 @@
+import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
@@ -17,6 +18,11 @@ export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesN
     return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
   });
   return [...repeated, ...within];
+}
+
+/** Whether the spec asks for what plain processes do not give. */
+export function asksForContainer({ image, isolation, runtimeOptions }: SandboxSpec): boolean {
+  return image !== null || isolation !== defaultIsolation || 'docker' in runtimeOptions;
 }
 
 function portConflicts(spec: Keys): Mistake[] {

@@ -1,33 +1,30 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { PartCheck } from '../../application/skep.ts';
+import { isEveryAddress } from '../config/environment-warnings.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
-import { type FirstKey, keyLine, type KeyState } from './api-key-state.ts';
-import { commandName, packageVersion } from './package-info.ts';
 
 export interface FirstScreen {
   readonly config: SkepConfig;
   /** The address for clients. */
   readonly url: string;
   readonly parts: readonly PartCheck[];
-  /** The key for the commands of the screen. One that was made at this start is shown only now. */
-  readonly key: FirstKey | KeyState;
+  /** About the key for the commands of the screen. One that was made at this start is shown only now. */
+  readonly keyText: readonly string[];
 }
 
 /** Returns what a person sees first: the address, the adapters, the key if one was made, and commands to try. */
-export function firstScreen({ config, url, parts, key }: FirstScreen): string {
-  const width = Math.max('api-keys'.length, ...parts.map(({ adapter }) => adapter.length));
-  const row = (part: string, adapter: string, ok: boolean, detail: string): string =>
-    `  ${part.padEnd(8)} ${adapter.padEnd(width)} ${ok ? 'ok ' : 'NOT OK'} ${detail}`;
-  const keys = config.apiKey === undefined ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
+export function firstScreen({ config, url, parts, keyText }: FirstScreen): string {
+  const width = Math.max(...parts.map(({ adapter }) => adapter.length));
+  const others = isEveryAddress(config.host) ? ' and every other address of this machine' : '';
   const lines = [
     '',
-    `Skep ${packageVersion()} listens on ${url}   (reference: ${url}/docs)`,
+    `Skep ${packageVersion()} listens on ${url}${others}   (reference: ${url}/docs)`,
     '',
-    ...parts.map(({ part, adapter, ok, detail }) => row(part, adapter, ok, detail)),
-    row('auth', 'api-keys', key.kind !== 'refused', keys),
+    ...parts.map(({ part, adapter, ok, detail }) => `  ${part.padEnd(8)} ${adapter.padEnd(width)} ${ok ? 'ok ' : 'NOT OK'} ${detail}`),
     '',
-    ...keyLines(key),
+    ...keyText,
     '',
     'Try:',
     '',
@@ -35,33 +32,6 @@ export function firstScreen({ config, url, parts, key }: FirstScreen): string {
     '',
   ];
   return `${lines.join('\n')}\n`;
-}
-
-const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
-
-function keyLines(key: FirstKey | KeyState): string[] {
-  const another = `${commandName()} keys create <name>`;
-  switch (key.kind) {
-    case 'made':
-      return ['An API key was made; it is shown this once, and only its hash is kept:', '', `  export SKEP_API_KEY=${key.key}`];
-    case 'kept':
-      return [`The key was shown at the first start. Lost? Make another: ${another}`, ...exportKey];
-    case 'none valid':
-      return [`WARNING: every key of the store was revoked or has expired. Make another: ${another}`, ...exportKey];
-    case 'static':
-    case 'stray':
-    case 'stored':
-    case 'refused':
-      return ownKeyLines(key, another);
-  }
-}
-
-/** Returns the lines about the key that is set. */
-function ownKeyLines(key: KeyState, another: string): string[] {
-  const { state, text } = keyLine(key);
-  const sentence = `${text[0]?.toUpperCase()}${text.slice(1)}.`;
-  if (state === 'not ok') return [`WARNING: ${sentence}`, `Make another, and set it: ${another}`, ...exportKey];
-  return [state === 'note' ? `WARNING: ${sentence}` : sentence, 'The commands below take it from there.'];
 }
 
 function curls(config: SkepConfig, url: string): string[] {

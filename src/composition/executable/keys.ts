@@ -1,30 +1,36 @@
-import { table } from '../../adapters/cli/console.ts';
+import { print, table } from '../../adapters/cli/console.ts';
 import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess } from '../../domain/principal.ts';
-import { loadConfig } from '../config/load.ts';
+import { readConfig } from '../config/read-config.ts';
+import { commandName } from './api-key-lines.ts';
 
 export interface CreateKeyOptions {
   readonly name: string;
   readonly user: string;
   readonly expires?: number;
   readonly access: KeyAccess;
+  readonly repositories?: readonly string[];
 }
 
 /** Makes a key. Prints only the key on standard output, so that a script can read it, and all else on standard error. */
-export async function createKey(env: NodeJS.ProcessEnv, { name, user, expires, access }: CreateKeyOptions): Promise<number> {
+export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOptions): Promise<number> {
+  const { name, user, expires, access, repositories = null } = options;
   return await withKeys(env, async (keys) => {
-    const made = await keys.create({ name, userId: user, access, ...(expires !== undefined && { expiresInMs: expires }) });
+    const made = await keys.create({ name, userId: user, access, repositories, ...(expires !== undefined && { expiresInMs: expires }) });
     process.stderr.write(`The key ${name} of the user ${user}; it is shown only now:\n`);
     process.stdout.write(`${made.key}\n`);
     return 0;
   });
 }
 
-export async function listKeys(env: NodeJS.ProcessEnv): Promise<number> {
+const columns = ['ID', 'NAME', 'USER', 'ACCESS', 'REPOSITORIES', 'CREATED', 'EXPIRES', 'STATE'];
+
+export async function listKeys(env: NodeJS.ProcessEnv, options: { readonly json?: boolean }): Promise<number> {
   return await withKeys(env, async (keys) => {
-    const records = await keys.list();
-    if (records.length === 0) process.stderr.write('There is no key yet; make one with: skep keys create <name>\n');
-    else process.stdout.write(table(['ID', 'NAME', 'USER', 'ACCESS', 'CREATED', 'EXPIRES', 'STATE'], records.map(rowOf)));
+    const rows = (await keys.list()).map(rowOf);
+    if (rows.length === 0) process.stderr.write(`There is no key yet; make one with: ${commandName} keys create <name>\n`);
+    const fields = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column.toLowerCase(), row[index]])));
+    print(options, fields, rows.length === 0 ? '' : table(columns, rows));
     return 0;
   });
 }
@@ -32,13 +38,14 @@ export async function listKeys(env: NodeJS.ProcessEnv): Promise<number> {
 export async function revokeKey(env: NodeJS.ProcessEnv, key: string): Promise<number> {
   return await withKeys(env, async (keys) => {
     const revoked = await keys.revoke(key);
-    process.stderr.write(revoked ? `The key ${key} is revoked.\n` : `There is no valid key ${JSON.stringify(key)}; see: skep keys list\n`);
+    const none = `There is no valid key ${JSON.stringify(key)}; see: ${commandName} keys list\n`;
+    process.stderr.write(revoked ? `The key ${key} is revoked.\n` : none);
     return revoked ? 0 : 1;
   });
 }
 
 async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<number>): Promise<number> {
-  const config = loadConfig(env);
+  const config = readConfig(env);
   const [{ createSqliteStore }, { createApiKeys }, { createSystemClock }, { createSystemRandom }] = await Promise.all([
     import('../../adapters/store/sqlite/index.ts'),
     import('../../adapters/auth/api-keys/index.ts'),
@@ -46,7 +53,9 @@ async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<
     import('../../adapters/random/system-random.ts'),
   ]);
   // Not exclusive, since keys are managed while the server runs.
-  const store = await createSqliteStore({ dataDir: config.dataDir, exclusive: false });
+  const store = await createSqliteStore({
+    dataDir: config.dataDir, exclusive: false, warn: (message) => process.stderr.write(`${message}\n`),
+  });
   try {
     return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
   } finally {
@@ -58,5 +67,6 @@ function rowOf(key: ApiKeyRecord): string[] {
   const invalid = key.revokedAt === null ? 'expired' : 'revoked';
   const state = isKeyValid(key, Date.now()) ? 'valid' : invalid;
   const expires = key.expiresAt === null ? 'never' : new Date(key.expiresAt).toISOString();
-  return [key.id, key.name, key.userId, key.access, new Date(key.createdAt).toISOString(), expires, state];
+  const repositories = key.repositories === null ? 'all' : key.repositories.join(',');
+  return [key.id, key.name, key.userId, key.access, repositories, new Date(key.createdAt).toISOString(), expires, state];
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-/** The oldest version of Node that runs the program. It is checked before anything else is loaded. */
-const oldest = 24;
+import { whyNodeIsTooOld } from '../node-version.ts';
 
-if (Number(process.versions.node.split('.')[0]) < oldest) {
-  process.stderr.write(`skep: needs Node ${oldest} or newer, and this is ${process.versions.node}.\n`);
+// Checked before anything else is loaded.
+const tooOld = whyNodeIsTooOld();
+if (tooOld !== null) {
+  process.stderr.write(`skep: ${tooOld}\n`);
   process.exitCode = 1;
 } else {
   const [{ enableCompileCache }, { join }, { default: envPaths }] = await Promise.all([

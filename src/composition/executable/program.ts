@@ -1,9 +1,11 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { addClientCommands } from '../../adapters/cli/client-commands.ts';
-import { keyAccesses, type KeyAccess } from '../../domain/principal.ts';
+import { addClientCommands } from '../../adapters/cli/commands.ts';
+import { packageVersion } from '../../adapters/shared/package-version.ts';
+import { keyAccesses } from '../../domain/principal.ts';
 import { parseDuration } from '../config/field-schemas.ts';
+import { commandName } from './api-key-lines.ts';
 import { explain } from './explain-error.ts';
-import { packageVersion } from './package-info.ts';
+import type { CreateKeyOptions } from './keys.ts';
 
 const { env } = process;
 
@@ -37,8 +39,18 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .action(async () => finish(await (await import('./serve.ts')).serve(env)));
   addKeyCommands(program.command('keys').description('manage API keys; works while the server runs'), finish);
   program
+    .command('backup')
+    .description('copy the store into a new file; works while the server runs')
+    .argument('<file>', 'a file that does not exist yet')
+    .action(async (file: string) => finish(await (await import('./backup.ts')).backup(env, file)));
+  program
+    .command('restore')
+    .description('replace the store by a backup; the server must be stopped')
+    .argument('<file>', 'a file that `skep backup` made')
+    .action(async (file: string) => finish(await (await import('./backup.ts')).restore(env, file)));
+  program
     .command('doctor')
-    .description('show what is configured, what answers, and how to mend what does not')
+    .description('show what is configured, what answers, and how to fix what does not work')
     .action(async () => finish(await (await import('./doctor.ts')).doctor(env)));
   program
     .command('pull')
@@ -53,15 +65,15 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
 
 /** Asks the server of these settings whether it answers. Returns 0 if it does, for the health check of a container. */
 async function health(): Promise<number> {
-  const [{ localUrl }, { loadConfig }] = await Promise.all([import('../../adapters/cli/console.ts'), import('../config/load.ts')]);
-  const { host, port } = loadConfig(env);
+  const [{ localUrl }, { readConfig }] = await Promise.all([import('../../adapters/cli/console.ts'), import('../config/read-config.ts')]);
+  const { host, port } = readConfig(env);
   const url = `${localUrl(host, port)}/health`;
   try {
     const { ok, status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
     if (ok) return 0;
     process.stderr.write(`skep: ${url} answers ${status}.\n`);
   } catch {
-    process.stderr.write(`skep: ${url} does not answer; start the server: skep serve\n`);
+    process.stderr.write(`skep: ${url} does not answer; start the server: ${commandName} serve\n`);
   }
   return 1;
 }
@@ -74,16 +86,22 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .option('--user <user>', 'the owner of what is created with it', 'default')
     .option('--expires <duration>', 'the time until it expires, for example 30d', toDuration)
     .addOption(new Option('--access <access>', 'what it may do').choices(keyAccesses).default('full'))
-    .action(async (name: string, options: { user: string; expires?: number; access: KeyAccess }) =>
+    .option('--repositories <patterns>', 'the repositories that it may list and clone, for example acme/shop,group/**', toPatterns)
+    .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>
       finish(await (await import('./keys.ts')).createKey(env, { name, ...options })));
   keys
     .command('list')
     .description('list the keys, without the keys themselves')
-    .action(async () => finish(await (await import('./keys.ts')).listKeys(env)));
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: boolean }) => finish(await (await import('./keys.ts')).listKeys(env, options)));
   keys
     .command('revoke <name-or-id>')
     .description('revoke a key, at once')
     .action(async (key: string) => finish(await (await import('./keys.ts')).revokeKey(env, key)));
+}
+
+function toPatterns(text: string): readonly string[] {
+  return text.split(',').map((pattern) => pattern.trim());
 }
 
 function toDuration(text: string): number {

@@ -1,27 +1,27 @@
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
-import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { loadConfig } from '../config/load.ts';
+import { defined } from '../config/field-schemas.ts';
+import { readConfig } from '../config/read-config.ts';
 import { dockerOptions } from '../config/skep-options.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 
 /** Pulls the images of the specs, of all specs if none is named. Returns 0 if every image is there. */
 export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Promise<number> {
-  const config = loadConfig(env);
+  const config = readConfig(env);
   if (config.sandboxRuntime === 'process') {
     process.stderr.write('skep: the process runtime uses no images; nothing to pull (SKEP_SANDBOX_RUNTIME).\n');
     return 0;
   }
-  const specs = (config.specs ?? defaultSpecs({ runtime: dockerOptions(config) })).map(sandboxSpec);
+  const specs = config.specs ?? defaultSpecs({ runtime: dockerOptions(config) });
   const unknown = ids.filter((id) => !specs.some((spec) => spec.id === id));
   if (unknown.length > 0) {
     process.stderr.write(`skep: there is no spec ${unknown.join(', ')}; there is ${specs.map(({ id }) => id).join(', ')}.\n`);
     return 1;
   }
-  const { kind: _, ...options } = dockerOptions(config);
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
   // The command touches no sandbox, so the deployment's name does not matter.
-  const runtime = createDockerRuntime({ ...options, deployment: 'pull', progressMs: 2_000 });
+  const runtime = createDockerRuntime({ ...defined(dockerOptions(config)), deployment: 'pull', progressMs: 2_000 });
   try {
     const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
     let exitCode = 0;

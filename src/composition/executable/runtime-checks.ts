@@ -5,32 +5,40 @@ import { z } from 'zod';
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
-import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
-import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
-import type { DockerRuntimeOptions, ProcessRuntimeOptions, SkepOptions } from '../options.ts';
+import { chooseRuntime } from '../config/runtime-choice.ts';
+import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 import { tokens } from '../wiring/tokens.ts';
+import { commandName } from './api-key-lines.ts';
 import { type Line, note, notOk, ok } from './check-line.ts';
 
 /** Returns which runtime serves and why, whether it answers, and what it lacks for the specs. */
-export async function runtimeLines(config: SkepConfig, { hasSandboxes }: { readonly hasSandboxes: boolean }): Promise<Line[]> {
-  const { options, warnings } = await chooseRuntime(config, choiceFacts(config, { hasSandboxes }));
+export async function runtimeLines(config: SkepConfig): Promise<Line[]> {
+  const { options, warnings } = await chooseRuntime(config);
   const chosen = config.sandboxRuntime === 'auto' ? [ok(`runtime ${options.kind}: chosen by SKEP_SANDBOX_RUNTIME=auto`)] : [];
   const lines = [...chosen, ...warnings.map((text) => note(`warning: ${text}`))];
   await using closers = new AsyncDisposableStack();
   const runtime = await resolve(createContainer(existing(config, options), closers), tokens.runtime);
   const { ok: answers, detail } = await runtime.check();
-  lines.push((answers ? ok : notOk)(`runtime ${runtime.name}: ${detail}`));
+  const where = answers || options.kind !== 'docker' ? '' : ` (looked at ${engineAddress(options.host)})`;
+  lines.push((answers ? ok : notOk)(`runtime ${runtime.name}: ${detail}${where}`));
   if (!answers || options.kind !== 'docker') return lines;
-  const specs = config.specs ?? defaultSpecs({ runtime: options }).map(sandboxSpec);
+  const specs = config.specs ?? defaultSpecs({ runtime: options });
   return [...lines, ...(await engineLines(options.host, specs))];
 }
 
+function engineAddress(host: string | undefined): string {
+  const client = createClient(host, process.env);
+  client.close();
+  return client.shownAddress;
+}
+
 /** Returns options that use what the data folder holds already. A check must not write to it. */
-function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): SkepOptions {
+function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
   if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(dataDir)?.id ?? 'doctor' } };
   const root = join(dataDir, 'sandboxes');
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
@@ -81,6 +89,6 @@ async function imageLine(docker: Docker, { id, image }: SandboxSpec): Promise<Li
     return ok(`spec ${id}: image ${image} is there (${Architecture}, ${Math.round(Size / 1e6)} MB)`);
   } catch (error) {
     if (statusOf(error) !== 404) throw error;
-    return note(`spec ${id}: image ${image} is absent; the first start pulls it, or now: skep pull ${id}`);
+    return note(`spec ${id}: image ${image} is absent; the first start pulls it, or now: ${commandName} pull ${id}`);
   }
 }

@@ -1,45 +1,69 @@
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { stopSignal } from '../../adapters/cli/console.ts';
 import { createPinoLogger } from '../../adapters/logger/pino/index.ts';
 import type { Skep } from '../../application/skep.ts';
+import type { Store } from '../../ports/store.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
-import { loadConfig } from '../config/load.ts';
-import { choiceFacts, chooseRuntime } from '../config/runtime-choice.ts';
-import { createSkep } from '../create-skep.ts';
-import { firstKey, keyState } from './api-key-state.ts';
+import { defined } from '../config/field-schemas.ts';
+import { readConfig } from '../config/read-config.ts';
+import { chooseRuntime } from '../config/runtime-choice.ts';
+import { openSkep } from '../create-skep.ts';
+import { openSqliteStore } from '../wiring/adapters.ts';
+import { keyLine, setKeyText, storedKeyText } from './api-key-lines.ts';
 import { firstScreen } from './first-screen.ts';
 
-/** Runs the server until the process is asked to end. */
+/** How long the first screen waits until every part has answered. An engine that hangs must not hold it up. */
+const partsTimeoutMs = 3_000;
+
+/**
+ * Runs the server until the process is asked to end. It is over within the time limit for that, whatever hangs: all state is in the
+ * store and the runtime, and the next start goes on from there.
+ */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const stop = stopSignal();
-  const config = loadConfig(env);
+  const config = readConfig(env);
   const destination = pino.destination({ fd: 2, sync: false });
   const logger = createPinoLogger({ level: config.logLevel, destination });
+  stop.addEventListener('abort', () => {
+    logger.info({ signal: stop.reason }, 'draining: no new work is taken, requests finish, sandboxes stay; a second Ctrl-C stops at once');
+    setTimeout(() => {
+      logger.error({ limitMs: config.shutdownTimeout }, 'the shutdown took too long; what was left is cut off');
+      destination.flushSync();
+      process.exit(1);
+    }, config.shutdownTimeout).unref();
+  });
   try {
     await using open = new AsyncDisposableStack();
-    const { createSqliteStore } = await import('../../adapters/store/sqlite/index.ts');
-    const store = await createSqliteStore({ dataDir: config.dataDir });
+    const store = await openSqliteStore(config.dataDir, logger);
     open.defer(() => store.close());
-    const runtime = await chooseRuntime(config, choiceFacts(config, { hasSandboxes: (await store.sandboxes.scan(null, 1)).length > 0 }));
+    const runtime = await chooseRuntime(config);
     for (const warning of [...config.warnings, ...runtime.warnings, ...unsetSecrets(config.specs, env)]) logger.warn({}, warning);
-    const skep = await createSkep({ ...config.options, runtime: runtime.options, store, logger });
+    const skep = await openSkep({ ...config.options, runtime: runtime.options, store, logger });
     open.defer(() => skep.close());
     noteRuntime(config.dataDir, runtime.options.kind);
     const server = await listen(skep, config);
     open.defer(() => server.close());
-
-    const key = config.apiKey === undefined ? await firstKey(store.apiKeys, skep) : await keyState(config.apiKey, skep.auth);
-    process.stdout.write(firstScreen({ config, url: config.publicUrl ?? server.url, parts: await skep.check(), key }));
     logger.info({ url: server.url }, 'listening');
+    process.stdout.write(await screenOf(config, skep, store, server.url));
     if (!stop.aborted) await once(stop, 'abort');
-    logger.info({ signal: stop.reason }, 'draining: no new work is taken, requests finish, sandboxes stay');
     return 0;
   } finally {
     destination.flushSync();
   }
+}
+
+async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl: string): Promise<string> {
+  const unanswered = { part: 'others', adapter: '-', ok: false, detail: 'have not answered yet; ask GET /ready' };
+  const checked = await Promise.race([skep.check(), pause(partsTimeoutMs, [unanswered], { ref: false })]);
+  const line = config.apiKey === undefined ? null : await keyLine(config.apiKey, skep.auth);
+  const detail = line === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
+  const parts = [...checked, { part: 'auth', adapter: 'api-keys', ok: line?.state !== 'not ok', detail }];
+  const keyText = line === null ? await storedKeyText(store.apiKeys, skep) : setKeyText(line);
+  return firstScreen({ config, url: config.publicUrl ?? serverUrl, parts, keyText });
 }
 
 async function listen(skep: Skep, config: SkepConfig): Promise<{ readonly url: string; close(): Promise<void> }> {
@@ -48,7 +72,10 @@ async function listen(skep: Skep, config: SkepConfig): Promise<{ readonly url: s
     host: config.host,
     port: config.port,
     product: config.product,
-    ...(config.publicUrl !== undefined && { publicUrl: config.publicUrl }),
     requestsPerMinute: config.requestsPerMinute,
+    streamsPerKey: config.streamsPerKey,
+    ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins }),
+    // The rest of the time is for what is closed after the server.
+    drainMs: Math.min(10_000, config.shutdownTimeout / 2),
   });
 }

@@ -3,11 +3,14 @@ import { type Bind, ContainerModule } from 'inversify';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
+import type { Logger } from '../../ports/logger.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Store } from '../../ports/store.ts';
-import type { AdapterDeps, GitOptions, Own, SkepOptions, StoreOptions, SystemDeps } from '../options.ts';
-import { provideOwn, temporaryFolder, unknownChoice } from './custom-adapters.ts';
+import { ensureDeploymentFile } from '../config/deployment-file.ts';
+import { defined } from '../config/field-schemas.ts';
+import type { AdapterDeps, CheckedOptions, GitOptions, StoreOptions, SystemDeps } from '../options.ts';
+import { isOwn, provideOwn, temporaryFolder } from './custom-adapters.ts';
 import { openRuntime } from './runtime.ts';
 import { provide, token, tokens } from './tokens.ts';
 
@@ -15,7 +18,7 @@ const adapterDeps = token<AdapterDeps>('AdapterDeps');
 const { deployment, system, clock, random, logger, store, closers } = tokens;
 
 /** The adapters of the ports, as the options choose them. An adapter is loaded and opened when something asks for it. */
-export function adaptersModule(options: SkepOptions): ContainerModule {
+export function adaptersModule(options: CheckedOptions): ContainerModule {
   return new ContainerModule(({ bind }) => {
     bindSystem(bind, options);
     bindStore(bind, options);
@@ -39,58 +42,49 @@ export function adaptersModule(options: SkepOptions): ContainerModule {
     else {
       provide(bind, tokens.auth, [clock, store], async (clock, { apiKeys }) => {
         const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
-        const { kind: _, ...chosen } = auth;
-        return createApiKeyAuth({ ...chosen, keys: apiKeys, clock });
+        return createApiKeyAuth({ ...defined(auth), keys: apiKeys, clock });
       });
     }
   });
 }
 
-/** Whether the option is an adapter, or a factory of one, and no choice among Skep's own. Every such adapter has the member. */
-function isOwn<T, D = AdapterDeps>(given: unknown, member: keyof T): given is Own<T, D> {
-  return typeof given === 'function' || (typeof given === 'object' && given !== null && member in given);
-}
+const loadClock = async () => (await import('../../adapters/clock/system-clock.ts')).createSystemClock();
+const loadRandom = async () => (await import('../../adapters/random/system-random.ts')).createSystemRandom();
+const loadLogger = async () => (await import('../../adapters/logger/pino/index.ts')).createPinoLogger({ level: 'warn' });
 
 /** The clock, the source of randomness and the logger. */
-function bindSystem(bind: Bind, options: SkepOptions): void {
-  provideOwn(bind, clock, deployment, options.clock ?? (async () => {
-    const { createSystemClock } = await import('../../adapters/clock/system-clock.ts');
-    return createSystemClock();
-  }));
-  provideOwn(bind, random, deployment, options.random ?? (async () => {
-    const { createSystemRandom } = await import('../../adapters/random/system-random.ts');
-    return createSystemRandom();
-  }));
-  // Without a logger, nothing is logged: the streams of the process belong to the embedder.
-  provideOwn(bind, logger, deployment, options.logger ?? (async () => {
-    const { createSilentLogger } = await import('../../adapters/logger/silent-logger.ts');
-    return createSilentLogger();
-  }));
+function bindSystem(bind: Bind, options: CheckedOptions): void {
+  provideOwn(bind, clock, deployment, options.clock ?? loadClock);
+  provideOwn(bind, random, deployment, options.random ?? loadRandom);
+  provideOwn(bind, logger, deployment, options.logger ?? loadLogger);
   provide(bind, system, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
     ...deployment, clock, random, logger,
   }));
 }
 
-function bindStore(bind: Bind, { store: given, dataDir }: SkepOptions): void {
+function bindStore(bind: Bind, { store: given, dataDir }: CheckedOptions): void {
   const chosen = given ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
-  provideOwn(bind, store, system, isOwn<Store, SystemDeps>(chosen, 'sandboxes') ? chosen : () => openStore(chosen));
+  provideOwn(bind, store, system, isOwn<Store, SystemDeps>(chosen, 'sandboxes') ? chosen : (deps: SystemDeps) => openStore(chosen, deps));
 }
 
-const loadStores = async () => await import('../../adapters/store/sqlite/index.ts');
+async function openStore(options: StoreOptions, { logger }: Pick<SystemDeps, 'logger'>): Promise<Store> {
+  if (options.kind === 'sqlite') return await openSqliteStore(options.dataDir, logger);
+  const { createInMemoryStore } = await import('../../adapters/store/sqlite/index.ts');
+  return createInMemoryStore();
+}
 
-async function openStore(options: StoreOptions): Promise<Store> {
-  switch (options.kind) {
-    case 'sqlite':
-      return await (await loadStores()).createSqliteStore({ dataDir: options.dataDir });
-    case 'memory':
-      return (await loadStores()).createInMemoryStore();
-    default:
-      throw unknownChoice('store', options, 'sqlite or memory as its kind, or is a Store of your own');
-  }
+/** Opens the store of a data folder for a server. A `deployment.json` that is lost is written again, with the id that the store keeps. */
+export async function openSqliteStore(dataDir: string, logger: Pick<Logger, 'warn'>): Promise<Store> {
+  const { createSqliteStore } = await import('../../adapters/store/sqlite/index.ts');
+  return await createSqliteStore({
+    dataDir,
+    deploymentId: (kept) => ensureDeploymentFile(dataDir, kept ?? undefined).id,
+    warn: (message) => logger.warn({}, message),
+  });
 }
 
 /** The default protocol is not loaded if no spec has an agent. */
-function defaultProtocols({ specs = [] }: SkepOptions): readonly (() => Promise<AgentProtocol>)[] {
+function defaultProtocols({ specs = [] }: CheckedOptions): readonly (() => Promise<AgentProtocol>)[] {
   if (!specs.some(({ agent }) => agent !== undefined && agent !== null)) return [];
   return [async () => {
     const { createAcpProtocol } = await import('../../adapters/agent-protocol/acp/index.ts');
@@ -102,21 +96,16 @@ async function createGitProvider(options: GitOptions, { clock, listingCache }: A
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
-      const { provider: _, ...chosen } = options;
-      return createLocalGitProvider({ ...chosen, root: chosen.root ?? process.cwd() });
+      return createLocalGitProvider({ ...defined(options), root: options.root ?? process.cwd() });
     }
     case 'github': {
       const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');
-      const { provider: _, ...chosen } = options;
-      return createGitHubProvider({ ...chosen, clock, listingCache });
+      return createGitHubProvider({ ...defined(options), clock, listingCache });
     }
     case 'gitlab': {
       const { createGitLabProvider } = await import('../../adapters/git-provider/gitlab/index.ts');
-      const { provider: _, ...chosen } = options;
-      return createGitLabProvider({ ...chosen, clock, listingCache });
+      return createGitLabProvider({ ...defined(options), clock, listingCache });
     }
-    default:
-      throw unknownChoice('git', options, 'github, gitlab or local as its provider, or is a GitProvider of your own');
   }
 }
 

@@ -2,8 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Bind } from 'inversify';
-import type { Own } from '../options.ts';
+import type { AdapterDeps, Own } from '../options.ts';
 import { provide, type Token, tokens } from './tokens.ts';
+
+/** Whether the option is an adapter, or a factory of one, and no choice among Skep's own. Every such adapter has the member. */
+export function isOwn<T, Deps = AdapterDeps>(given: unknown, member: keyof T & string): given is Own<T, Deps> {
+  return typeof given === 'function' || (typeof given === 'object' && given !== null && member in given);
+}
 
 /**
  * Binds the token to an adapter that is given ready-made, or to what a factory makes. The latter is closed with the deployment if it
@@ -24,12 +29,6 @@ function isFactory<T, D>(given: Own<T, D>): given is (deps: D) => T | Promise<T>
 
 function isClosable(adapter: unknown): adapter is { close(): Promise<void> | void } {
   return typeof adapter === 'object' && adapter !== null && 'close' in adapter && typeof adapter.close === 'function';
-}
-
-/** Returns the error for an option that names no adapter, which only a caller without types can pass. */
-export function unknownChoice(option: string, value: unknown, takes: string): TypeError {
-  const named = typeof value === 'object' && value !== null ? Object.values(value).find((member) => typeof member === 'string') : value;
-  return new TypeError(`createSkep: the option ${option} names ${JSON.stringify(named)}; it takes ${takes}.`);
 }
 
 /** Makes a folder that is removed with the deployment. */

@@ -1,33 +1,33 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SandboxSpecInput } from '../../domain/sandbox-spec.ts';
-import type { SkepOptions } from '../options.ts';
+import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import type { CheckedOptions } from '../options.ts';
 
 /** The image of the default spec for containers. */
 export const defaultImage = 'debian:bookworm-slim';
 
 /** Returns the specs of a deployment that names none. */
-export function defaultSpecs({ runtime }: Pick<SkepOptions, 'runtime'>): readonly SandboxSpecInput[] {
+export function defaultSpecs({ runtime }: Pick<CheckedOptions, 'runtime'>): readonly SandboxSpec[] {
   return runtime !== undefined && 'kind' in runtime && runtime.kind === 'docker' ? [containerWorkspace] : [servedWorkspace()];
 }
 
 /** A container that does nothing by itself. */
-const containerWorkspace: SandboxSpecInput = {
+const containerWorkspace = sandboxSpec({
   id: 'workspace',
   description: 'A container of Debian with an empty workspace',
   image: defaultImage,
   command: ['sleep', 'infinity'],
-};
+});
 
 /** Returns a spec with a small program that serves the workspace's files. It runs on Skep's own Node, so it needs nothing else. */
-function servedWorkspace(): SandboxSpecInput {
+function servedWorkspace(): SandboxSpec {
   // The program is beside this file, as source in a checkout and built in a package.
   const program = new URL(`workspace-server${extname(import.meta.url)}`, import.meta.url);
-  return {
+  return sandboxSpec({
     id: 'workspace',
     description: "A workspace whose files are served, read-only, to whoever sends the sandbox's key in X-Session-API-Key",
     command: [process.execPath, fileURLToPath(program)],
     ports: [{ name: 'FILES', port: 8000 }],
     ready: { probe: { kind: 'http', port: 8000, path: '/health' }, withinMs: 30_000 },
-  };
+  });
 }

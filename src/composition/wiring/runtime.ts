@@ -1,44 +1,39 @@
 import { join } from 'node:path';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
-import type { DockerRuntimeOptions, RuntimeOptions, SkepOptions } from '../options.ts';
-import { temporaryFolder, unknownChoice } from './custom-adapters.ts';
+import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions, RuntimeOptions } from '../options.ts';
+import { defined } from '../config/field-schemas.ts';
+import { temporaryFolder } from './custom-adapters.ts';
 
-type DeploymentOptions = Pick<SkepOptions, 'dataDir' | 'store'>;
+type DeploymentOptions = Pick<CheckedOptions, 'dataDir' | 'store'>;
 
-/** Opens a runtime of Skep's own. The stack closes it. */
+/** Opens a runtime of Skep's own. The stack closes it, and removes its sandboxes if nobody could find them again. */
 export async function openRuntime(
-  runtime: RuntimeOptions,
-  deployment: DeploymentOptions,
-  closers: AsyncDisposableStack,
+  runtime: RuntimeOptions, deployment: DeploymentOptions, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
-  switch (runtime.kind) {
-    case 'process': {
-      const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
-      const { dataDir } = deployment;
-      const { kind: _, root, ...chosen } = runtime;
-      const folder = root ?? (dataDir === undefined ? await temporaryFolder('sandboxes', closers) : join(dataDir, 'sandboxes'));
-      return closers.adopt(createProcessRuntime({ ...chosen, root: folder }), (opened) => opened.close());
-    }
-    case 'docker':
-      return await openDockerRuntime(runtime, deployment, closers);
-    default:
-      throw unknownChoice('runtime', runtime, 'docker or process as its kind, or is a SandboxRuntime of your own');
-  }
+  if (runtime.kind === 'docker') return await openDockerRuntime(runtime, deployment, closers);
+  return await openProcessRuntime(runtime, deployment, closers);
+}
+
+async function openProcessRuntime(
+  options: ProcessRuntimeOptions, { dataDir }: DeploymentOptions, closers: AsyncDisposableStack,
+): Promise<SandboxRuntime> {
+  const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
+  const lasting = options.root ?? (dataDir === undefined ? undefined : join(dataDir, 'sandboxes'));
+  const root = lasting ?? (await temporaryFolder('sandboxes', closers));
+  const opened = closers.adopt(createProcessRuntime({ ...defined(options), root }), (runtime) => runtime.close());
+  if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
+  return opened;
 }
 
 async function openDockerRuntime(
-  runtime: DockerRuntimeOptions,
-  options: DeploymentOptions,
-  closers: AsyncDisposableStack,
+  options: DockerRuntimeOptions, lifetime: DeploymentOptions, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
-  const { kind: _, deployment, ...chosen } = runtime;
-  const lasting = deployment ?? lastingName(options);
-  const name = lasting ?? newDeploymentId();
-  const opened = createDockerRuntime({ ...chosen, deployment: name });
-  if (lasting === undefined) closers.defer(() => removeNetworks(name, chosen.host));
-  closers.defer(() => opened.close());
+  const lasting = options.deployment ?? lastingName(lifetime);
+  const deployment = lasting ?? newDeploymentId();
+  // Closing it removes its networks if no container is left.
+  const opened = closers.adopt(createDockerRuntime({ ...defined(options), deployment }), (runtime) => runtime.close());
   if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
   return opened;
 }
@@ -55,23 +50,9 @@ function lastingName({ dataDir, store }: DeploymentOptions): string | undefined 
 }
 
 /** Removes the sandboxes of a deployment that ends with its process. Nobody could find them again. */
-async function removeSandboxes(runtime: SandboxRuntime): Promise<void> {
+async function removeSandboxes(runtime: SandboxRuntime & { settled(): Promise<void> }): Promise<void> {
+  // A start whose caller has left makes a sandbox all the same.
+  await runtime.settled();
   const sandboxes = await runtime.list();
   await Promise.allSettled(sandboxes.map(({ id }) => runtime.remove(id)));
-}
-
-/** Removes its networks, since an engine has few. */
-async function removeNetworks(deployment: string, host: string | undefined): Promise<void> {
-  const [{ createClient }, { labels }] = await Promise.all([
-    import('../../adapters/sandbox-runtime/docker/engine-client.ts'),
-    import('../../adapters/sandbox-runtime/docker/labels.ts'),
-  ]);
-  const client = createClient(host, process.env);
-  const { docker } = client;
-  try {
-    const networks = await docker.listNetworks({ filters: { label: [`${labels.deployment}=${deployment}`] } });
-    await Promise.allSettled(networks.map(({ Id }) => docker.getNetwork(Id).remove()));
-  } finally {
-    client.close();
-  }
 }

@@ -4,7 +4,8 @@ import type { ConversationReconciler } from '../../application/conversations/con
 import type { Conversations } from '../../application/conversations/conversations.ts';
 import type { Events } from '../../application/events/events.ts';
 import type { Microagents } from '../../application/microagents/list-microagents.ts';
-import type { Repositories } from '../../application/repositories/locate-repository.ts';
+import type { Repositories } from '../../application/repositories/repositories.ts';
+import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import type { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import type { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import type { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
@@ -25,7 +26,6 @@ import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Deployment, SystemDeps } from '../options.ts';
 import type { Rules } from './rules.ts';
-import type { EventPurge } from './use-cases.ts';
 
 /** The name of a service in the container. It carries the type of the service. */
 export interface Token<T> {
@@ -76,13 +76,13 @@ export const tokens = {
   startQueue: token<StartQueue>('StartQueue'),
   sandboxReconciler: token<SandboxReconciler>('SandboxReconciler'),
   sandboxPool: token<SandboxPool>('SandboxPool'),
+  quarantine: token<Quarantine>('Quarantine'),
   sandboxes: token<Sandboxes>('Sandboxes'),
   events: token<Events>('Events'),
   agents: token<Agents>('Agents'),
   conversationReconciler: token<ConversationReconciler>('ConversationReconciler'),
   conversations: token<Conversations>('Conversations'),
   sweeper: token<Sweeper>('Sweeper'),
-  eventPurge: token<EventPurge>('EventPurge'),
 };
 
 type TokensOf<Args extends readonly unknown[]> = { readonly [I in keyof Args]: Token<Args[I]> };

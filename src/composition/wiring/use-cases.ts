@@ -1,17 +1,17 @@
 import { ContainerModule } from 'inversify';
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
-import { Conversations } from '../../application/conversations/conversations.ts';
-import { Events, purgeEventsEveryMs } from '../../application/events/events.ts';
+import { createConversations } from '../../application/conversations/conversations.ts';
+import { Events } from '../../application/events/events.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
-import { Repositories } from '../../application/repositories/locate-repository.ts';
+import { Repositories } from '../../application/repositories/repositories.ts';
+import { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
-import { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
+import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
-import type { SystemDeps } from '../options.ts';
 import { all, provide, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
@@ -23,17 +23,21 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, sandboxReconciler, [store, runtime, tokens.probe, startQueue, system, closers],
-    (store, runtime, probe, queue, system, closers) =>
-      closers.adopt(new SandboxReconciler({ store: store.sandboxes, runtime, probe, queue, ...system }), close));
+  provide(bind, sandboxReconciler, [store, runtime, tokens.probe, startQueue, tokens.secrets, system, closers],
+    (store, runtime, probe, queue, secrets, system, closers) => {
+      const stores = { store: store.sandboxes, conversations: store.conversations };
+      return closers.adopt(new SandboxReconciler({ ...stores, runtime, probe, queue, secrets, ...system }), close);
+    });
   provide(bind, sandboxPool, [rules, store, runtime, specs, sandboxReconciler, system, closers],
     ({ poolStartsAtOnce }, store, runtime, specs, reconciler, system, closers) => {
       const deps = { store: store.sandboxes, runtime, specs, reconciler, ...system };
       return closers.adopt(new SandboxPool({ ...deps, startsAtOnce: poolStartsAtOnce }), close);
     });
-  provide(bind, sandboxes, [rules, store, specs, sandboxReconciler, sandboxPool, system],
-    (rules, store, specs, reconciler, pool, system) =>
-      new Sandboxes({ ...rules, store: store.sandboxes, specs, reconciler, pool, ...system }));
+  provide(bind, sandboxes, [rules, store, runtime, specs, sandboxReconciler, sandboxPool, system],
+    (rules, store, runtime, specs, reconciler, pool, system) => {
+      const stores = { store: store.sandboxes, conversations: store.conversations };
+      return createSandboxes({ ...rules, ...stores, runtime, specs, reconciler, pool, ...system });
+    });
 });
 
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
@@ -51,47 +55,23 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
       const parts = { sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents };
       return closers.adopt(new ConversationReconciler({ ...stores, ...parts, ...system }), close);
     });
-  provide(bind, tokens.conversations, [rules, store, sandboxes, specs, repositories, conversationReconciler, system],
-    ({ answerWithinMs }, store, sandboxes, specs, repositories, reconciler, system) => {
+  const conversationDeps = [rules, store, sandboxes, specs, repositories, checkouts, conversationReconciler, system] as const;
+  provide(bind, tokens.conversations, conversationDeps,
+    ({ answerWithinMs, conversationLimits }, store, sandboxes, specs, repositories, checkouts, reconciler, system) => {
       const stores = { store: store.conversations, sandboxStore: store.sandboxes };
-      return new Conversations({ ...stores, sandboxes, specs, repositories, reconciler, ...system, answerWithinMs });
+      const useCases = { sandboxes, specs, repositories, checkouts, reconciler };
+      return createConversations({ ...stores, ...useCases, ...system, answerWithinMs, conversationLimits });
     });
 });
 
 /** What runs by itself while a deployment is open. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.sweeper, [rules, store, runtime, sandboxReconciler, conversationReconciler, sandboxPool, system, closers],
-    (rules, store, runtime, sandboxReconciler, conversationReconciler, pool, system, closers) =>
-      closers.adopt(new Sweeper({ ...rules, store, runtime, sandboxReconciler, conversationReconciler, pool, ...system }), close));
-  provide(bind, tokens.eventPurge, [events, system, closers], (events, system, closers) =>
-    closers.adopt(startEventPurge(events, system), close));
+  provide(bind, tokens.quarantine, [rules, store, runtime, sandboxReconciler, system], (rules, store, runtime, sandboxReconciler, system) =>
+    new Quarantine({ ...rules, store: store.sandboxes, runtime, sandboxReconciler, ...system }));
+  provide(bind, tokens.sweeper,
+    [rules, store, runtime, sandboxReconciler, conversationReconciler, sandboxPool, tokens.quarantine, events, system, closers],
+    (rules, store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events, system, closers) => {
+      const deps = { store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events };
+      return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
+    });
 });
-
-export interface EventPurge {
-  /** Stops it. Resolves when a removal that runs has ended. */
-  close(): Promise<void>;
-}
-
-/** Removes old events at once, and again after each interval. */
-function startEventPurge(events: Pick<Events, 'purge'>, { clock, logger }: SystemDeps): EventPurge {
-  let closed = false;
-  let cancel: (() => void) | null = null;
-  let running = purge();
-
-  async function purge(): Promise<void> {
-    try {
-      await events.purge();
-    } catch (error) {
-      logger.warn({ error }, 'old events could not be removed; the next interval tries again');
-    }
-    if (!closed) cancel = clock.after(purgeEventsEveryMs, () => void (running = purge()));
-  }
-
-  return {
-    async close() {
-      closed = true;
-      cancel?.();
-      await running;
-    },
-  };
-}

@@ -102,6 +102,15 @@ describe('permissions', () => {
   });
 });
 
+test('for a program, each event is a line of JSON', async () => {
+  const chat = talk(apiOf(world), await readyConversation(world), { message: 'hello', json: true });
+  chat.end();
+  expect(await chat.done).toBe(0);
+  const events = chat.shown().trim().split('\n').map((line) => JSON.parse(line) as { kind: string; conversation_id: string });
+  expect(events.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['message', 'turn_ended']));
+  expect(events.at(-1)).toMatchObject({ conversation_id: expect.any(String), at: expect.any(String) });
+});
+
 describe('a turn', () => {
   test('is stopped by /cancel, also while it asks leave', async () => {
     const chat = talk(apiOf(world), await readyConversation(world));

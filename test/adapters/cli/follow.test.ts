@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { createHttpServer, type HttpServer } from '../../../src/adapters/http/index.ts';
-import type { SkepClient } from '../../../src/client/client.ts';
+import { createClient, type SkepClient } from '../../../src/client/client.ts';
 import { followEvents, type ShownEvent } from '../../../src/client/events.ts';
 import { until } from '../../support/until.ts';
 import { chunk, conversations, readyConversation } from '../http/support.ts';
@@ -124,4 +128,14 @@ test('a chat goes on over a restart of the server', async () => {
   expect(await chat.done).toBe(0);
   expect(chat.shown().match(/heard: one/g)).toHaveLength(1);
   expect(chat.shown()).toContain('heard: two');
+});
+
+test('a server that never answers is given up', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const client = createClient({ url: `http://127.0.0.1:${port}`, key: 'some-key', timeoutMs: 50 });
+  await expect(client.get('/health', z.unknown())).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('did not answer in time') });
+  silent.closeAllConnections();
+  silent.close();
 });

@@ -57,14 +57,15 @@ export interface TalkOptions {
   readonly message?: string;
   readonly interactive?: boolean;
   readonly colored?: boolean;
+  readonly json?: boolean;
 }
 
 /** A chat whose input the test writes and whose output it reads. */
-export function talk(api: SkepClient, id: string, { message, interactive = false, colored = false }: TalkOptions = {}) {
+export function talk(api: SkepClient, id: string, { message, interactive = false, colored = false, json = false }: TalkOptions = {}) {
   const [input, screen] = [new PassThrough(), new PassThrough()];
   let shown = '';
   screen.setEncoding('utf8').on('data', (text: string) => (shown += text));
-  const done = new Chat(api, id, { input, output: screen, interactive, colored }).run(message ?? null);
+  const done = new Chat(api, id, { input, output: screen, interactive, colored, json }).run(message ?? null);
   // It is awaited later.
   done.catch(() => {});
   return {

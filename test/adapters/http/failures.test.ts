@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { explained } from '../../../src/domain/reason.ts';
-import { problemAnswer, problemCodes, problemOf, statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
+import { problemCodes, statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { object, type Answer } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
@@ -46,24 +46,12 @@ async function sandbox(spec: string, wanted: string): Promise<string> {
   return id;
 }
 
-test.each([
-  ['repositoryName', ['path', 'repository_name']],
-  ['sandboxSpecId', ['body', 'sandbox_spec_id']],
-  ['optionId', ['body', 'option_id']],
-  ['workingDir', ['body', 'working_dir']],
-  ['path', ['body', 'path']],
-])('the argument %s of a use case or port is %j of the request', (argument, loc) => {
-  const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, reason: { code: 'sandbox_path', message: 'must be different' } }] }));
-  if (problem === null) throw new Error('the failure is not known');
-  expect(JSON.parse(problemAnswer(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'sandbox_path' }] });
-});
-
 describe('each row of the failure table', () => {
   test('unauthorized', async () => {
     for (const path of [microagents, `${sandboxes}/search`, '/nowhere', '/api/v1/sandboxes/%zz']) {
       const answer = await world.client(null)('GET', path);
       expectProblem(answer, 'unauthorized');
-      expect(answer.headers.get('www-authenticate')).toBe('ApiKey');
+      expect(answer.headers.get('www-authenticate')).toBe('ApiKey, Bearer');
     }
     expectProblem(await world.client('wrong')('PUT', sandboxes), 'unauthorized');
   });
@@ -82,7 +70,7 @@ describe('each row of the failure table', () => {
   });
 
   test('not_found and method_not_allowed', async () => {
-    for (const path of ['/', '/nowhere', '/api/v1/sandboxes/', '/API/v1/sandboxes/search', '/docs/', '/health%20', '/api/user/repository/microagents']) {
+    for (const path of ['/nowhere', '/api/v1/sandboxes/', '/API/v1/sandboxes/search', '/docs/', '/health%20', '/api/user/repository/microagents']) {
       expectProblem(await world.ann('GET', path), 'not_found');
     }
     const get = await world.ann('PUT', `${sandboxes}/search`);
@@ -126,10 +114,17 @@ describe('each row of the failure table', () => {
     expectProblem(await world.ann('POST', `${sandboxes}/${starting}/pause`), 'sandbox_busy', about);
     expectProblem(await world.ann('POST', `${sandboxes}/${starting}/resume`), 'sandbox_busy', about);
 
+    const unfreezable = await sandbox('plain', 'RUNNING');
+    world.engine.canFreeze = false;
+    expectProblem(await world.ann('POST', `${sandboxes}/${unfreezable}/pause`, { pause_kind: 'freeze' }), 'freeze_unsupported', { runtime: 'memory' });
+    world.engine.canFreeze = true;
+    await world.ann('DELETE', `${sandboxes}/${unfreezable}`);
+
     const crashed = await sandbox('plain', 'RUNNING');
     world.engine.crash(crashed);
     await until(() => world.ann('GET', `${sandboxes}/${crashed}`), (answer) => object(answer)['status'] === 'ERROR');
     expectProblem(await world.ann('POST', `${sandboxes}/${crashed}/pause`), 'sandbox_not_running', { sandbox_id: crashed, sandbox_status: 'ERROR' });
+    world.engine.remove(crashed);
     expectProblem(await world.ann('POST', `${sandboxes}/${crashed}/resume`), 'sandbox_not_paused', { sandbox_id: crashed, sandbox_status: 'ERROR' });
 
     const started = [starting];
@@ -188,6 +183,16 @@ describe('each row of the failure table', () => {
     expect(world.lines.findLast(({ level }) => level === 'warn')).toMatchObject({ code: failure.code, error: failure });
   });
 
+  test.each([
+    ['branch_not_found', { defaultBranch: 'main', branches: { main: {} } }, { repository: 'acme/shop', branch: 'next' }],
+    ['repository_empty', { defaultBranch: null, branches: {} }, { repository: 'acme/shop', branch: 'next' }],
+    ['repository_forbidden', { defaultBranch: 'main', branches: {}, refuses: 'repository' }, { provider: 'memory', repository: 'acme/shop' }],
+  ] as const)('%s', async (code, trees, members) => {
+    world.checkouts.put('acme/shop', trees);
+    const asked = { selected_repository: 'acme/shop', selected_branch: 'next' };
+    expectProblem(await world.ann('POST', '/api/v1/app-conversations', asked), code, members);
+  });
+
   test.each<[Failure, Readonly<Record<string, unknown>>]>([
     [new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'unreachable' }, retryAfterSeconds: 5 }), { runtime: 'memory', retry_after_seconds: 5, reason: { code: 'unreachable' } }],
     [new Failure('runtime_timeout', { runtime: 'memory', limitMs: 10 }), { runtime: 'memory', limit_ms: 10 }],
@@ -223,11 +228,9 @@ describe('each row of the failure table', () => {
   });
 
   test('all of them, but those that have a test of their own', () => {
-    const elsewhere: ProblemCode[] = ['rate_limited', 'shutting_down'];
+    const elsewhere: ProblemCode[] = ['rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down'];
     // No route reaches into a sandbox's files.
     const unreachable: ProblemCode[] = ['file_not_found'];
-    // What a checkout meets is told in the conversation's status_detail.
-    const told: ProblemCode[] = ['repository_forbidden', 'repository_empty', 'branch_not_found'];
-    expect([...proven, ...elsewhere, ...unreachable, ...told].toSorted()).toEqual(problemCodes.toSorted());
+    expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(problemCodes.toSorted());
   });
 });

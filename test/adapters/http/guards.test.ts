@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { clientAddress } from '../../../src/adapters/http/authentication.ts';
 import { createRouter, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
+import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -26,8 +27,8 @@ describe('limits', () => {
     const refused = await wrong('GET', search);
     expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited', limit: 'failed_logins_per_minute' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    // No further key is tried, not even a right one; one that was right before still works.
-    expect(await world.client(world.keys.ben)('GET', search)).toMatchObject({ status: 429 });
+    // A right key works, whether it was used before or not.
+    expect(await world.client(world.keys.ben)('GET', search)).toMatchObject({ status: 200 });
     expect(await world.ann('GET', search)).toMatchObject({ status: 200 });
     expect(await world.client(null)('GET', search)).toMatchObject({ status: 401 });
     expect(await world.client(null)('GET', '/health')).toMatchObject({ status: 200 });
@@ -39,6 +40,16 @@ describe('limits', () => {
   test('requests without a key are no tries', async () => {
     const world = await started({ failedLoginsPerMinute: 1 });
     for (let tries = 0; tries < 5; tries += 1) expect(await world.client(null)('GET', search)).toMatchObject({ status: 401 });
+  });
+
+  test('of conversations, of one owner', async () => {
+    const world = await createWorld({ limits: { conversationsPerOwner: 1 } });
+    worlds.push(world);
+    const start = async (key: string) => await world.client(key)('POST', '/api/v1/app-conversations');
+    const [first, second, bens] = [await start(world.keys.ann), await start(world.keys.ann), await start(world.keys.ben)];
+    expect(second).toMatchObject({ status: 429, body: { code: 'conversation_limit_reached', limit: 'conversations_per_owner', max: 1, retry_after_seconds: 60 } });
+    await world.ann('DELETE', `/api/v1/app-conversations/${String(object(first)['id'])}`);
+    expect([first.status, bens.status, (await start(world.keys.ann)).status]).toEqual([201, 201, 201]);
   });
 
   test('of requests, for each key', async () => {
@@ -63,6 +74,20 @@ describe('limits', () => {
 });
 
 describe('the log', () => {
+  test('has the checks of a load balancer at debug, and the crash of a sandbox at warn', async () => {
+    const world = await started();
+    world.lines.length = 0;
+    for (const path of ['/health', '/ready']) await world.client(null)('GET', path);
+    expect(world.lines.filter(({ message }) => message === 'request').map(({ level }) => level)).toEqual(['debug', 'debug']);
+    const { id } = object(await world.ann('POST', '/api/v1/sandboxes'));
+    await until(async () => object(await world.ann('GET', `/api/v1/sandboxes/${String(id)}`))['status'], (status) => status === 'RUNNING');
+    world.engine.crash(String(id));
+    await until(() => world.lines.find(({ to }) => to === 'ERROR'), (line) => line !== undefined);
+    expect(world.lines.filter(({ message }) => message === 'sandbox changed its status').map(({ to, level }) => [to, level])).toEqual([
+      ['STARTING', 'info'], ['RUNNING', 'info'], ['ERROR', 'warn'],
+    ]);
+  });
+
   test('has one line for each request, and nothing secret', async () => {
     const world = await started();
     world.lines.length = 0;
@@ -90,12 +115,15 @@ describe('the log', () => {
   });
 });
 
+const fine = async () => ({ ok: true, detail: 'the file /home/somebody/skep.db answers' });
+const store = { part: 'store', adapter: 'sqlite', check: fine };
+
 describe('readiness', () => {
-  test('tells whether each part answers, and no more; the log tells why', async () => {
+  test('takes the store to answer, and tells no more; the log tells why', async () => {
     const world = await started();
-    const broken = await createWorldOf(world, async () => [
-      { part: 'store', adapter: 'sqlite', ok: true, detail: 'the file /home/somebody/skep.db answers' },
-      { part: 'runtime', adapter: 'process', ok: false, detail: 'the folder /home/somebody/sandboxes is gone' },
+    const broken = await createWorldOf(world, [
+      { ...store, check: async () => ({ ok: false, detail: 'the file /home/somebody/skep.db is gone' }) },
+      { part: 'runtime', adapter: 'process', check: fine },
     ]);
     const answer = await broken('/ready');
     expect(answer.status).toBe(503);
@@ -103,23 +131,56 @@ describe('readiness', () => {
     expect(await answer.json()).toEqual({
       status: 'not_ready',
       parts: [
-        { part: 'store', adapter: 'sqlite', ok: true, detail: 'answers' },
-        { part: 'runtime', adapter: 'process', ok: false, detail: 'does not answer; the log says why' },
+        { part: 'store', adapter: 'sqlite', ok: false, detail: 'does not answer; the log says why' },
+        { part: 'runtime', adapter: 'process', ok: true, detail: 'answers' },
       ],
     });
-    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'runtime', detail: 'the folder /home/somebody/sandboxes is gone' }]);
+    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'store', detail: 'the file /home/somebody/skep.db is gone' }]);
     expect((await broken('/health')).status).toBe(200);
+  });
+
+  test('is not lost by a git host or an engine in trouble, which are shown', async () => {
+    const world = await started();
+    let asked = 0;
+    const ask = await createWorldOf(world, [
+      store,
+      { part: 'runtime', adapter: 'docker', check: () => (asked += 1, new Promise(() => undefined)) },
+      { part: 'git', adapter: 'github', check: async () => ({ ok: false, detail: 'the rate limit is reached' }) },
+      { part: 'git', adapter: 'gitlab', check: fine },
+    ]);
+    for (let time = 0; time < 3; time += 1) {
+      const from = Date.now();
+      const answer = await ask('/ready');
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toMatchObject({ status: 'degraded', parts: [{ ok: true }, { ok: false }, { ok: false }, { ok: true }] });
+      expect(Date.now() - from).toBeLessThan(time === 0 ? 2000 : 400);
+    }
+    expect(asked).toBe(1);
+  });
+
+  test.each([
+    ['throws', async () => await Promise.reject(new Error('the engine is gone'))],
+    ['does not end', () => new Promise<never>(() => {})],
+  ] as const)('comes back after a check that %s, which the log tells', async (_how, fail) => {
+    const world = await started();
+    let [ahead, checks] = [0, 0];
+    const clock = { ...world.skep.clock, now: () => Date.now() + ahead };
+    const ask = await createWorldOf({ ...world, skep: { ...world.skep, clock } }, [{ ...store, check: () => ((checks += 1) === 1 ? fail() : fine()) }]);
+    expect((await ask('/ready')).status).toBe(503);
+    expect((await ask('/ready')).status).toBe(503);
+    expect(checks).toBe(1);
+    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'store', message: 'a part does not answer' }]);
+    ahead = 15_000;
+    expect((await ask('/ready')).status).toBe(200);
+    expect(world.lines.some(({ message }) => message === 'a part answers again')).toBe(true);
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   test('is looked up once, however many ask at a time', async () => {
     const world = await started();
     let checks = 0;
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
-    const ask = await createWorldOf(world, async () => {
-      checks += 1;
-      await hold;
-      return [];
-    });
+    const ask = await createWorldOf(world, [{ ...store, check: async () => (checks += 1, await hold, await fine()) }]);
     const answers = Promise.all(Array.from({ length: 20 }, () => ask('/ready')));
     await until(() => checks, (count) => count > 0);
     release();
@@ -129,10 +190,10 @@ describe('readiness', () => {
   });
 });
 
-/** Asks a router over the same deployment, in which the parts are checked in another way. */
-async function createWorldOf(world: World, check: World['skep']['check']): Promise<(path: string) => Promise<Response>> {
+/** Asks a router over the same deployment, of other parts. */
+async function createWorldOf(world: World, parts: World['skep']['parts']): Promise<(path: string) => Promise<Response>> {
   const { default: express } = await import('express');
-  const app = express().use(createRouter({ ...world.skep, check }));
+  const app = express().use(createRouter({ ...world.skep, parts }));
   const { promise: listening, resolve } = Promise.withResolvers<void>();
   const server = app.listen(0, '127.0.0.1', () => resolve());
   await listening;

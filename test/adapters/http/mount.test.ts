@@ -30,6 +30,10 @@ afterAll(async () => {
   await world.close();
 });
 
+test.each([Promise.resolve(), {}, undefined, null])('%j instead of a Skep is refused at once', (skep) => {
+  expect(() => createRouter(skep as never)).toThrow(/needs the Skep that createSkep resolves to; did you forget await/);
+});
+
 test('everything works under the prefix', async () => {
   expect(await client('GET', '/agents/health')).toMatchObject({ status: 200 });
   expect(await client('GET', '/agents/api/user/repository/acme%2Fshop/microagents')).toMatchObject({ body: [{ name: 'deploy/aws' }] });
@@ -59,10 +63,14 @@ test('a body that the host has read already', async () => {
 
 test("answers for routes that it lacks, and leaves the host's own alone", async () => {
   const checker = createOpenApiChecker((await client('GET', '/agents/openapi.json')).body);
-  for (const [method, path, status] of [['GET', '/nowhere', 404], ['GET', '', 404], ['PUT', '/api/v1/sandboxes', 405], ['OPTIONS', '/docs', 405]] as const) {
+  for (const [method, path, status] of [['GET', '/nowhere', 404], ['PUT', '/api/v1/sandboxes', 405], ['OPTIONS', '/docs', 405]] as const) {
     const answer = await client(method, `/agents${path}`);
     expect(answer.status).toBe(status);
     checker.check(method, path, answer);
+  }
+  for (const path of ['/agents', '/agents/']) {
+    const answer = await client('GET', path);
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, '/site/agents/docs']);
   }
   expect(await createClient(url, null)('GET', '/agents/nowhere')).toMatchObject({ status: 401 });
   expect(await createClient(url, null)('GET', '/')).toMatchObject({ status: 200, body: 'the host' });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { object } from '../../support/client.ts';
@@ -19,6 +20,8 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, { readonly required?: readonly string[] }>>; readonly securitySchemes: unknown };
 }
+
+const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
 
 let world: World;
 let document: Document;
@@ -43,7 +46,7 @@ describe('the OpenAPI document', () => {
 
   test('says what the design says', () => {
     expect(document.openapi).toBe('3.1.0');
-    expect(document.info).toMatchObject({ title: 'hive', version: '0.53.0' });
+    expect(document.info).toMatchObject({ title: 'hive', version: '0.53.0', 'x-skep-version': manifest.version });
     expect(document.servers).toEqual([
       { url: 'https://skep.example.org', description: expect.any(String) },
       { url: 'http://127.0.0.1:3000', description: expect.any(String) },
@@ -69,16 +72,22 @@ describe('the OpenAPI document', () => {
       'get /api/v1/app-conversations/{id}/events 200',
       'get /api/v1/app-conversations/{id}/events/stream 200',
       'get /api/v1/events 200',
+      'get /api/v1/events/ticket 200',
       'get /api/v1/events/stream 200',
       'get /api/v1/sandboxes/search 200',
+      'get /api/v1/sandboxes 200',
       'post /api/v1/sandboxes 201',
       'get /api/v1/sandboxes/{id} 200',
       'delete /api/v1/sandboxes/{id} 204',
+      'get /api/v1/sandboxes/{id}/usage 200',
       'post /api/v1/sandboxes/{id}/pause 200',
       'post /api/v1/sandboxes/{id}/resume 200',
+      'post /api/v1/sandboxes/{id}/adopt 200',
       'get /api/v1/sandbox-specs/search 200',
+      'get /api/v1/sandbox-specs 200',
       'get /health 200',
       'get /ready 200',
+      'get /api/v1/me 200',
       'get /openapi.json 200',
       'get /docs 200',
     ]);
@@ -106,18 +115,23 @@ describe('the OpenAPI document', () => {
       ]),
     );
     expect(schemas['Sandbox']?.required).toEqual([
-      'id', 'created_by_user_id', 'sandbox_spec_id', 'status', 'status_detail', 'status_reason', 'pause_kind', 'session_api_key', 'exposed_urls',
-      'created_at', 'updated_at', 'last_active_at',
+      'id', 'created_by_user_id', 'sandbox_spec_id', 'status', 'status_detail', 'status_reason', 'pause_kind', 'paused_by', 'paused_reason',
+      'session_api_key', 'exposed_urls', 'created_at', 'updated_at', 'last_active_at',
     ]);
     expect(schemas['SandboxSpec']?.required).toEqual([
-      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'ports', 'resources', 'created_at',
+      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'ports', 'agent', 'resources', 'created_at',
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',
       'start_status', 'execution_status', 'status_detail', 'status_reason', 'created_at', 'updated_at',
     ]);
     expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
-    expect(schemas['Event']?.required).toEqual(['id', 'kind', 'at', 'conversation_id', 'sandbox_id', 'actor', 'reason', 'status_reason', 'data']);
+    expect(schemas['ToolCallEvent']?.required).toEqual(
+      ['id', 'at', 'conversation_id', 'sandbox_id', 'actor', 'reason', 'status_reason', 'kind', 'data'],
+    );
+    expect(schemas['Event']).toMatchObject({
+      discriminator: { propertyName: 'kind', mapping: { tool_call: '#/components/schemas/ToolCallEvent' } },
+    });
     const limit = document.paths['/api/v1/sandboxes/search']?.['get']?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 100 });
   });
@@ -136,4 +150,13 @@ describe('the OpenAPI document', () => {
       await other.close();
     }
   });
+});
+
+test('names no address that clients can not use where the server listens on all of them', async () => {
+  const world = await createWorld({ server: { host: '0.0.0.0' } });
+  try {
+    expect((await world.client(null)('GET', '/openapi.json')).body).toMatchObject({ servers: [{ url: '/' }, {}] });
+  } finally {
+    await world.close();
+  }
 });

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { problemAnswer, problemOf } from '../../../src/adapters/http/problems.ts';
+import { Failure } from '../../../src/domain/failure.ts';
 import { items, object, type Answer } from '../../support/client.ts';
 import { createWorld, plainSpec, type World } from './world.ts';
 
@@ -46,6 +48,7 @@ describe('queries', () => {
     [`title__contains=${'x'.repeat(501)}`, 'title__contains'], ['title__contains=%C3%28', 'title__contains'],
     ['sandbox_id__eq=Not%20an%20id', 'sandbox_id__eq'], ['page_id=', 'page_id'], ['page_id=made-up', 'page_id'],
     [`page_id=${Buffer.from('["app-conversations/CREATED_AT_DESC",1]').toString('base64url')}`, 'page_id'],
+    [`page_id=${Buffer.from('["app-conversations/CREATED_AT_DESC",1,"x"]').toString('base64url')}`, 'page_id'],
     [`page_id=${Buffer.from('["app-conversations/CREATED_AT_DESC", 1,"x"]').toString('base64url')}`, 'page_id'],
     [`page_id=${Buffer.from('["app-conversations/CREATED_AT",1,"x"]').toString('base64url')}`, 'page_id'],
     [`page_id=${Buffer.from('["sandboxes",1,"x"]').toString('base64url')}`, 'page_id'],
@@ -112,6 +115,7 @@ describe('bodies', () => {
     ['no branch name', { selected_repository: 'acme/shop', selected_branch: '-delete' }, ['body', 'selected_branch']],
     ['a range as a branch', { selected_repository: 'acme/shop', selected_branch: 'a..b' }, ['body', 'selected_branch']],
     ['a long branch', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
+    ['a message that no agent answers', { sandbox_spec_id: 'plain', initial_message: { content: [{ type: 'text', text: 'x' }] } }, ['body', 'initial_message']],
     ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
     ['another kind of content', { initial_message: { content: [{ type: 'image', text: 'x' }] } }, ['body', 'initial_message', 'content', 0, 'type']],
     ['a long text', { initial_message: { content: [{ type: 'text', text: 'x'.repeat(100_001) }] } }, ['body', 'initial_message', 'content', 0, 'text']],
@@ -187,4 +191,16 @@ describe('paths', () => {
   test.each(['*', 'http://[::/x', '//a@b:99999/x#y', '//'])('%s is no route', async (target) => {
     expect(await raw(target)).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
+});
+
+test.each([
+  ['repositoryName', ['path', 'repository_name']],
+  ['sandboxSpecId', ['body', 'sandbox_spec_id']],
+  ['optionId', ['body', 'option_id']],
+  ['workingDir', ['body', 'working_dir']],
+  ['path', ['body', 'path']],
+])('the argument %s of a use case or port is %j of the request', (argument, loc) => {
+  const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, reason: { code: 'sandbox_path', message: 'must be different' } }] }));
+  if (problem === null) throw new Error('the failure is not known');
+  expect(JSON.parse(problemAnswer(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'sandbox_path' }] });
 });

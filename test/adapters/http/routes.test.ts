@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { items, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { createWorld, type World } from './world.ts';
@@ -52,6 +53,8 @@ describe('sandboxes', () => {
       status_detail: null,
       status_reason: null,
       pause_kind: null,
+      paused_by: null,
+      paused_reason: null,
       session_api_key: null,
       exposed_urls: null,
       created_at: expect.stringMatching(timestamp),
@@ -111,28 +114,6 @@ describe('sandboxes', () => {
   });
 });
 
-describe('sandbox specs', () => {
-  test('with the secrets of their environment masked', async () => {
-    const { body } = await world.ann('GET', '/api/v1/sandbox-specs/search');
-    expect(body).toEqual({
-      items: [
-        {
-          id: 'plain',
-          description: null,
-          image: null,
-          command: ['run', '--all'],
-          working_dir: '/workspace',
-          initial_env: { CI: '1', GIT_TOKEN: '**********' },
-          ports: [{ name: 'AGENT_SERVER', port: 8000 }],
-          resources: { cpus: 2, memory_bytes: 2_147_483_648, pids: 512 },
-          created_at: expect.stringMatching(timestamp),
-        },
-      ],
-      next_page_id: null,
-    });
-  });
-});
-
 describe('conversations', () => {
   const conversations = '/api/v1/app-conversations';
 
@@ -142,7 +123,6 @@ describe('conversations', () => {
       sandbox_spec_id: 'plain',
       selected_repository: 'acme/shop',
       selected_branch: 'feature/one',
-      initial_message: { content: [{ type: 'text', text: 'Why is it red?' }] },
     });
     const { id, sandbox_id: sandboxId } = object(created);
     expect(created.status).toBe(201);
@@ -197,6 +177,20 @@ describe('conversations', () => {
 });
 
 describe('idempotency keys', () => {
+  test('of a start are answered again although the git host is down by then', async () => {
+    const headers = { 'Idempotency-Key': 'start-once' };
+    const body = { selected_repository: 'acme/shop' };
+    const first = await world.ann('POST', '/api/v1/app-conversations', body, headers);
+    world.faults.git = new Failure('provider_timeout', { provider: 'memory', limitMs: 1 });
+    try {
+      const again = await world.ann('POST', '/api/v1/app-conversations', body, headers);
+      expect([first.status, again.status, object(again)['id']]).toEqual([201, 201, object(first)['id']]);
+      expect(await world.ann('POST', '/api/v1/app-conversations', { ...body, title: 'x' }, headers)).toMatchObject({ status: 409 });
+    } finally {
+      delete world.faults.git;
+    }
+  });
+
   test.each(['/api/v1/sandboxes', '/api/v1/app-conversations'])('%s', async (path) => {
     const headers = { 'Idempotency-Key': 'once/only:1' };
     const first = await world.ann('POST', path, undefined, headers);

@@ -138,7 +138,7 @@ test('work is left off when the client goes away', async () => {
   socket.destroy();
   await told(world, 'the client went away');
   release();
-  await until(() => world.lines.at(-1), (line) => line?.['aborted'] === true);
+  await until(() => world.lines.some((line) => line['aborted'] === true), Boolean);
   expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
 });
 

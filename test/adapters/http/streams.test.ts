@@ -24,7 +24,7 @@ async function started(server: HttpServerOptions = {}) {
   worlds.push(world);
   // Not by HTTP: a connection that rests may be cut off just when a client takes it again.
   const { conversation: { id } } = await world.skep.conversations.start('ann', {
-    title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null,
+    title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null, patterns: null,
   });
   await until(() => world.skep.conversations.get('ann', id), ({ conversation }) => conversation.startStatus === 'READY', 60_000);
   return { world, id, path: `${conversations}/${id}/events/stream` };
@@ -116,6 +116,37 @@ describe('a reader that takes nothing', () => {
     await unreadStream(world, path);
     await world.server.close();
     await logged(world, aborted);
+  });
+});
+
+describe('a stream whose key is revoked', () => {
+  test('is broken off although its client reads nothing', async () => {
+    const { world, id, path } = await started({ writeTimeoutMs: 3_600_000 });
+    await tellMuch(world, id);
+    const end = await unreadStream(world, path);
+    world.auth.revoke(world.keys.ann);
+    const from = Date.now();
+    await until(() => end.destroyed, Boolean, 60_000);
+    expect(Date.now() - from).toBeLessThan(5000);
+    await logged(world, aborted);
+  });
+
+  test('is broken off although its client reads slowly, within a batch of events', async () => {
+    const { world, id, path } = await started();
+    // One batch is far more than a client reads in the seconds after the revocation.
+    await world.store.events.append(Array.from({ length: 100 }, () => chunk(id, 'x'.repeat(600_000))));
+    const end = await unreadStream(world, path);
+    const socket = sockets.at(-1)?.on('data', () => void socket?.pause());
+    const reading = setInterval(() => socket?.resume(), 20);
+    try {
+      world.auth.revoke(world.keys.ann);
+      const from = Date.now();
+      await until(() => end.destroyed, Boolean, 60_000);
+      expect(Date.now() - from).toBeLessThan(5000);
+      expect(end.bytesWritten).toBeLessThan(40_000_000);
+    } finally {
+      clearInterval(reading);
+    }
   });
 });
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { createHttpServer, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSkep } from '../../../src/composition/create-skep.ts';
-import type { SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
+import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import type { LogFields } from '../../../src/ports/logger.ts';
 import { Host } from '../../application/conversations/host.ts';
 import {
@@ -33,7 +33,7 @@ export interface Line extends LogFields {
 export interface WorldOptions {
   readonly server?: HttpServerOptions;
   readonly specs?: readonly SandboxSpecInput[];
-  readonly limits?: { readonly running?: number; readonly runningPerOwner?: number };
+  readonly limits?: { readonly running?: number; readonly runningPerOwner?: number; readonly conversationsPerOwner?: number };
   /** What the agent does in a turn; without it, it says `heard: <the message>`. */
   readonly script?: MemoryAgentScript;
 }
@@ -46,7 +46,7 @@ export const plainSpec: SandboxSpecInput = {
 };
 
 /** One with an agent. */
-export const coderSpec: SandboxSpecInput = { id: 'coder', agent: { protocol: 'acp', command: ['agent'], env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000 } };
+export const coderSpec: SandboxSpecInput = { id: 'coder', agent: { protocol: 'acp', command: ['agent'], env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 } };
 
 export const repository = {
   path: 'acme/shop',
@@ -77,7 +77,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   const checkouts = createMemoryCheckouts();
   checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
   const doubles = doublesModule({
-    auth, clock, logger, checkouts,
+    auth, clock, logger, checkouts, specList: specs.map(sandboxSpec),
     gitProvider: [failing({ ...provider, listFiles }, ['listFiles', 'find', 'check'], () => faults.git)],
     runtime: failing(new Host(engine).runtime().runtime, ['freeze', 'stop', 'resume'], () => faults.runtime),
     store: {
@@ -89,10 +89,12 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
     agentProtocol: [createMemoryAgentProtocol(script === undefined ? {} : { script })],
     probe: createMemoryProbe(),
   });
-  const skep = await createSkep({ specs, limits, answerWithinMs: 2000, modules: [doubles] });
+  const skep = await createSkep({ limits, answerWithinMs: 2000, modules: [doubles] });
   const keys = {
     ann: auth.issue({ userId: 'ann', keyName: 'ann-laptop', access: 'full' }),
     ben: auth.issue({ userId: 'ben', keyName: 'ben-ci', access: 'full' }),
+    admin: auth.issue({ userId: 'root', keyName: 'admin', access: 'admin' }),
+    limited: auth.issue({ userId: 'ann', keyName: 'ann-limited', access: 'full', repositories: ['other/*'] }),
     reader: auth.issue({ userId: 'ann', keyName: 'ann-dashboard', access: 'read' }),
   };
   const server = await createHttpServer(skep, { port: 0, drainMs: 5000, ...serverOptions });
@@ -116,7 +118,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
     };
   };
   return {
-    url: server.url, port: server.port, server, skep, store: memoryStore, auth, engine, provider, faults, lines, keys, checker, client,
+    url: server.url, port: server.port, server, skep, store: memoryStore, auth, engine, provider, checkouts, faults, lines, keys, checker, client,
     ann: client(keys.ann),
     /** The server's ends of the connections that are open. */
     connections,

@@ -49,7 +49,7 @@ describe('a start whose agent ends tells its exit code and its last words', () =
       host.executed.at(-1)?.complain('no licence\n');
       host.executed.at(-1)?.exit(3);
       await calm();
-      clock.advance(2000);
+      clock.advance(5000);
       await calm();
       clock.advance(2000);
     });

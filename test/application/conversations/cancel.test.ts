@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createReady, failureOf } from './support.ts';
+import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 
 describe('cancelling a turn', () => {
@@ -47,6 +47,41 @@ describe('cancelling a turn', () => {
     await w.conversations.send('me', w.id, said('two'));
     await w.rested();
     expect(told(await w.log(), 'agent_started').map(({ loaded }) => loaded)).toEqual([false, true]);
+  });
+
+  test('that comes when the agent has ended its turn does not end the agent, however long the end takes to be written', async () => {
+    const ending = gate();
+    let isHeld = false;
+    const w = await createReady({
+      store: (made) => ({
+        ...made,
+        events: {
+          ...made.events,
+          append: async (batch) => {
+            isHeld = batch.some(({ kind }) => kind === 'message');
+            if (isHeld) await ending.opened;
+            return await made.events.append(batch);
+          },
+        },
+      }),
+      script: async (turn) => {
+        await turn.say('working');
+        if (turn.message.content[0]?.text === 'one') await new Promise((resolve) => turn.signal.addEventListener('abort', resolve, { once: true }));
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(async () => told(await w.log(), 'message_chunk').length === 1);
+    await w.conversations.cancel('me', w.id);
+    await until(() => isHeld);
+    w.clock.advance(20_000);
+    await calm();
+    await w.conversations.cancel('me', w.id);
+    ending.open();
+    await w.conversations.send('me', w.id, said('two'));
+    w.clock.advance(20_000);
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+    expect(w.host.executed, 'the same agent').toHaveLength(1);
   });
 
   test('between turns changes nothing, and is its owner\'s alone', async () => {

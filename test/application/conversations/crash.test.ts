@@ -134,7 +134,8 @@ describe.each(['before', 'after'] as const)('a call that fails %s it has its eff
       }
       await invariants(made, id, acknowledged);
       await skep.conversations.send('me', id, said('three'));
-      await until(async () => made.handed.some((text) => text.endsWith('three')) && (await sweptToRest(made, skep, id)));
+      // Work that failed is tried again a while later, so time passes.
+      await until(async () => (await sweptToRest(made, skep, id)) && made.handed.some((text) => text.endsWith('three')));
       await invariants(made, id, [...acknowledged, 'three']);
       expect(made.host.running).toHaveLength(1);
     } finally {

@@ -1,8 +1,13 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { EventWriter } from '../../../src/application/conversations/turns/turn-recorder.ts';
-import { Readers } from '../../../src/application/events/follow-events.ts';
+import { follow } from '../../../src/application/events/events.ts';
+import { Failure } from '../../../src/domain/failure.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
+import { createManualClock } from '../../doubles/memory/index.ts';
+import { calm } from '../port-calls.ts';
+
+const open = new AbortController().signal;
 
 function call(title: string): EventDraft {
   const data = { toolCallId: title, title, toolKind: 'other', status: 'pending', paths: [], content: [] } as const;
@@ -22,15 +27,15 @@ function heldWriter() {
   const { promise: never } = Promise.withResolvers<void>();
   const begins = Array.from({ length: 10 }, () => Promise.withResolvers<void>());
   const held: { readonly let: () => void; readonly fail: (error: Error) => void }[] = [];
-  const append = async (drafts: readonly EventDraft[]): Promise<void> => {
+  const append = async (drafts: readonly EventDraft[]): Promise<number> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     batches.push(drafts.map(titleOf));
     held.push({ let: resolve, fail: reject });
     begins[batches.length - 1]?.resolve();
     await promise;
-    await events.append(drafts);
+    return await events.append(drafts);
   };
-  const writer = new EventWriter({ ...events, append });
+  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open });
   const log = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
   /** Resolves when the batch with this index is being written. */
   const begun = (index: number): Promise<void> => begins[index]?.promise ?? never;
@@ -61,22 +66,26 @@ test('the first event is written at once, what comes meanwhile in one batch afte
   expect(await log()).toEqual(['a', 'b', 'c', 'd', 'e']);
 });
 
-test('readers are woken for a batch before the next is written', async () => {
+test('readers get a batch before the next is written', async () => {
   const { events } = createInMemoryStore();
   const order: string[] = [];
-  const readers = new Readers(events);
-  readers.add({ ownerId: 'me', conversationId: 'conv', sandboxId: null, wake: () => order.push('woken') });
-  const writer = new EventWriter({
-    ...events,
-    append: async (drafts) => {
-      order.push(drafts.map(titleOf).join(' '));
-      await events.append(drafts);
-    },
-  });
+  const leave = new AbortController();
+  const deps = { store: events, clock: createManualClock() };
+  const reading = (async () => {
+    for await (const batch of follow(deps, { ownerId: 'me' }, 0, leave.signal)) order.push(`read ${batch.map(titleOf).join(' ')}`);
+  })();
+  await calm();
+  const append = async (drafts: readonly EventDraft[]): Promise<number> => {
+    order.push(drafts.map(titleOf).join(' '));
+    return await events.append(drafts);
+  };
+  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open });
   for (const title of ['a', 'b', 'c']) writer.add(call(title));
   await writer.drained();
-  expect(order).toEqual(['a', 'woken', 'b c', 'woken']);
-  readers.close();
+  await calm();
+  expect(order).toEqual(['a', 'read a', 'b c', 'read b c']);
+  leave.abort();
+  await reading;
 });
 
 test('parts of one message that wait are one event, up to a length; parts of another, and what is no part, stand alone', async () => {
@@ -129,4 +138,57 @@ test('a later batch that fails leaves what was written before it', async () => {
   expect(await outcome).toEqual(new Error('the disk is full'));
   expect(await log()).toEqual(['a']);
   expect(batches).toEqual([['a'], ['b']]);
+});
+
+/** A writer over a store that refuses so many writes, before or after they have their effect. */
+function refusing(times: number, when: 'before' | 'after', signal = open) {
+  const { events } = createInMemoryStore();
+  const clock = createManualClock();
+  let left = times;
+  const append = async (drafts: readonly EventDraft[]): Promise<number> => {
+    const refuses = left > 0;
+    left -= 1;
+    const last = refuses && when === 'before' ? 0 : await events.append(drafts);
+    if (refuses) throw new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
+    return last;
+  };
+  const writer = new EventWriter({ events: { ...events, append }, clock, from: 0, signal });
+  const pass = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      clock.advance(1000);
+      await calm();
+    }
+  };
+  const titles = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
+  return { writer, pass, titles };
+}
+
+describe('a store that does not answer for a while', () => {
+  test.each(['before', 'after'] as const)('costs no event and doubles none, if it refuses %s the effect; the same event may come again', async (when) => {
+    const { writer, pass, titles } = refusing(10, when);
+    const written = ['a', 'a', 'b', 'a'];
+    writer.add(call('a'));
+    await calm();
+    for (const title of written.slice(1)) writer.add(call(title));
+    const drained = writer.drained();
+    await pass(60);
+    await drained;
+    expect(await titles()).toEqual(written);
+  });
+
+  test('is given up after two minutes, or five seconds after the turn was to end', async () => {
+    const long = refusing(1000, 'before');
+    long.writer.add(call('a'));
+    const outcome = long.writer.drained().then(() => null, (error: unknown) => error);
+    await long.pass(130);
+    expect(await outcome).toMatchObject({ code: 'store_unavailable' });
+    const ending = new AbortController();
+    const ended = refusing(1000, 'before', ending.signal);
+    ended.writer.add(call('a'));
+    await calm();
+    ending.abort();
+    const end = ended.writer.drained().then(() => null, (error: unknown) => error);
+    await ended.pass(6);
+    expect(await end).toMatchObject({ code: 'store_unavailable' });
+  });
 });

@@ -56,6 +56,9 @@ export class Host {
     };
     const runtime: SandboxRuntime = {
       ...memory,
+      get capabilities() {
+        return memory.capabilities;
+      },
       provide: async () => ({ kind: 'provided' }),
       stop: noticing(memory.stop.bind(memory)),
       remove: noticing(memory.remove.bind(memory)),

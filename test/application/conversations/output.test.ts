@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createReady } from './support.ts';
-import { calm, said, told, until } from './world.ts';
+import { calm, createOne, said, told, until } from './world.ts';
 
 describe('what an agent says', () => {
   test('is told as it comes, and whole where it ends: by another name, another channel, a tool call, the end', async () => {
@@ -42,7 +42,7 @@ describe('what an agent says', () => {
           append: async (events) => {
             appended.push(events.length);
             await new Promise((resolve) => setImmediate(resolve));
-            await store.events.append(events);
+            return await store.events.append(events);
           },
         },
       }),
@@ -91,4 +91,32 @@ describe('what an agent says', () => {
     expect(everything).not.toContain('live-0');
     expect(w.logged.join('\n')).toContain('last words: **********');
   });
+
+  test('shows no secret of its sandbox, whose programs it can look into', async () => {
+    const shown = { sandboxKey: '', text: '' };
+    const w = await createReady({
+      spec: { secrets: ['DB_PASSWORD'], initialEnv: { API_TOKEN: 'token-of-the-spec', AUTH: 'none', URL: 'postgres://app:hunter22@db/shop' } },
+      secrets: { DB_PASSWORD: 'a-very-secret-password' },
+      script: async (turn) => {
+        await turn.say(`a-very-secret-password token-of-the-spec none postgres://app:hunter22@db/shop ${shown.sandboxKey}`);
+      },
+    });
+    shown.sandboxKey = (await w.store.sandboxes.find(w.sandboxId))?.sessionApiKey ?? '';
+    await w.conversations.send('me', w.id, said('go'));
+    await w.rested();
+    expect(told(await w.log(), 'message').map(({ text }) => text)).toContain('********** ********** none ********** **********');
+  });
+});
+
+test('the last output of a sandbox that failed is shown without the secrets of its command and its agent', async () => {
+  const secrets = { DB_PASSWORD: 'a-very-secret-password', MODEL_KEY: 'the-key-of-the-model' };
+  const w = createOne({ spec: { secrets: ['DB_PASSWORD'] }, agent: { secrets: ['MODEL_KEY'] }, secrets });
+  await w.reconciler.start();
+  const { id } = await w.sandboxes.start('me', { specId: null });
+  const statusOf = async () => (await w.sandboxes.get('me', id)).status;
+  await until(statusOf, (status) => status === 'RUNNING');
+  w.engine.lastOutput = () => `${Object.values(secrets).join(' and ')}: refused`;
+  w.engine.crash(id, { code: 'process_exited', exitCode: 1, signal: null, program: null });
+  await until(statusOf, (status) => status === 'ERROR');
+  expect(await w.sandboxes.get('me', id)).toMatchObject({ statusReason: { output: '********** and **********: refused' } });
 });

@@ -62,28 +62,51 @@ describe('a conversation whose sandbox rests', () => {
     expect(w.handed).toEqual(['one']);
   });
 
-  test('shows no running turn while it is frozen, and the same turn when it goes on', async () => {
+  test('shows a frozen turn as such, with an event, and the same turn when it goes on', async () => {
     const held = gate();
     const w = await createReady({ script: () => held.opened });
     await w.conversations.send('me', w.id, said('one'));
     await until(() => w.handed.length === 1);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' } });
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle' }, sandboxStatus: 'PAUSED' });
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'frozen' }, sandboxStatus: 'PAUSED' });
     await w.sandboxes.resume('me', w.sandboxId);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' }, sandboxStatus: 'RUNNING' });
+    await calm();
     held.open();
     await w.rested();
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
+    expect(told(await w.log(), 'execution_changed').map(({ to }) => to)).toEqual(['idle', 'running', 'frozen', 'running', 'idle']);
   });
 
-  test('that its owner stops in a turn stays stopped, though messages wait, until the next message', async () => {
+  test('goes on in a turn when a message comes after its owner froze the sandbox', async () => {
+    const held = gate();
+    const w = await createReady({ script: () => held.opened });
+    await w.conversations.send('me', w.id, said('one'));
+    await w.conversations.send('me', w.id, said('two'));
+    await until(() => w.handed.length === 1);
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    await w.reconciler.sweep();
+    await calm();
+    expect(await w.view(), 'an earlier message does not wake it').toMatchObject({ sandboxStatus: 'PAUSED' });
+    await w.conversations.send('me', w.id, said('three'));
+    await calm();
+    expect(await w.view()).toMatchObject({ sandboxStatus: 'RUNNING', conversation: { executionStatus: 'running' } });
+    held.open();
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two', 'three']);
+  });
+
+  test('that its owner stops in a turn stays stopped, though messages wait and the log was purged, until the next message', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
     await stoppedInTurn(w);
+    const ended = (await w.log()).find(({ kind }) => kind === 'turn_ended');
+    expect(ended).toMatchObject({ actor: 'user', data: { stopReason: 'interrupted' }, reason: { code: 'sandbox_stopped', cause: { code: 'paused_by_owner' } } });
+    expect(await w.record()).toMatchObject({ statusReason: { code: 'sandbox_stopped' } });
+    await w.store.events.purge(Infinity, 1000);
     await w.reconciler.sweep();
     await calm();
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', queue: [{ message: said('two') }] }, sandboxStatus: 'PAUSED' });
-    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
     await w.conversations.send('me', w.id, said('three'));
     await w.rested();
     expect(w.handed).toEqual(['one', 'two', 'three']);
@@ -119,32 +142,6 @@ describe('a conversation whose sandbox rests', () => {
     await w.rested();
     await pass(20);
     expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
-  });
-
-  test('is not put to rest in a turn, also not while its owner is asked', async () => {
-    const options = [{ optionId: 'y', name: 'Yes', kind: 'allow_once' as const }];
-    const w = await createReady({
-      spec: { rest: { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } },
-      script: async (turn) => {
-        await turn.ask({ toolCallId: 'c', title: 'c', options });
-      },
-    });
-    await w.conversations.send('me', w.id, said('one'));
-    const permission = await until(async () => (await w.record()).permission);
-    for (let seconds = 0; seconds < 100; seconds += 5) {
-      w.clock.advance(5000);
-      await calm();
-      await w.reconciler.sweep();
-    }
-    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'waiting_for_permission' }, sandboxStatus: 'RUNNING' });
-    await w.conversations.answerPermission('me', w.id, permission?.permissionId ?? '', 'y');
-    await w.rested();
-    for (let seconds = 0; seconds < 30; seconds += 5) {
-      w.clock.advance(5000);
-      await calm();
-      await w.reconciler.sweep();
-    }
-    await until(w.view, ({ sandboxStatus }) => sandboxStatus === 'PAUSED');
   });
 });
 
@@ -211,4 +208,40 @@ test('of several conversations whose messages wait for one sandbox all go on whe
   await w.sandboxes.resume('me', w.sandboxId);
   await until(() => w.handed.length === 2);
   expect(w.handed.toSorted()).toEqual([w.id, conversation.id].toSorted());
+});
+
+test('a message that comes while a rule decides to freeze the sandbox makes the decision void', async () => {
+  const [writing, release] = [gate(), gate()];
+  const state = { isHeld: false };
+  const w = await createReady({
+    spec: { rest: { freezeAfterMs: 60_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } },
+    store: (made) => ({
+      ...made,
+      sandboxes: {
+        ...made.sandboxes,
+        replace: async (to, events) => {
+          if (to.status === 'PAUSING' && !state.isHeld) {
+            state.isHeld = true;
+            await writing.opened;
+          }
+          return await made.sandboxes.replace(to, events);
+        },
+      },
+    }),
+    script: () => release.opened,
+  });
+  await w.reconciler.start();
+  for (let seconds = 0; seconds < 62 && !state.isHeld; seconds += 1) {
+    w.clock.advance(1000);
+    await calm();
+  }
+  expect(state.isHeld).toBe(true);
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => w.handed.length === 1);
+  writing.open();
+  await calm();
+  expect(await w.view()).toMatchObject({ sandboxStatus: 'RUNNING', conversation: { executionStatus: 'running' } });
+  expect(told(await w.store.events.read({ ownerId: 'me' }, 0, 100), 'sandbox_moved').map(({ to }) => to)).toEqual(['STARTING', 'RUNNING']);
+  release.open();
+  await w.rested();
 });

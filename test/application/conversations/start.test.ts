@@ -1,3 +1,4 @@
+import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import { describe, expect, test } from 'vitest';
 import { explained, type Reason } from '../../../src/domain/reason.ts';
 import { createMemoryCheckouts, createMemoryGitProvider, type MemoryWorkTrees } from '../../doubles/memory/index.ts';
@@ -10,10 +11,15 @@ import { calm, createOne, plain, said, shop, stepsIn, told, until, type WorldOpt
 const repository = { ...plain, selectedRepository: 'acme/shop' };
 
 /** Checkouts that have the repository like this; null is none. */
-function checkouts(trees: MemoryWorkTrees | null): WorldOptions {
+function memoryCheckouts(trees: MemoryWorkTrees | null) {
   const memory = createMemoryCheckouts();
   if (trees !== null) memory.put('acme/shop', trees);
-  return { checkouts: memory };
+  return memory;
+}
+
+/** The same, if it became so only after the branch was checked. */
+function checkouts(trees: MemoryWorkTrees | null): WorldOptions {
+  return { checkouts: { ...memoryCheckouts(trees), checkBranch: async () => {} } };
 }
 
 /** Starts a conversation and answers when its start is over. */
@@ -89,6 +95,33 @@ const failure = (code: FailureCode) => ({ code: 'failure', failure: code });
 const notStarted = (cause: Reason) => ({ code: 'agent_start_failed', cause });
 const tooNew: Reason = { code: 'agent_version_unsupported', offered: 9, supported: 1 };
 
+/** A provider's `remote`, which fails from the second time on. */
+function secondTime(failure: Failure): GitProvider['remote'] {
+  let calls = 0;
+  return async () => {
+    if (++calls > 1) throw failure;
+    return { url: 'https://git.example.org/acme/shop.git', authorization: null };
+  };
+}
+
+describe('a branch that can not be checked out is found before anything is started', () => {
+  const main = { defaultBranch: 'main', branches: { main: {} } };
+
+  test.each<[string, MemoryWorkTrees | null, string]>([
+    ['there is none', main, 'branch_not_found'],
+    ['the repository is empty', { defaultBranch: null, branches: {} }, 'repository_empty'],
+    ['the repository is gone', null, 'repository_not_found'],
+    ['the credential may not read the repository', { ...main, refuses: 'repository' }, 'repository_forbidden'],
+  ])('%s', async (_, trees, code) => {
+    const w = createOne({ checkouts: memoryCheckouts(trees) });
+    const asked = { ...repository, selectedBranch: 'next' };
+    expect(await failureOf(w.conversations.start('me', asked))).toMatchObject({ code });
+    expect((await w.conversations.search('me', {}, 'CREATED_AT', { after: null, limit: 9 })).items).toEqual([]);
+    expect(await w.store.sandboxes.scan(null, 9)).toEqual([]);
+    await w.close();
+  });
+});
+
 describe('a step that fails is the end of the start, with its name and the reason', () => {
   const refused = new Failure('provider_failed', { provider: 'memory', reason: explained('it is down') });
   const main = { defaultBranch: 'main', branches: { main: {} } };
@@ -99,7 +132,7 @@ describe('a step that fails is the end of the start, with its name and the reaso
     ['the repository, which is gone', checkouts(null), 'PREPARING_REPOSITORY', failure('repository_not_found')],
     ['the repository, which the credential may not read', checkouts({ ...main, refuses: 'repository' }), 'PREPARING_REPOSITORY', failure('repository_forbidden')],
     ['the credential, which its host refuses', checkouts({ ...main, refuses: 'credential' }), 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
-    ['the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: () => Promise.reject(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
+    ['the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: secondTime(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
     ['a defect', { checkouts: { checkOut: () => Promise.reject(new TypeError('/home/skep/x.ts:1 boom')) } }, 'PREPARING_REPOSITORY', { code: 'internal_error' }],
     ['the listing', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), listFiles: () => Promise.reject(refused) }] }, 'LISTING_MICROAGENTS', failure('provider_failed')],
     ['a missing secret', { agent: { secrets: ['MODEL_KEY'] } }, 'STARTING_AGENT', notStarted({ code: 'agent_secrets_missing', names: ['MODEL_KEY'] })],

@@ -52,6 +52,15 @@ describe('messages', () => {
     expect(told(await w.log(), 'turn_started')).toEqual([{ kind: 'turn_started', messageId: first.messageId }]);
   });
 
+  test('of two callers under the same idempotency key are two, with two names', async () => {
+    const w = await createReady();
+    const owner = await w.conversations.send('me', w.id, said('mine'), { ownerId: 'me', key: 'k', fingerprint: 'a' });
+    const admin = await w.conversations.send(null, w.id, said('yours'), { ownerId: 'root', key: 'k', fingerprint: 'b' });
+    expect(admin.messageId).not.toBe(owner.messageId);
+    await w.rested();
+    expect(w.handed).toEqual(['mine', 'yours']);
+  });
+
   test('need an agent, and an owner', async () => {
     const w = await createReady({ agent: null });
     expect(await failureOf(w.conversations.send('me', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_ready', context: { reason: { code: 'agent_not_named' } } });

@@ -98,13 +98,13 @@ describe('a conversation', () => {
   });
 
   test.each(['WORKING', 'WAITING_FOR_SANDBOX'] as const)('whose start was interrupted at %s goes on in the next process', async (startStatus) => {
-    const { store, boot, clock, conversations, conversationDriver, driver, sandboxes } = world();
+    const { store, boot, clock, conversations, conversationDriver, driver } = world();
     const { conversation } = await conversations.start('me', plain);
     await calm();
     await Promise.all([conversationDriver.close(), driver.close()]);
     const found = await store.conversations.find(conversation.id);
     if (found === null) throw new Error('no record');
-    const interrupted = { ...found, id: `conv-${startStatus.toLowerCase().replaceAll('_', '-')}`, startStatus, version: 1, sandboxId: startStatus === 'WORKING' ? sandboxes.newId() : found.sandboxId };
+    const interrupted = { ...found, id: `conv-${startStatus.toLowerCase().replaceAll('_', '-')}`, startStatus, version: 1, sandboxId: startStatus === 'WORKING' ? 'sb-later' : found.sandboxId };
     await store.conversations.insert(interrupted);
     const next = boot();
     await next.reconciler.start();

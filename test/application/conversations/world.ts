@@ -21,11 +21,12 @@ import { Host } from './host.ts';
 import { Mortal, type Mishap } from './process.ts';
 
 export const agent: AgentSpec = {
-  protocol: 'acp', command: ['agent', 'acp'], env: { LEVEL: '3' }, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 20_000,
+  protocol: 'acp', command: ['agent', 'acp'], env: { LEVEL: '3' }, secrets: [], authMethod: null, permissions: 'ask',
+  startWithinMs: 20_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000,
 };
 
 export const plain: StartConversationRequest = {
-  title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null,
+  title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null, patterns: null,
 };
 
 export const said = (text: string) => ({ content: [{ type: 'text' as const, text }] });
@@ -75,6 +76,7 @@ export function createWorld(options: WorldOptions = {}) {
       checkedOut.push(`${repository} ${branch} ${remote.url}`);
       return { branch: branch ?? 'main', commit: 'c0ffee', archive: new Blob([`tar of ${repository}`]).stream() };
     },
+    checkBranch: async () => {},
     check: async () => ({ ok: true, detail: '' }),
     close: async () => {},
     ...options.checkouts,

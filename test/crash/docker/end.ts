@@ -17,6 +17,8 @@ export async function readRecords(dataDir: string): Promise<readonly Sandbox[]> 
 export async function readFacts(docker: Docker): Promise<ReadonlyMap<string, ObservedSandbox>> {
   const facts = new Map<string, ObservedSandbox>();
   for (const { Labels, Names, State } of await docker.listContainers({ all: true })) {
+    // What made the rules of the firewall stays.
+    if (Labels['skep.firewall'] !== undefined) continue;
     const id = Labels['skep.sandbox'];
     if (id === undefined) throw new Error(`a container of no sandbox: ${Names.join()}`);
     if (facts.has(id)) throw new Error(`two containers of ${id}`);

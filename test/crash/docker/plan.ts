@@ -25,7 +25,7 @@ export function planKills(numbers: Numbers, random: () => number): readonly Kill
       target,
       // Some find a server that has only just begun to put right what the last kill left.
       answers: random() < 0.3 ? 0 : below(random, 15),
-      laterMs: below(random, 150),
+      laterMs: below(random, 500),
       answersWhileAway: below(random, 15),
       serverFirst: random() < 0.5,
     }));

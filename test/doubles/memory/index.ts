@@ -18,4 +18,4 @@ export { MemoryEngine } from './sandbox-engine.ts';
 export type { MemoryProgram, MemoryProvider, MemorySandbox } from './sandbox-engine.ts';
 export type { MemoryCommand, MemoryExecution } from './sandbox-execution.ts';
 export type { MemoryFiles } from './sandbox-files.ts';
-export { createSilentLogger } from '../../../src/adapters/logger/silent-logger.ts';
+export { createSilentLogger } from './silent-logger.ts';

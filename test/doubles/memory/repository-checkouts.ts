@@ -30,24 +30,32 @@ export function createMemoryCheckouts(): MemoryCheckouts {
   const repositories = new Map<string, MemoryWorkTrees>();
   const requests: CheckoutRequest[] = [];
   const closing = new AbortController();
+
+  async function find({ provider, repository, branch: asked }: CheckoutRequest, ending: AbortSignal) {
+    // A caller that leaves right after the call is told so, as it is by a host that takes its time.
+    await Promise.resolve();
+    ending.throwIfAborted();
+    const trees = repositories.get(repository);
+    if (trees === undefined) throw new Failure('repository_not_found', { repository });
+    if (trees.refuses === 'credential') throw new Failure('provider_unauthorized', { provider });
+    if (trees.refuses === 'repository') throw new Failure('repository_forbidden', { provider, repository });
+    const branch = asked ?? trees.defaultBranch;
+    const files = branch === null ? {} : new Map(Object.entries(trees.branches)).get(branch);
+    if (files === undefined) throw missing(repository, trees, branch ?? '');
+    return { branch, files };
+  }
+
   return {
     name: 'memory',
     requests,
     put: (repository, trees) => void repositories.set(repository, trees),
+    async checkBranch(request, signal) {
+      await find(request, AbortSignal.any([signal, closing.signal]));
+    },
     async checkOut(request, progress, signal) {
       requests.push(request);
-      // A caller that leaves right after the call is told so, as it is by a host that takes its time.
-      await Promise.resolve();
       const ending = AbortSignal.any([signal, closing.signal]);
-      ending.throwIfAborted();
-      const { provider, repository } = request;
-      const trees = repositories.get(repository);
-      if (trees === undefined) throw new Failure('repository_not_found', { repository });
-      if (trees.refuses === 'credential') throw new Failure('provider_unauthorized', { provider });
-      if (trees.refuses === 'repository') throw new Failure('repository_forbidden', { provider, repository });
-      const branch = request.branch ?? trees.defaultBranch;
-      const files = branch === null ? {} : new Map(Object.entries(trees.branches)).get(branch);
-      if (files === undefined) throw missing(repository, trees, branch ?? '');
+      const { branch, files } = await find(request, ending);
       progress({ code: 'fetching_repository', phase: null, percent: null });
       const commit = branch === null ? null : createHash('sha1').update(JSON.stringify(files)).digest('hex');
       return { branch, commit, archive: archiveOf(branch ?? 'main', files, ending) };

@@ -2,7 +2,7 @@ import type { Reason } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
-import type { ExecutionRequest, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
+import type { ExecutionRequest, KeptLaunch, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
 import { noCommand, runInMemory, type MemoryCommand, type OwnExecution } from './sandbox-execution.ts';
 import { MemoryFiles } from './sandbox-files.ts';
 
@@ -38,6 +38,7 @@ interface Entry {
 export class MemoryEngine {
   /** What `provide` does: all is at hand unless a test says otherwise. */
   provider: MemoryProvider = async () => ({ kind: 'provided' });
+  canFreeze = true;
   readonly #sandboxes = new Map<string, Entry>();
   readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
   readonly #program: MemoryProgram;
@@ -66,6 +67,11 @@ export class MemoryEngine {
     for (const id of this.#sandboxes.keys()) this.stopFromOutside(id, { code: 'host_restarted' });
   }
 
+  /** What its program has written; in the file `output`. */
+  lastOutput(id: string): string {
+    return this.#sandboxes.get(id)?.files.get('output') ?? '';
+  }
+
   /** The file's text; null when there is none. */
   readFile(id: string, name: string): string | null {
     return this.#sandboxes.get(id)?.files.get(name) ?? null;
@@ -83,6 +89,11 @@ export class MemoryEngine {
     // A name that no resolver knows, since nothing listens there.
     const exposedUrls = ports.map(({ name, port }) => ({ name, port, url: `http://${id}.invalid:${port}` }));
     return { id, state, exposedUrls, reason, endedFromOutside };
+  }
+
+  keptLaunch(id: string): KeptLaunch | null {
+    const launch = this.#sandboxes.get(id)?.launch;
+    return launch === undefined ? null : { specId: launch.spec.id, ownerId: launch.ownerId ?? null, fixedEnv: {} };
   }
 
   start(launch: SandboxLaunch): void {

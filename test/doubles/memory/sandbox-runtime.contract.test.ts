@@ -8,12 +8,13 @@ import { commands, runCommand } from './commands.ts';
 
 /** Does what the command's only word says, as the programs of the contract do. */
 function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => void) | void {
-  const { sessionApiKey, spec } = launch;
+  const { sessionApiKey, spec, secrets } = launch;
   const program = spec.command?.[0];
   if (program === 'missing') return end({ code: 'command_not_found', command: program });
   files.set('runs', `${files.get('runs') ?? ''}run\n`);
+  if (program === 'exits') files.set('output', 'gone\n');
   if (program === 'exits') return end({ code: 'process_exited', exitCode: 3, signal: null, program: null });
-  if (program === 'tells') files.set('told', `${spec.initialEnv['GREETING']}\n${sessionApiKey}\n`);
+  if (program === 'tells') files.set('told', `${secrets?.['GREETING'] ?? spec.initialEnv['GREETING']}\n${sessionApiKey}\n`);
   let count = 0;
   const timer = setInterval(() => {
     if (!isFrozen()) files.set('count', String((count += 1)));
@@ -21,8 +22,9 @@ function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => voi
   return () => clearInterval(timer);
 }
 
-async function createHarness(): Promise<SandboxRuntimeHarness> {
+async function createHarness(canFreeze = true): Promise<SandboxRuntimeHarness> {
   const engine = new MemoryEngine(runProgram, runCommand);
+  engine.canFreeze = canFreeze;
   const opened: SandboxRuntime[] = [];
   return {
     traits: {
@@ -51,5 +53,9 @@ async function createHarness(): Promise<SandboxRuntimeHarness> {
 }
 
 describe('memory keeps the contract of sandbox runtimes', () => {
-  for (const contractCase of sandboxRuntimeContract(createHarness)) test(contractCase.name, () => contractCase.run());
+  for (const contractCase of sandboxRuntimeContract(() => createHarness())) test(contractCase.name, () => contractCase.run());
+});
+
+describe('memory that cannot freeze keeps the contract of sandbox runtimes', () => {
+  for (const contractCase of sandboxRuntimeContract(() => createHarness(false))) test(contractCase.name, () => contractCase.run());
 });

@@ -12,6 +12,9 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
   return {
     name: 'memory',
     ignores: ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'],
+    get capabilities() {
+      return { freeze: engine.canFreeze };
+    },
     async provide(spec, progress, signal) {
       signal.throwIfAborted();
       return raceSignal(engine.provider(spec, progress, signal), signal);
@@ -23,7 +26,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       return engine.inspect(launch.id);
     },
     async freeze(id) {
-      engine.freeze(id);
+      if (engine.canFreeze) engine.freeze(id);
       return engine.inspect(id);
     },
     async stop(id) {
@@ -40,6 +43,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
     },
     inspect: async (id) => engine.inspect(id),
     list: async () => engine.list(),
+    keptLaunch: async (id) => engine.keptLaunch(id),
     async execute(id, request, signal) {
       const execution = await execute(engine, id, request, signal);
       executions.add(execution);
@@ -51,6 +55,8 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       signal.throwIfAborted();
       return packed(engine.files(id), sandboxPath(path, 'path'), signal);
     },
+    usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
+    lastOutput: async (id) => engine.lastOutput(id),
     subscribe(listener) {
       const end = engine.subscribe(listener);
       subscriptions.add(end);

@@ -34,7 +34,7 @@ describeWithDocker('in a Docker sandbox', () => {
         config: ({ port }) => {
           const env = { ...openCodeEnv({ modelUrl: `http://${address}:${port}/v1` }), HOME: '/home/agent' };
           const agent = { protocol: 'acp', command: ['opencode', 'acp'], env, secrets: ['MODEL_API_KEY'], permissions: 'allow' };
-          return { specs: [{ id: 'opencode', image: image.name, command: ['sleep', 'infinity'], resources: { memory: '3GiB' }, agent }] };
+          return { specs: [{ id: 'opencode', image: image.name, command: ['sleep', 'infinity'], resources: { memory: '3GiB' }, isolation: { network: 'shared' }, agent }] };
         },
       });
     }, 300_000);

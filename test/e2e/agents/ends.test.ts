@@ -12,7 +12,7 @@ import { createHost, type Host } from '../../adapters/sandbox-runtime/process/ho
 import { launchOf, programs } from '../../adapters/sandbox-runtime/process/programs.ts';
 
 const secret = 'sk-live-0123456789';
-const base = { protocol: 'acp', env: {}, secrets: ['MODEL_KEY'], authMethod: null, permissions: 'ask', startWithinMs: 60_000 } as const;
+const base = { protocol: 'acp', env: {}, secrets: ['MODEL_KEY'], authMethod: null, permissions: 'ask', startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 } as const;
 
 let host: Host;
 let agents: Agents;

@@ -1,8 +1,8 @@
 import { type AnyMessage, client, type ClientContext, methods } from '@agentclientprotocol/sdk';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentStreams } from '../../../ports/agent-protocol.ts';
-import { inbound, type InboundLimits, InvalidOutput, LineTooLong } from './inbound.ts';
-import { type Listener, UpdateRejected } from './listener.ts';
+import { ConnectionFailure, inbound, type InboundLimits } from './inbound.ts';
+import type { Listener } from './listener.ts';
 import { permissionRequest } from './schema.ts';
 
 /** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link inbound} passes on. */
@@ -28,7 +28,7 @@ export function connect(streams: AgentStreams, listener: Listener, limits: Inbou
       yield* inbound(reader, listener, requests, limits);
       end({ code: 'agent_exited' });
     } catch (error) {
-      end(reasonOf(error, limits));
+      end(error instanceof ConnectionFailure ? error.reason : { code: 'agent_connection_lost' });
     }
   }
 
@@ -51,13 +51,6 @@ export function connect(streams: AgentStreams, listener: Listener, limits: Inbou
 
   void sdk.closed.then(() => end({ code: 'agent_connection_lost' }));
   return { agent: sdk.agent, endReason: () => endReason, ended, end };
-}
-
-function reasonOf(error: unknown, { lineBytes, invalidLines }: InboundLimits): Reason {
-  if (error instanceof InvalidOutput) return { code: 'agent_output_invalid', maxLines: invalidLines, firstLine: error.firstLine };
-  if (error instanceof UpdateRejected) return { code: 'agent_output_not_stored' };
-  if (error instanceof LineTooLong) return { code: 'agent_line_too_long', maxBytes: lineBytes };
-  return { code: 'agent_connection_lost' };
 }
 
 interface Outbound {

@@ -1,4 +1,6 @@
 import { methods, type AnyMessage } from '@agentclientprotocol/sdk';
+import { z } from 'zod';
+import type { Reason } from '../../../domain/reason.ts';
 import type { OpenRequests } from './connection.ts';
 import type { Listener } from './listener.ts';
 import { oneLine } from './updates.ts';
@@ -10,18 +12,25 @@ export interface InboundLimits {
   readonly invalidLines: number;
 }
 
-/** The agent wrote too many lines that are no message of the protocol. */
-export class InvalidOutput extends Error {
-  readonly firstLine: string;
+/** Ends the connection. */
+export class ConnectionFailure extends Error {
+  readonly reason: Reason;
 
-  constructor(firstLine: string) {
-    super('the output is not of the protocol');
-    this.firstLine = firstLine;
+  constructor(reason: Reason, options?: ErrorOptions) {
+    super(reason.code, options);
+    this.reason = reason;
   }
 }
 
-/** The agent wrote a line that is longer than what is kept in memory. */
-export class LineTooLong extends Error {}
+/** A message of JSON-RPC. The SDK checks the rest of it. */
+const envelope = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: z.union([z.string(), z.number()]).optional(),
+    method: z.string().optional(),
+    params: z.unknown().optional(),
+  })
+  .refine(({ id, method }) => id !== undefined || method !== undefined);
 
 /**
  * Yields the agent's messages that the SDK handles: requests, and answers to our requests. Updates are handled here, in order,
@@ -39,69 +48,41 @@ export async function* inbound(
   const countInvalid = (line: string): void => {
     if (invalidLines === 0) firstInvalid = line;
     invalidLines += 1;
-    if (invalidLines > limits.invalidLines) throw new InvalidOutput(oneLine(firstInvalid.slice(0, 200)));
+    if (invalidLines <= limits.invalidLines) return;
+    const firstLine = oneLine(firstInvalid.slice(0, 200));
+    throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines: limits.invalidLines, firstLine });
   };
   for await (const line of linesOf(reader, limits.lineBytes)) {
     const parsed = parse(line);
-    switch (parsed.kind) {
-      case 'invalid':
-        countInvalid(line);
-        continue;
-      case 'notification':
-        if (parsed.method === methods.client.session.update && !(await listener.update(parsed.params))) {
-          countInvalid(line);
-          continue;
-        }
-        if (parsed.method === methods.protocol.cancelRequest) yield parsed.message;
-        break;
-      case 'request':
-        await requests.receive();
-        if (parsed.method === methods.client.session.requestPermission) await listener.announce(parsed.params);
-        yield parsed.message;
-        break;
-      case 'response': {
-        const method = requests.answered(parsed.id);
-        if (method === methods.agent.session.prompt) listener.end();
-        if (method !== null) yield parsed.message;
-        break;
-      }
+    const { id, method, params } = parsed ?? {};
+    const isUpdate = id === undefined && method === methods.client.session.update;
+    if (parsed === null || (isUpdate && !(await listener.update(params)))) {
+      countInvalid(line);
+      continue;
     }
     invalidLines = 0;
+    let isForSdk = id === undefined && method === methods.protocol.cancelRequest;
+    if (id !== undefined && method !== undefined) {
+      await requests.receive();
+      if (method === methods.client.session.requestPermission) await listener.announce(params);
+      isForSdk = true;
+    } else if (id !== undefined) {
+      const asked = requests.answered(id);
+      if (asked === methods.agent.session.prompt) listener.end();
+      isForSdk = asked !== null;
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its envelope is checked here, the rest by the SDK
+    if (isForSdk) yield parsed as AnyMessage;
   }
 }
 
-/** A line as a message of JSON-RPC. */
-type Parsed =
-  | { readonly kind: 'request' | 'notification'; readonly method: string; readonly params: unknown; readonly message: AnyMessage }
-  | { readonly kind: 'response'; readonly id: string | number; readonly message: AnyMessage }
-  | { readonly kind: 'invalid' };
-
-const invalid: Parsed = { kind: 'invalid' };
-
-function parse(line: string): Parsed {
-  let value: unknown;
+/** Returns null if the line is no message. */
+function parse(line: string): z.infer<typeof envelope> | null {
   try {
-    value = JSON.parse(line);
+    return envelope.parse(JSON.parse(line));
   } catch {
-    return invalid;
+    return null;
   }
-  if (!isRecord(value) || value['jsonrpc'] !== '2.0') return invalid;
-  const { id, method, params } = value;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its envelope is checked here, the rest by the SDK
-  const message = value as AnyMessage;
-  if (typeof method === 'string') {
-    if (isId(id)) return { kind: 'request', method, params, message };
-    return 'id' in value ? invalid : { kind: 'notification', method, params, message };
-  }
-  return isId(id) && !('method' in value) ? { kind: 'response', id, message } : invalid;
-}
-
-function isId(value: unknown): value is string | number {
-  return typeof value === 'string' || typeof value === 'number';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const newline = 0x0a;
@@ -116,7 +97,7 @@ async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, maxByte
   let bytes = 0;
   const add = (part: Uint8Array): void => {
     bytes += part.length;
-    if (bytes > maxBytes) throw new LineTooLong();
+    if (bytes > maxBytes) throw new ConnectionFailure({ code: 'agent_line_too_long', maxBytes });
     begun.push(part);
   };
   const finish = (): string => {

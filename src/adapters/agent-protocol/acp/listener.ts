@@ -1,9 +1,8 @@
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import { ConnectionFailure } from './inbound.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
-import { plain, ToolCalls, updateOf } from './updates.ts';
-
-/** The client failed to handle an update. */
-export class UpdateRejected extends Error {}
+import { createToolCalls, mergeToolCall, plain, updateOf } from './updates.ts';
 
 /**
  * Passes what the agent says and asks to the client while a turn runs. What comes between turns is dropped, for example the
@@ -11,7 +10,7 @@ export class UpdateRejected extends Error {}
  */
 export class Listener {
   readonly #client: AgentClient;
-  readonly #calls = new ToolCalls();
+  #calls = createToolCalls();
   #sessionId = '';
   /** Aborted when the turn is cancelled or over. */
   #turn: AbortController | null = null;
@@ -36,7 +35,7 @@ export class Listener {
   end(): void {
     this.cancel();
     this.#turn = null;
-    this.#calls.clear();
+    this.#calls = createToolCalls();
   }
 
   /** Resolves when the client has handled the last update. */
@@ -59,7 +58,7 @@ export class Listener {
     const { data } = permissionRequest.safeParse(params);
     if (this.#turn === null || data === undefined) return;
     const before = this.#calls.get(data.toolCall.toolCallId);
-    const call = this.#calls.merge(data.toolCall);
+    const call = mergeToolCall(this.#calls, data.toolCall);
     if (JSON.stringify(call) !== JSON.stringify(before)) await this.#pass({ kind: 'tool_call', call });
   }
 
@@ -74,9 +73,7 @@ export class Listener {
       title: this.#calls.get(toolCallId)?.title ?? toolCallId,
       options: options.map((option) => ({ ...option, name: plain(option.name) })),
     };
-    const { promise: aborted, resolve } = Promise.withResolvers<null>();
-    signal.addEventListener('abort', () => resolve(null), { once: true });
-    return await Promise.race([this.#client.permission(request, signal).catch(() => null), aborted]);
+    return await raceSignal(this.#client.permission(request, signal), signal).catch(() => null);
   }
 
   async #pass(update: AgentUpdate | null): Promise<void> {
@@ -85,7 +82,7 @@ export class Listener {
     try {
       await this.#passing;
     } catch (cause) {
-      throw new UpdateRejected('the client rejected an update', { cause });
+      throw new ConnectionFailure({ code: 'agent_output_not_stored' }, { cause });
     }
   }
 }

@@ -1,13 +1,10 @@
 import { methods, RequestError } from '@agentclientprotocol/sdk';
 import { ZodError } from 'zod';
-import type { TurnStopReason } from '../../../domain/agent.ts';
 import type { AgentSession, AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { Connection } from './connection.ts';
 import type { Listener } from './listener.ts';
-import { failureData, promptAnswer } from './schema.ts';
+import { failureData, knownStopReason, promptAnswer } from './schema.ts';
 import { oneLine } from './updates.ts';
-
-const stopReasons: ReadonlySet<string> = new Set<TurnStopReason>(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled']);
 
 export function createSession({ agent, endReason, ended, end }: Connection, listener: Listener, id: string, loaded: boolean): AgentSession {
   let busy = false;
@@ -48,12 +45,9 @@ export function createSession({ agent, endReason, ended, end }: Connection, list
 }
 
 function turnOf(stopReason: string): AgentTurn {
-  if (isStopReason(stopReason)) return { stopReason, reason: null };
+  const { data: known } = knownStopReason.safeParse(stopReason);
+  if (known !== undefined) return { stopReason: known, reason: null };
   return { stopReason: 'failed', reason: { code: 'agent_stop_reason_unknown', stopReason: oneLine(stopReason) } };
-}
-
-function isStopReason(reason: string): reason is TurnStopReason {
-  return stopReasons.has(reason);
 }
 
 function agentError(error: unknown): AgentTurn['reason'] {

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { ToolCall, ToolCallContent } from '../../../domain/agent.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
+import { createLruMap } from '../../shared/lru-map.ts';
 import type { Block, WireToolCall, WireToolCallContent, WireUpdate } from './schema.ts';
 
 /** Returns the update in the port's form; null if nothing of it is shown. */
@@ -14,7 +15,7 @@ export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | nu
     }
     case 'tool_call':
     case 'tool_call_update':
-      return { kind: 'tool_call', call: calls.merge(update) };
+      return { kind: 'tool_call', call: mergeToolCall(calls, update) };
     case 'plan':
       return { kind: 'plan', entries: update.entries.map((entry) => ({ ...entry, content: plain(entry.content) })) };
     case 'usage_update':
@@ -22,65 +23,35 @@ export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | nu
   }
 }
 
+const maxCalls = 10_000;
 const maxHeld = 32 * 1024 * 1024;
 
-/**
- * The tool calls of a turn in their present state, because an update says only what changed. Their memory is bounded; a call that
- * was dropped starts again with its next update.
- */
-export class ToolCalls {
-  readonly #calls = new Map<string, { readonly call: ToolCall; readonly size: number }>();
-  #held = 0;
+/** The tool calls of a turn in their present state, because an update says only what changed. */
+export type ToolCalls = ReturnType<typeof createToolCalls>;
 
-  get(toolCallId: string): ToolCall | null {
-    return this.#calls.get(toolCallId)?.call ?? null;
-  }
+/** Their memory is bounded; a call that was dropped starts again with its next update. */
+export function createToolCalls() {
+  return createLruMap<ToolCall>(maxCalls, maxHeld, sizeOf);
+}
 
-  merge({ toolCallId, title, kind, status, content, locations }: WireToolCall): ToolCall {
-    const known = this.get(toolCallId);
-    const call: ToolCall = {
-      toolCallId,
-      title: title === null || title === undefined || title === '' ? (known?.title ?? toolCallId) : plain(title),
-      toolKind: kind ?? known?.toolKind ?? 'other',
-      status: status ?? known?.status ?? 'pending',
-      paths: locations?.map(({ path }) => path) ?? known?.paths ?? [],
-      content: content?.map(contentOf) ?? known?.content ?? [],
-    };
-    this.#forget(toolCallId);
-    this.#hold(call);
-    return call;
-  }
-
-  clear(): void {
-    this.#calls.clear();
-    this.#held = 0;
-  }
-
-  #hold(call: ToolCall): void {
-    const size = sizeOf(call);
-    for (const oldest of this.#calls.keys()) {
-      if (this.#held + size <= maxHeld) break;
-      this.#forget(oldest);
-    }
-    this.#calls.set(call.toolCallId, { call, size });
-    this.#held += size;
-  }
-
-  #forget(toolCallId: string): void {
-    this.#held -= this.#calls.get(toolCallId)?.size ?? 0;
-    this.#calls.delete(toolCallId);
-  }
+export function mergeToolCall(calls: ToolCalls, { toolCallId, title, kind, status, content, locations }: WireToolCall): ToolCall {
+  const known = calls.get(toolCallId);
+  const call: ToolCall = {
+    toolCallId,
+    title: title === null || title === undefined || title === '' ? (known?.title ?? toolCallId) : plain(title),
+    toolKind: kind ?? known?.toolKind ?? 'other',
+    status: status ?? known?.status ?? 'pending',
+    paths: locations?.map(({ path }) => path) ?? known?.paths ?? [],
+    content: content?.map(contentOf) ?? known?.content ?? [],
+  };
+  calls.set(toolCallId, call);
+  return call;
 }
 
 /** Returns about how much memory it takes. */
 function sizeOf({ toolCallId, title, paths, content }: ToolCall): number {
-  let size = 500 + toolCallId.length + title.length;
-  for (const path of paths) size += 100 + path.length;
-  for (const part of content) {
-    size += 100;
-    size += part.type === 'text' ? part.text.length : part.path.length + part.newText.length + (part.oldText?.length ?? 0);
-  }
-  return size;
+  const parts = content.map((part) => (part.type === 'text' ? [part.text] : [part.path, part.newText, part.oldText ?? '']));
+  return [toolCallId, title, ...paths, ...parts.flat()].reduce((size, text) => size + 100 + text.length, 500);
 }
 
 /** Returns the text of a block. What is not text is shown by its name. */

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
-import { type ApiKeyRecord, isKeyValid, type KeyAccess, type Principal } from '../../../domain/principal.ts';
+import { type ApiKeyRecord, isKeyValid, isRepositoryPattern, isUserId, type KeyAccess, type Principal } from '../../../domain/principal.ts';
 import type { ApiKeyStore } from '../../../ports/api-key-store.ts';
 import type { Auth } from '../../../ports/auth.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -31,7 +31,8 @@ export function createApiKeyAuth({ staticKey, keys, clock }: ApiKeyAuthOptions):
       const record = await keys.findByHash(digest);
       if (record === null && isStatic(digest)) return staticPrincipal;
       if (record === null || !isKeyValid(record, clock.now())) throw new Failure('unauthorized', {});
-      return { userId: record.userId, keyName: record.name, access: record.access };
+      const { userId, name: keyName, access, repositories } = record;
+      return { userId, keyName, access, ...(repositories !== null && { repositories }) };
     },
   };
 }
@@ -44,10 +45,12 @@ function digestOf(key: string): string {
 export interface NewApiKey {
   /** 1 to 100 characters, none of them a control character; no other key that is not revoked has it. */
   readonly name: string;
-  /** Owner of what the key creates; `default` unless told. */
+  /** Owner of what the key creates; `default` unless told, which a key with `repositories` can't have. */
   readonly userId?: string;
   /** `full` unless told. */
   readonly access?: KeyAccess;
+  /** The repositories that it may list and clone, as patterns (`acme/*`, `group/**`); all of them unless given. */
+  readonly repositories?: readonly string[] | null;
   /** Up to 100 years; for ever unless told. */
   readonly expiresInMs?: number;
 }
@@ -70,14 +73,23 @@ export class ApiKeyRefused extends Error {
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
   const { keys, clock, random } = deps;
   return {
-    async create({ name, userId = defaultUser, access = 'full', expiresInMs }) {
-      requireLabel('name', name);
-      requireLabel('user', userId);
+    async create({ name, userId = defaultUser, access = 'full', repositories = null, expiresInMs }) {
+      if (!isLabel(name)) throw new ApiKeyRefused("The key's name must have 1 to 100 characters, none of them a control character.");
+      if (!isUserId(userId)) {
+        const form = '1 to 100 characters, none of them a control character, and not begin with skep:';
+        throw new ApiKeyRefused(`The key's user must have ${form}.`);
+      }
+      for (const pattern of repositories ?? []) requirePattern(pattern);
+      if (repositories !== null && userId === defaultUser) {
+        const why = 'it sees the conversations and sandboxes of its user, and most keys are of the default one';
+        throw new ApiKeyRefused(`A key that is limited to repositories needs a user of its own, because ${why}; name one with --user.`);
+      }
       if (expiresInMs !== undefined) requireLifetime(expiresInMs);
       const createdAt = clock.now();
       const expiresAt = expiresInMs === undefined ? null : createdAt + expiresInMs;
       const key = `skep_${random.secret()}`;
-      const record = { id: random.id('key'), name, userId, access, hash: digestOf(key), createdAt, expiresAt, revokedAt: null };
+      const times = { createdAt, expiresAt, revokedAt: null };
+      const record = { id: random.id('key'), name, userId, access, repositories, hash: digestOf(key), ...times };
       if (!(await keys.insert(record))) {
         throw new ApiKeyRefused(`There is a key with the name ${JSON.stringify(name)} already; revoke it first, or choose another name.`);
       }
@@ -88,10 +100,14 @@ export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock
   };
 }
 
-function requireLabel(what: string, value: string): void {
-  if (value.trim() === '' || value.length > 100 || /\p{Cc}/u.test(value)) {
-    throw new ApiKeyRefused(`The key's ${what} must have 1 to 100 characters, none of them a control character.`);
-  }
+function isLabel(text: string): boolean {
+  return text.trim() !== '' && text.length <= 100 && !/\p{Cc}/u.test(text);
+}
+
+function requirePattern(pattern: string): void {
+  if (isRepositoryPattern(pattern)) return;
+  const form = 'for example acme/shop, acme/* or group/**, with ** at the end only, and without .git';
+  throw new ApiKeyRefused(`${JSON.stringify(pattern)} is not a repository pattern; ${form}.`);
 }
 
 const longestLifetimeMs = 100 * 365 * 24 * 60 * 60 * 1000;

@@ -1,4 +1,4 @@
-import { failed, isTooHeavy, parseValue, reasons } from './github-failures.ts';
+import { failed, TooHeavy, parseValue } from './github-failures.ts';
 import { GraphqlHistories, type GraphqlHistory } from './github-schemas.ts';
 import { historiesQuery, pageAlias, type AskGraphql, type HistoryPage } from './graphql-queries.ts';
 import type { RepositoryName } from './github-listing.ts';
@@ -10,6 +10,7 @@ interface Step extends HistoryPage {
 
 const perPage = 100;
 const pathsPerQuery = 100;
+const leapsPerQuery = 400;
 // The whole query, then halves and quarters, if the host gives up on it.
 const tries = 3;
 
@@ -17,8 +18,6 @@ export interface HistoriesRequest {
   readonly repository: RepositoryName;
   readonly commit: string;
   readonly paths: readonly string[];
-  /** How many queries are under way at the same time. */
-  readonly concurrency: number;
   readonly signal: AbortSignal;
 }
 
@@ -27,25 +26,22 @@ export interface HistoriesRequest {
  * also returns the length of each longer history, and so the cursor of its last page, which a later query asks for.
  */
 export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
-  const { paths, concurrency } = request;
-  const fresh = paths.map((path): Step => ({ path, first: perPage, after: null }));
-  const long: Step[] = [];
-  const mostLong = pathsPerQuery * concurrency;
-
-  async function take(steps: readonly Step[]): Promise<void> {
+  async function take(steps: readonly Step[]): Promise<Step[]> {
+    const next: Step[] = [];
     for (const [step, page] of await askPages(askGraphql, request, steps, tries)) {
-      const next = page === null ? pageOn(step) : follow(step, page);
-      if (typeof next === 'number') dates.set(step.path, next);
-      else if (next !== null) long.push(next);
+      const found = page === null ? pageOn(step) : follow(step, page);
+      if (typeof found === 'number') dates.set(step.path, found);
+      else if (found !== null) next.push(found);
     }
+    return next;
   }
 
-  async function takeFresh(): Promise<void> {
-    while (fresh.length > 0) await take([...fresh.splice(0, pathsPerQuery), ...long.splice(0, mostLong)]);
+  let steps = request.paths.map((path): Step => ({ path, first: perPage, after: null }));
+  while (steps.length > 0) {
+    const size = steps.every(({ first }) => first === 1) ? leapsPerQuery : pathsPerQuery;
+    const queries = Array.from({ length: Math.ceil(steps.length / size) }, (_, index) => steps.slice(index * size, (index + 1) * size));
+    steps = (await Promise.all(queries.map(take))).flat();
   }
-
-  await Promise.all(Array.from({ length: concurrency }, takeFresh));
-  while (long.length > 0) await take(long.splice(0, mostLong));
 }
 
 type Answers = readonly (readonly [Step, GraphqlHistory | null])[];
@@ -57,10 +53,10 @@ async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: reado
     const { data, errors } = await ask(query, request.signal);
     if (errors.length > 0) return steps.map((step) => [step, refused(step)]);
     const histories = parseValue(GraphqlHistories, data, query.what).repository?.object;
-    if (histories === null || histories === undefined) throw failed(reasons.lostCommit);
+    if (histories === null || histories === undefined) throw failed('a commit is gone that it has just named');
     return steps.map((step, index) => [step, pageOf(histories, index)]);
   } catch (error) {
-    if (!isTooHeavy(error) || triesLeft === 1) throw error;
+    if (!(error instanceof TooHeavy) || triesLeft === 1) throw error;
     const middle = Math.ceil(steps.length / 2);
     const halves = [steps.slice(0, middle), steps.slice(middle)].filter(({ length }) => length > 0);
     return (await Promise.all(halves.map((half) => askPages(ask, request, half, triesLeft - 1)))).flat();
@@ -69,12 +65,12 @@ async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: reado
 
 function pageOf(histories: Readonly<Record<string, GraphqlHistory>>, index: number): GraphqlHistory {
   const page = histories[pageAlias(index)];
-  if (page === undefined) throw failed(reasons.missingHistory);
+  if (page === undefined) throw failed('it left out a history that it was asked for');
   return page;
 }
 
 function refused({ leap }: Step): null {
-  if (leap === undefined) throw failed(reasons.queryRefused);
+  if (leap === undefined) throw failed('it refused a query');
   return null;
 }
 
@@ -90,7 +86,7 @@ function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): nu
   if (leap !== undefined && (hasNextPage || nodes.length !== 1)) return pageOn(step);
   if (!hasNextPage && oldest !== undefined) return oldest;
   if (after === null && totalCount === 0) return null;
-  if (endCursor === null || endCursor === after || nodes.length === 0) throw failed(reasons.brokenHistory);
+  if (endCursor === null || endCursor === after || nodes.length === 0) throw failed('it breaks off in the middle of a history');
   const last = after === null ? lastCursor(endCursor, totalCount) : null;
   return last === null ? { path, first: perPage, after: endCursor } : { path, first: 1, after: last, leap: endCursor };
 }

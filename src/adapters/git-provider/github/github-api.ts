@@ -2,11 +2,10 @@ import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
-import type { Clock } from '../../../ports/clock.ts';
+import { networkFailure } from '../../shared/bounded-fetch.ts';
 import type { TimeLimit } from '../hosted-provider.ts';
-import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, type RateLimit, refusedFor, untilReset } from '../http-client.ts';
-import { errorChain, networkErrorOf } from '../network-error.ts';
-import { down, failed, failures, reasons, tooHeavy, unauthorized } from './github-failures.ts';
+import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../http-client.ts';
+import { failed, failures, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-options.ts';
 
 /** A request that changes nothing, so that it may be made again. */
@@ -39,7 +38,7 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   const http = new HttpClient({
     ...options,
     failures,
-    rateLimitOf: (response) => rateLimitOf(response, clock),
+    rateLimitOf: (response) => (isRateLimit(response) ? rateLimitIn(response.headers, 'x-ratelimit', true, clock) : null),
     ...(options.client === undefined ? {} : { fetch: fetchOf(options.client) }),
   });
   const octokit = options.client ?? createOctokit(options, http, limit);
@@ -67,8 +66,8 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       return accept(sent.response, expects, divisible);
     },
     /** Returns the failure for a GraphQL response that reports a rate limit, and makes no more requests until it is over. */
-    rateLimited(response: HttpResponse): Error {
-      const waitMs = waitOf(response, clock);
+    rateLimited({ headers }: HttpResponse): Error {
+      const { waitMs } = rateLimitIn(headers, 'x-ratelimit', true, clock);
       http.closeFor(waitMs);
       return failures.rateLimited(waitMs);
     },
@@ -110,10 +109,10 @@ function toFetchResponse({ status, headers, text }: HttpResponse): Response {
 }
 
 function accept(response: HttpResponse | null, expects: readonly number[], divisible: boolean): HttpResponse {
-  if (response === null) throw down('the request failed');
+  if (response === null) throw failed({ code: 'unreachable' });
   const { status } = response;
   if ((status >= 200 && status < 300) || expects.includes(status)) return response;
-  throw divisible && heavyStatuses.has(status) ? tooHeavy(new Error(`status ${status}`)) : refusal(status);
+  throw divisible && heavyStatuses.has(status) ? new TooHeavy(status) : refusal(status);
 }
 
 /**
@@ -123,20 +122,21 @@ function accept(response: HttpResponse | null, expects: readonly number[], divis
 function refusal(status: number): Error {
   const cause = new Error(`status ${status}`);
   if (status === 401 || status === 403) return unauthorized(cause);
-  if (status === 451) return failed(reasons.blocked, cause);
-  return status >= 500 ? down(reasons.serverError(status), cause) : failed(reasons.unexpectedStatus(status), cause);
+  if (status === 451) return failed('the repository is blocked for legal reasons', cause);
+  return failures.unexpected(status, cause);
 }
 
 /** Reads what Octokit threw before there was a response to the request itself. */
 function failureOf(error: unknown): Error {
-  const chain = errorChain(error);
-  const failure = chain.find((each) => isFailure(each));
-  if (failure !== undefined) return failure;
   const refused = Refused.safeParse(error);
   // GitHub refused to give the App a token. It says 404 or 422 if it does not know the installation.
   if (refused.success) return [404, 422].includes(refused.data.response.status) ? unauthorized() : refusal(refused.data.response.status);
-  // `fetch` throws a `TypeError`; any other error is about making a credential, as with a bad key.
-  return chain.some((each) => each instanceof TypeError) ? networkErrorOf(error, failures).failure : unauthorized();
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if (isFailure(each)) return each;
+    // `fetch` throws a `TypeError`; any other error is about making a credential, as with a bad key.
+    if (each instanceof TypeError) return networkFailure(each, failures);
+  }
+  return unauthorized();
 }
 
 const Refused = z.object({ response: z.object({ status: z.int() }) });
@@ -146,24 +146,15 @@ function tokenIn(authentication: unknown): string | null {
   return Token.safeParse(authentication).data?.token ?? null;
 }
 
-function rateLimitOf(response: HttpResponse, clock: Clock): RateLimit | null {
-  return isRateLimit(response) ? { refused: true, waitMs: waitOf(response, clock) } : null;
-}
-
 function isRateLimit({ status, headers, text }: HttpResponse): boolean {
   if (status === 429) return true;
   if (status !== 403) return false;
   return isExhausted(headers, 'x-ratelimit') || headers.has('retry-after') || /rate limit|abuse/iu.test(text);
 }
 
-/** The reset is the hourly limit's, so it says nothing while requests are left. */
-function waitOf({ headers }: HttpResponse, clock: Clock): number {
-  return refusedFor(headers, isExhausted(headers, 'x-ratelimit') ? untilReset(headers, 'x-ratelimit', clock) : null, clock);
-}
-
 /** Returns the URL, unless it leads to another origin, which must not get the credential. */
 export function sameOriginUrl(target: string, from: URL): URL {
   const url = target === '' ? null : URL.parse(target, from);
-  if (url === null || !isOfOrigin(url, from.origin)) throw failed(reasons.anotherOrigin);
+  if (url === null || !isOfOrigin(url, from.origin)) throw failed('it leads to another origin, which is not followed');
   return url;
 }

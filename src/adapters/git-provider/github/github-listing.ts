@@ -1,7 +1,7 @@
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
 import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
-import { failed, notFound, parseValue, reasons } from './github-failures.ts';
+import { failed, notFound, parseValue } from './github-failures.ts';
 import { HeadText } from './github-schemas.ts';
 
 /** A repository as GitHub addresses it. */
@@ -40,13 +40,8 @@ export interface RepositorySource {
   addDates(repository: string, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
-/** The head of the default branch, as the host reports it. */
-type HeadCommit =
-  | { readonly kind: 'same' }
-  | { readonly kind: 'commit'; readonly oid: string; readonly etag: string | null }
-  | { readonly kind: 'empty' }
-  /** The repository has another name, or no default branch: this request does not say which. */
-  | { readonly kind: 'unclear' };
+/** `unclear`: the repository has another name, or no default branch; this request does not say which. */
+type HeadCommit = Pick<Head, 'commit' | 'etag'> | 'same' | 'unclear';
 
 const unclear: readonly number[] = [301, 302, 307, 308, 422];
 
@@ -62,11 +57,11 @@ export async function readHead(api: GitHubApi, repository: string, etag: string 
     signal,
   );
   if (status === 404) throw notFound(repository);
-  if (status === 409) return { kind: 'empty' };
-  if (unclear.includes(status)) return { kind: 'unclear' };
-  if (status !== 304) return { kind: 'commit', oid: parseValue(HeadText, text, 'the head'), etag: headers.get('etag') };
-  if (etag === null) throw failed(reasons.notModified);
-  return { kind: 'same' };
+  if (status === 409) return { commit: null, etag: null };
+  if (unclear.includes(status)) return 'unclear';
+  if (status !== 304) return { commit: parseValue(HeadText, text, 'the head'), etag: headers.get('etag') };
+  if (etag === null) throw failed('it says that nothing has changed, which was not the question');
+  return 'same';
 }
 
 /** Lists directories of GitHub. While nothing has changed, that is one conditional request. */
@@ -77,14 +72,13 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
       // The documented entity tag of a response that holds nothing but a commit's id.
       const etag = last.commit === null ? null : (last.etag ?? `"${last.commit}"`);
       const head = await readHead(api, repository, etag, signal);
-      if (head.kind === 'same') return last;
-      if (head.kind === 'empty') return { ...last, commit: null, etag: null };
-      return head.kind === 'commit' && head.oid === last.commit ? { ...last, etag: head.etag } : null;
+      if (head === 'same') return last;
+      return head !== 'unclear' && (head.commit === null || head.commit === last.commit) ? { ...last, ...head } : null;
     },
     open: (request, signal) => open(source, request, signal),
     async addDates({ id }, commit, paths, dates, signal) {
       await source.addDates(String(id), commit, paths, dates, signal);
-      if (paths.some((path) => !dates.has(path) && !isUnreadable(path))) throw failed(reasons.undatedFile);
+      if (paths.some((path) => !dates.has(path) && !isUnreadable(path))) throw failed('it knows no history of a file that it lists');
     },
   };
 }

@@ -1,9 +1,11 @@
-import { createHash, randomUUID } from 'node:crypto';
 import type { Octokit } from '@octokit/rest';
-import { withHostDefaults, type GitHostOptions } from '../hosted-provider.ts';
+import { type GitHostOptions, requirePrivateWay, withHostDefaults } from '../hosted-provider.ts';
 
 /** What is used of an Octokit client. Without `auth`, git fetches without a credential. */
-export type GitHubClient = Pick<Octokit, 'request'> & Partial<Pick<Octokit, 'auth'>>;
+export interface GitHubClient {
+  readonly request: Octokit['request'];
+  readonly auth?: Octokit['auth'];
+}
 
 /** A GitHub App that is installed where the repositories are. */
 export interface GitHubApp {
@@ -45,12 +47,13 @@ interface Endpoints {
 const publicApi = 'https://api.github.com';
 const enterprisePath = /\/api\/v3$/u;
 
-/** Throws a `TypeError` if the options contradict each other. */
+/** Throws a `TypeError` if the options contradict each other, or the credential could be read on the way. */
 export function resolveOptions(options: GitHubOptions): ResolvedOptions {
   const credentials = [options.token, options.app, options.client].filter((credential) => credential !== undefined);
   if (credentials.length > 1) throw new TypeError('GitHub takes one of token, app and client');
   const url = (options.url ?? options.client?.request.endpoint.DEFAULTS.baseUrl ?? publicApi).replace(/\/+$/u, '');
-  return { ...withHostDefaults(options, { concurrency: 4, maxAnswerBytes: 32 * 1024 * 1024 }), url, ...endpointsOf(url) };
+  if (options.token !== undefined || options.app !== undefined) requirePrivateWay(url, options.httpHosts);
+  return { ...withHostDefaults(options, { concurrency: 4, maxAnswerBytes: 32 * 2 ** 20, maxRequests: 300 }), url, ...endpointsOf(url) };
 }
 
 /**
@@ -67,15 +70,4 @@ function endpointsOf(url: string): Endpoints {
 
 export function hasCredential({ token, app, client }: ResolvedOptions): boolean {
   return token !== undefined || app !== undefined || client !== undefined;
-}
-
-/** The scope of the cache: nobody else's credential, and no other host, shares it. A secret is in it as a hash only. */
-export function cacheScope({ url, token, app, client }: ResolvedOptions): string {
-  if (client !== undefined) return `github ${url} client ${randomUUID()}`;
-  if (app !== undefined) return `github ${url} app ${sha256(JSON.stringify([app.appId, app.installationId, app.privateKey]))}`;
-  return `github ${url} ${token === undefined ? 'none' : `token ${sha256(token)}`}`;
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

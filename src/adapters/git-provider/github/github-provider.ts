@@ -1,11 +1,11 @@
-import { isFailureOf } from '../../../domain/failure.ts';
+import { randomUUID } from 'node:crypto';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
-import { basicAuthorization, createHostedProvider, createTimeLimit, hostedRemote } from '../hosted-provider.ts';
+import { basicAuthorization, cacheScope, createHostedProvider, createTimeLimit, hostedRemote } from '../hosted-provider.ts';
 import { createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
-import { cacheScope, type GitHubOptions, hasCredential, type ResolvedOptions, resolveOptions } from './github-options.ts';
+import { type GitHubOptions, hasCredential, type ResolvedOptions, resolveOptions } from './github-options.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
 import { createAskGraphql } from './graphql-queries.ts';
 import { createRestListing, createRestTrees } from './rest-listing.ts';
@@ -13,17 +13,19 @@ import { createRestListing, createRestTrees } from './rest-listing.ts';
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */
 export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const resolved = resolveOptions(options);
-  const { clock, timeoutMs, pagesUrl } = resolved;
+  const { clock, timeoutMs, pagesUrl, url, token, app, client } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
   const api = createGitHubApi(resolved, limit);
   const source = sourceOf(resolved, api);
-  const scope = cacheScope(resolved);
+  // The credential of a ready-made client is not known.
+  const scope = cacheScope(providerName, url, client === undefined ? (app ?? token ?? null) : randomUUID());
   const host = new URL(pagesUrl).host;
 
   return createHostedProvider(
     {
       name: providerName,
       family: 'other',
+      failures,
       hosts: [host],
       source: createGitHubListing(api, source),
       scope: async () => scope,
@@ -35,7 +37,7 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
       },
       check: (signal) => check(api, resolved, signal),
       failureOf: (error) => error,
-      adviceFor,
+      permissions: 'It needs to read the contents and metadata of the repositories.',
     },
     limit,
     resolved,
@@ -58,10 +60,4 @@ async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSign
   const left = isLimit ? `; ${remaining} of ${limit} requests an hour are left` : '';
   const access = hasCredential(options) ? '' : '; without a token it shows public repositories only, and few of them: configure one';
   return { ok: true, detail: `${new URL(options.url).host} answers${left}${access}` };
-}
-
-function adviceFor(failure: Error): string {
-  if (isFailureOf(failure, 'provider_unauthorized')) return 'It needs to read the contents and metadata of the repositories.';
-  const isUnreachable = isFailureOf(failure, 'provider_timeout') || isFailureOf(failure, 'provider_failed');
-  return isUnreachable ? 'Check its URL, and the network on the way there.' : '';
 }

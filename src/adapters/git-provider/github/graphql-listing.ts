@@ -1,20 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { addFirstDates } from './commit-histories.ts';
-import { failed, isTooHeavy, notFound, parseValue, reasons, tooLarge } from './github-failures.ts';
+import { failed, TooHeavy, notFound, parseValue, tooLarge } from './github-failures.ts';
 import { parseName, type RepositorySource } from './github-listing.ts';
 import type { ResolvedOptions } from './github-options.ts';
 import { type GraphqlEntry, type GraphqlErrors, GraphqlRepository } from './github-schemas.ts';
 import { type AskGraphql, type GraphqlQuery, levels, repositoryQuery } from './graphql-queries.ts';
 import type { RestTrees } from './rest-listing.ts';
 
-type GraphqlOptions = Pick<ResolvedOptions, 'concurrency' | 'maxFiles'>;
-
 /** Reads repositories by GraphQL: one request for the directory, and one for the dates of each hundred files. */
-export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, options: GraphqlOptions): RepositorySource {
+export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, { maxFiles }: ResolvedOptions): RepositorySource {
   async function ask(repository: string, query: GraphqlQuery, signal: AbortSignal): Promise<GraphqlRepository> {
     const { data, errors } = await askGraphql(query, signal);
-    if (errors.some((error) => !isAbsence(error))) throw failed(reasons.queryRefused);
+    if (errors.some((error) => !isAbsence(error))) throw failed('it refused a query');
     const isKnown = !(data === null && errors.length > 0);
     const found = isKnown ? parseValue(GraphqlRepository, data, query.what).repository : null;
     if (found === null) throw notFound(repository);
@@ -27,7 +25,7 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, o
     try {
       return await ask(repository, repositoryQuery(name, directory, earlier, levels), signal);
     } catch (error) {
-      if (!isTooHeavy(error)) throw error;
+      if (!(error instanceof TooHeavy)) throw error;
       return await ask(repository, repositoryQuery(name, directory, earlier, 0), signal);
     }
   }
@@ -35,10 +33,10 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, o
   async function filesOf(found: GraphqlRepository, directory: string, signal: AbortSignal): Promise<readonly TreeFile[]> {
     const root = rootOf(found, directory);
     if (root === null) return [];
-    const { files, incomplete } = collectEntries(root.entries ?? [], prefixOf(directory));
-    if (files.length > options.maxFiles) throw tooLarge(`${options.maxFiles} files`);
-    if (root.entries !== null && !incomplete) return files;
-    return await trees.files(parseName(found.nameWithOwner), root.oid, directory, signal);
+    const files = collectFiles(root.entries, prefixOf(directory));
+    if (files === null) return await trees.files(parseName(found.nameWithOwner), root.oid, directory, signal);
+    if (files.length > maxFiles) throw tooLarge(`${maxFiles} files`);
+    return files;
   }
 
   return {
@@ -57,10 +55,8 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, o
       const files = await filesOf(found, directory, signal);
       return { head: { id, name, commit, etag: null }, directory, files, descends: async () => descends };
     },
-    async addDates(path, commit, paths, dates, signal) {
-      const { concurrency } = options;
-      await addFirstDates(askGraphql, { repository: parseName(path), commit, paths, concurrency, signal }, dates);
-    },
+    addDates: (path, commit, paths, dates, signal) =>
+      addFirstDates(askGraphql, { repository: parseName(path), commit, paths, signal }, dates),
   };
 }
 
@@ -84,33 +80,24 @@ function isAbsence({ type, path = [] }: GraphqlErrors[number]): boolean {
   return last === 'compare' || (type === 'NOT_FOUND' && (last === 'repository' || last === 'file'));
 }
 
-interface Collected {
-  readonly files: TreeFile[];
-  /** The host left out the entries of a directory. */
-  readonly incomplete: boolean;
-}
-
 const typeMask = 0o170_000;
 const regularType = 0o100_000;
 
-/** Collects the regular files at any depth. Skips names that are not UTF-8: nobody could ask for their history. */
-function collectEntries(entries: readonly GraphqlEntry[], prefix: string): Collected {
+/**
+ * Returns the regular files at any depth, without names that are not UTF-8: nobody could ask for their history. Null if the host left out
+ * the entries of a directory.
+ */
+function collectFiles(entries: readonly GraphqlEntry[] | null | undefined, prefix: string): TreeFile[] | null {
+  if (entries === null || entries === undefined) return null;
   const files: TreeFile[] = [];
-  let incomplete = false;
   for (const { nameRaw, type, mode, oid, object } of entries) {
     const bytes = Buffer.from(nameRaw, 'base64');
     if (!isUtf8(bytes)) continue;
     const path = prefix + bytes.toString('utf8');
     if (type === 'blob' && (mode & typeMask) === regularType) files.push({ path, mark: oid });
-    if (type !== 'tree') continue;
-    const below = object?.entries;
-    if (below === undefined || below === null) {
-      incomplete = true;
-      continue;
-    }
-    const collected = collectEntries(below, `${path}/`);
-    files.push(...collected.files);
-    incomplete ||= collected.incomplete;
+    const below = type === 'tree' ? collectFiles(object?.entries, `${path}/`) : [];
+    if (below === null) return null;
+    files.push(...below);
   }
-  return { files, incomplete };
+  return files;
 }

@@ -1,5 +1,5 @@
 import type { GitHubApi } from './github-api.ts';
-import { parseJson, tooHeavy, unauthorized } from './github-failures.ts';
+import { parseJson, TooHeavy, unauthorized } from './github-failures.ts';
 import { GraphqlAnswer, type GraphqlErrors } from './github-schemas.ts';
 import type { RepositoryName } from './github-listing.ts';
 
@@ -19,7 +19,7 @@ const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'I
 
 /**
  * `url` is that of GraphQL, or its path below the URL of the REST API. The caller has to make sense of the errors in the
- * result. Throws a failure that `isTooHeavy` recognises if a smaller query may do.
+ * result. Throws a failure that `TooHeavy` recognises if a smaller query may do.
  */
 export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
@@ -27,7 +27,7 @@ export function createAskGraphql(api: GitHubApi, url: string) {
     const response = await api.send({ route: `POST ${url}`, parameters, divisible: true }, signal);
     const { data, errors = [] } = parseJson(GraphqlAnswer, response.text, what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
-    if (errors.some(({ type, message }) => heavyTypes.has(type) || gaveUp(type, message))) throw tooHeavy();
+    if (errors.some(({ type, message }) => heavyTypes.has(type) || gaveUp(type, message))) throw new TooHeavy();
     if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();
     return { data, errors };
   };

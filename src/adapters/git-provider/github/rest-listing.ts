@@ -1,6 +1,6 @@
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
-import { failed, malformed, notFound, parseJson, reasons, tooLarge } from './github-failures.ts';
+import { failed, malformed, notFound, parseJson, tooLarge } from './github-failures.ts';
 import { parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
 import { RestCommits, RestComparison, RestRepository, RestTree } from './github-schemas.ts';
 
@@ -17,9 +17,8 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
 
   async function headOf(path: string, signal: AbortSignal): Promise<string | null> {
     const head = await readHead(api, path, null, signal);
-    if (head.kind === 'commit') return head.oid;
-    if (head.kind === 'empty') return null;
-    throw failed(reasons.missingHead);
+    if (typeof head === 'string') throw failed('it does not tell the head of a repository that it knows');
+    return head.commit;
   }
 
   return {
@@ -73,7 +72,7 @@ function lastPage(baseUrl: string, link: string | null): number {
   const target = /<([^<>]*)>\s*;[^,]*\brel="?last"?/u.exec(link ?? '')?.[1];
   if (target === undefined) return 1;
   const page = sameOriginUrl(target, new URL(baseUrl)).searchParams.get('page') ?? '';
-  if (!/^[1-9]\d{0,8}$/u.test(page)) throw failed(reasons.pageWithoutNumber);
+  if (!/^[1-9]\d{0,8}$/u.test(page)) throw failed('its answer has a link to a page that has no number');
   return Number(page);
 }
 
@@ -88,15 +87,20 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
     return parseJson(RestTree, text, 'a directory');
   }
 
+  function add(files: TreeFile[], found: readonly TreeFile[]): void {
+    if (files.length + found.length > maxFiles) throw tooLarge(`${maxFiles} files`);
+    for (const file of found) files.push(file);
+  }
+
   /** What is too large for one response is read directory by directory. */
-  async function collect(repository: RepositoryName, oid: string, prefix: string, signal: AbortSignal): Promise<TreeFile[]> {
+  async function collect(repository: RepositoryName, oid: string, prefix: string, files: TreeFile[], signal: AbortSignal): Promise<void> {
     const whole = await read(repository, oid, true, signal);
-    if (!whole.truncated) return filesOf(whole, prefix);
+    if (!whole.truncated) return add(files, filesOf(whole, prefix));
     const { truncated, tree } = await read(repository, oid, false, signal);
     if (truncated) throw tooLarge('what one answer holds of a single directory');
+    add(files, filesOf({ truncated, tree }, prefix));
     const directories = tree.filter(({ type }) => type === 'tree');
-    const below = await Promise.all(directories.map(({ path, sha }) => collect(repository, sha, `${prefix}${path}/`, signal)));
-    return [...filesOf({ truncated, tree }, prefix), ...below.flat()];
+    await Promise.all(directories.map(({ path, sha }) => collect(repository, sha, `${prefix}${path}/`, files, signal)));
   }
 
   return {
@@ -106,7 +110,7 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
       for (const segment of directory === '' ? [] : directory.split('/')) {
         const { truncated, tree } = await read(parseName(path), oid, false, signal);
         const entry = tree.find((each) => each.path === segment && each.type === 'tree');
-        if (entry === undefined && truncated) throw failed(reasons.directoryTooLarge);
+        if (entry === undefined && truncated) throw failed('a directory is too large to find another in it');
         if (entry === undefined) return null;
         oid = entry.sha;
       }
@@ -114,8 +118,8 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
     },
     /** Returns the regular files at any depth below a directory. */
     async files(repository: RepositoryName, oid: string, directory: string, signal: AbortSignal): Promise<TreeFile[]> {
-      const files = await collect(repository, oid, prefixOf(directory), signal);
-      if (files.length > maxFiles) throw tooLarge(`${maxFiles} files`);
+      const files: TreeFile[] = [];
+      await collect(repository, oid, prefixOf(directory), files, signal);
       return files;
     },
   };

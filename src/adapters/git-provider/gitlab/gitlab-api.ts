@@ -1,10 +1,9 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
 import { Commits, Projects, Repositories } from '@gitbeaker/rest';
 import { z } from 'zod';
-import { exhaustedFor, HttpClient, type HttpResponse, isOfOrigin, refusedFor, untilReset } from '../http-client.ts';
-import { failed, failures, malformed, reasons } from './gitlab-failures.ts';
+import { HttpClient, type HttpResponse, isOfOrigin, rateLimitIn } from '../http-client.ts';
 import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
-import { isJson, jsonOrNull, Refusal } from './gitlab-error-responses.ts';
+import { failed, failures, isJson, jsonOrNull, malformed, Refusal } from './gitlab-error-responses.ts';
 
 // Only what is read of the host's answers.
 
@@ -89,10 +88,7 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
   const http = new HttpClient({
     ...options,
     failures,
-    rateLimitOf({ status, headers }) {
-      if (status !== 429) return { refused: false, waitMs: exhaustedFor(headers, 'ratelimit', clock) };
-      return { refused: true, waitMs: refusedFor(headers, untilReset(headers, 'ratelimit', clock), clock) };
-    },
+    rateLimitOf: ({ status, headers }) => rateLimitIn(headers, 'ratelimit', status === 429, clock),
   });
 
   return (signal) => {
@@ -157,7 +153,7 @@ function read<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
 function urlOf(host: HostUrl, endpoint: string, query: string): URL {
   const path = `${host.apiPath}/${endpoint}`;
   const url = new URL(`${host.origin}${path}`);
-  if (!isInside(url, host) || url.pathname !== path) throw failed(reasons.anotherPath);
+  if (!isInside(url, host) || url.pathname !== path) throw failed('a name can not be asked for');
   url.search = query;
   return url;
 }
@@ -173,10 +169,10 @@ function isInside(url: URL, { origin, apiPath }: HostUrl): boolean {
  */
 function renamedUrl(location: string, from: URL, host: HostUrl): URL {
   const target = URL.parse(location, from);
-  if (target === null) throw failed(reasons.redirectBroken);
-  if (!isInside(target, host)) throw failed(reasons.redirectOutside);
+  if (target === null) throw failed('it redirects to what is no URL');
+  if (!isInside(target, host)) throw failed('it redirects to an address outside its API; check the configured URL');
   const asked = askedOf(from, host);
-  if (asked === null || asked !== askedOf(target, host)) throw failed(reasons.redirectElsewhere);
+  if (asked === null || asked !== askedOf(target, host)) throw failed('it redirects to what was not asked for');
   const renamed = new URL(from);
   renamed.pathname = target.pathname;
   return renamed;
@@ -190,7 +186,7 @@ function askedOf({ pathname }: URL, { apiPath }: HostUrl): string | null {
 
 /** A list is returned as one object: gitbeaker would follow the links of an array to wherever they lead. */
 function bodyOf(response: HttpResponse, host: HostUrl): Record<string, unknown> {
-  if (!isJson(response)) throw failed(reasons.noJson);
+  if (!isJson(response)) throw failed('it does not answer with JSON; check that its URL is that of a GitLab');
   const body = jsonOrNull(response.text);
   if (Array.isArray(body)) return { items: body, next: nextPage(response, host) };
   if (typeof body !== 'object' || body === null) throw malformed('what was asked');
@@ -200,7 +196,9 @@ function bodyOf(response: HttpResponse, host: HostUrl): Record<string, unknown> 
 /** Nobody follows the link itself. A host that links to another origin is not to be believed all the same. */
 function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
   const link = nextLink(headers.get('link') ?? '');
-  if (link !== null && link.origin !== host.origin) throw failed(reasons.pageLinkOutside);
+  if (link !== null && link.origin !== host.origin) {
+    throw failed('its pages link to another origin; configure the URL that it has for itself');
+  }
   const page = headers.get('x-next-page') ?? '';
   if (/^[1-9]\d{0,8}$/u.test(page)) return { page: Number(page) };
   const pageToken = link?.searchParams.get('page_token') ?? '';
@@ -210,7 +208,7 @@ function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
 function nextLink(header: string): URL | null {
   for (const [, target = '', relation = ''] of header.matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]*)"?/gu)) {
     if (relation !== 'next') continue;
-    if (!URL.canParse(target)) throw failed(reasons.pageLinkBroken);
+    if (!URL.canParse(target)) throw failed('its pages link to what is no URL');
     return new URL(target);
   }
   return null;

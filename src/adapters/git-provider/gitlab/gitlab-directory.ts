@@ -1,7 +1,6 @@
 import { type CachedFile, prefixOf } from '../incremental-listing.ts';
 import type { Commit, GitLabApi, HistoryQuery, PageName, ProjectName } from './gitlab-api.ts';
-import { failed, reasons, tooLarge } from './gitlab-failures.ts';
-import { isOfDirectory, Refusal } from './gitlab-error-responses.ts';
+import { failed, isOfDirectory, Refusal, tooLarge } from './gitlab-error-responses.ts';
 
 /** A directory at an earlier commit. */
 interface Snapshot {
@@ -9,34 +8,29 @@ interface Snapshot {
   readonly files: readonly CachedFile[];
 }
 
-const noDates: ReadonlyMap<string, number> = new Map();
-
 /**
  * Reads a directory at a commit, with the dates of an earlier one that are still right: those that the host would report
  * now. Its history of a path leaves a merge by the first parent that has the path as it is after the merge, and shows every
  * other commit that changes it. So along the first parents a path keeps its history, unless a merge changes it.
  */
 export async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot | null): Promise<readonly CachedFile[]> {
-  const fresh = async (): Promise<CachedFile[]> => withDates(await readTree(api, request), noDates);
-  if (earlier === null) return await fresh();
-  const dates = new Map(earlier.files.flatMap(({ path, createdAt }) => (createdAt === null ? [] : [[path, createdAt]])));
-  const worth = dates.size;
-  if (worth === 0) return await fresh();
+  const fresh = async (): Promise<CachedFile[]> => withDates(await readTree(api, request), new Map());
+  const dates = new Map(earlier?.files.flatMap(({ path, createdAt }) => (createdAt === null ? [] : [[path, createdAt]])));
+  if (earlier === null || dates.size === 0) return await fresh();
   // No more requests than there are dates to be asked for again.
-  const maxPages = Math.min(worth, 10);
+  const maxPages = Math.min(dates.size, 10);
   const trunk = await readCommits(api, request, earlier.sha, {}, maxPages);
   if (trunk === null || !isTrunk(trunk, earlier.sha, request.sha)) return await fresh();
   if (!trunk.some(isMerge)) return withDates(await readTree(api, request), dates);
 
   const query = request.directory === '' ? {} : { path: request.directory };
   const changes = await readCommits(api, request, earlier.sha, query, maxPages);
-  if (changes === null) return await fresh();
-  if (changes.length === 0) return earlier.files;
+  if (changes?.length === 0) return earlier.files;
+  // What a merge changes is known only if nothing else has changed the directory.
+  if (changes === null || (changes.length > 1 && changes.some(isMerge))) return await fresh();
   const tree = await readTree(api, request);
-  const before = new Map(earlier.files.map(({ path, mark }) => [path, mark]));
-  const merged = await mergedPaths(api, request, changes.toReversed(), before, tree, worth);
-  for (const path of merged ?? []) dates.delete(path);
-  return withDates(tree, merged === null ? noDates : dates);
+  if (changes.some(isMerge)) for (const { path, mark } of earlier.files) if (tree.get(path) !== mark) dates.delete(path);
+  return withDates(tree, dates);
 }
 
 // What versions of GitLab return if a commit of the range is gone.
@@ -80,36 +74,6 @@ function isMerge({ parent_ids: parents }: Commit): boolean {
   return parents.length > 1;
 }
 
-/** The paths that merges change. Null if it is cheaper to ask for all dates again. The oldest commit comes first. */
-async function mergedPaths(
-  api: GitLabApi,
-  request: TreeRequest,
-  commits: readonly Commit[],
-  before: Tree,
-  after: Tree,
-  worth: number,
-): Promise<Set<string> | null> {
-  const needsTree = (index: number): boolean => commits.slice(index, index + 2).some(isMerge);
-  const needed = commits.slice(0, -1).filter((_, index) => needsTree(index));
-  if (needed.length * Math.ceil((after.size + 1) / 100) >= worth) return null;
-  const trees = new Map<string, Tree>();
-  for (const { id } of needed) trees.set(id, await readTree(api, { ...request, sha: id }));
-  const treeAfter = (index: number): Tree | undefined => {
-    if (index < 0) return before;
-    return index === commits.length - 1 ? after : trees.get(commits[index]?.id ?? '');
-  };
-  const merged = new Set<string>();
-  for (const [index, commit] of commits.entries()) {
-    if (isMerge(commit)) for (const path of difference(treeAfter(index - 1), treeAfter(index))) merged.add(path);
-  }
-  return merged;
-}
-
-function difference(before: Tree | undefined, after: Tree | undefined): string[] {
-  const paths = new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])]);
-  return [...paths].filter((path) => before?.get(path) !== after?.get(path));
-}
-
 function withDates(tree: Tree, dates: ReadonlyMap<string, number>): CachedFile[] {
   return [...tree].map(([path, mark]) => ({ path, mark, createdAt: dates.get(path) ?? null }));
 }
@@ -128,7 +92,7 @@ interface TreeRequest {
 async function readTree(api: GitLabApi, request: TreeRequest): Promise<Tree> {
   try {
     const tree = (await readPages(api, request, null)) ?? (await readPages(api, request, { page: 1 }));
-    if (tree === null) throw failed(reasons.endlessPages);
+    if (tree === null) throw failed('the pages of a directory lead back to earlier ones');
     return tree;
   } catch (error) {
     if (isOfDirectory(error)) return new Map();

@@ -1,5 +1,11 @@
-import { down, failed, notFound, reasons, unauthorized } from './gitlab-failures.ts';
+import { providerFailures } from '../../shared/provider-failures.ts';
 import type { HttpResponse } from '../http-client.ts';
+
+/** The name that the provider is configured by. */
+export const providerName = 'gitlab';
+
+export const failures = providerFailures(providerName);
+export const { failed, notFound, unauthorized, malformed, tooLarge } = failures;
 
 /** A response that is no success. Its message is matched, and never shown. */
 export class Refusal extends Error {
@@ -48,8 +54,9 @@ export function failureOf(refusal: Refusal, repository: string): Error {
   const cause = new Error(message);
   if (status === 401) return unauthorized(cause);
   if (status === 403) return /^(?:403 )?Forbidden$/iu.test(apiMessage ?? '') ? notFound(repository) : unauthorized(cause);
-  if (status === 404) return apiMessage === null ? failed(reasons.noApi, cause) : notFound(repository);
-  return status >= 500 ? down(reasons.serverError(status), cause) : failed(reasons.unexpectedStatus(status), cause);
+  if (status === 404 && apiMessage === null) return failed("its URL is not that of GitLab's API; check the configured one", cause);
+  if (status === 404) return notFound(repository);
+  return failures.unexpected(status, cause);
 }
 
 export function isJson({ headers }: HttpResponse): boolean {

@@ -2,8 +2,7 @@ import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { Head, ListingSource } from '../incremental-listing.ts';
 import { type ApiFor, type Commit, type GitLabApi, type HeadCommit, type Page, pageSize, type ProjectName } from './gitlab-api.ts';
 import { readSince } from './gitlab-directory.ts';
-import { failed, notFound, reasons } from './gitlab-failures.ts';
-import { isOfContent } from './gitlab-error-responses.ts';
+import { failed, isOfContent, notFound } from './gitlab-error-responses.ts';
 
 /** Lists directories of GitLab: the head, the pages of the tree, and a request for each file. */
 export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSource {
@@ -20,19 +19,12 @@ export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSo
       return { head, directory, files: await readSince(api, { project, sha, directory, maxFiles }, snapshot) };
     },
     async addDates({ id: project }, commit, paths, dates, signal) {
-      const failing = new AbortController();
-      const api = apiFor(AbortSignal.any([signal, failing.signal]));
+      const api = apiFor(signal);
       const requests = paths.map(async (path) => {
         const date = await firstDate(api, project, commit, path);
         if (date !== null) dates.set(path, date);
       });
-      try {
-        await Promise.all(requests);
-      } catch (error) {
-        failing.abort(error);
-        await Promise.allSettled(requests);
-        throw error;
-      }
+      await Promise.all(requests);
     },
   };
 }
@@ -81,7 +73,7 @@ function projectNameIn(url: string | undefined): string | null {
   try {
     return decodeURIComponent(segment);
   } catch {
-    throw failed(reasons.projectName);
+    throw failed('the name of a project is not of the documented form');
   }
 }
 
@@ -109,7 +101,7 @@ async function lastPage(read: (page: number) => Promise<Page<Commit>>, first: Pa
   let [found, at, beyond] = [first, 1, Number.POSITIVE_INFINITY];
   while (beyond - at > 1) {
     const middle = beyond === Number.POSITIVE_INFINITY ? at * 2 : Math.floor((at + beyond) / 2);
-    if (middle > maxPage) throw failed(reasons.endlessHistory);
+    if (middle > maxPage) throw failed('the history of a file has no end');
     const page = await read(middle);
     if (page.items.length === 0) {
       beyond = middle;

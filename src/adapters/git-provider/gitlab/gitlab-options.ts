@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
-import { basicAuthorization, withHostDefaults, type GitHostOptions } from '../hosted-provider.ts';
-import { unauthorized } from './gitlab-failures.ts';
+import { basicAuthorization, type GitHostOptions, requirePrivateWay, withHostDefaults } from '../hosted-provider.ts';
+import { unauthorized } from './gitlab-error-responses.ts';
 
 /** What gitbeaker makes a request's headers of. */
 export interface Credential {
@@ -61,10 +60,13 @@ export function resolveOptions({ url, token, client, ...options }: GitLabOptions
     throw new TypeError('The GitLab token is empty, or has a character that no token has');
   }
   const authHeaders: Credential['authHeaders'] = token === undefined ? {} : { 'private-token': async () => token };
+  const host = parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost);
+  const credential = client === undefined ? { headers: {}, authHeaders } : client.Projects;
+  if (Object.keys(credential.authHeaders).length > 0) requirePrivateWay(host.pagesUrl, options.httpHosts);
   return {
-    ...withHostDefaults(options, { concurrency: 8, maxAnswerBytes: 16 * 1024 * 1024 }),
-    host: parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost),
-    credential: client === undefined ? { headers: {}, authHeaders } : client.Projects,
+    ...withHostDefaults(options, { concurrency: 8, maxAnswerBytes: 16 * 2 ** 20, maxRequests: 3000 }),
+    host,
+    credential,
   };
 }
 
@@ -98,11 +100,4 @@ export function gitAuthorization(headers: Readonly<Record<string, string>>): str
   if (token !== undefined) return basicAuthorization('oauth2', token);
   const jobToken = byName.get('job-token');
   return jobToken === null ? null : basicAuthorization('gitlab-ci-token', jobToken);
-}
-
-/** The scope of the cache: nobody else's credential, and no other host, shares it. A secret is in it as a hash only. */
-export async function cacheScope({ origin, apiPath }: HostUrl, credential: Credential): Promise<string> {
-  const entries = Object.entries(await credentialHeaders(credential)).toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
-  const digest = createHash('sha256').update(JSON.stringify(entries)).digest('hex');
-  return `gitlab ${origin}${apiPath} ${entries.length === 0 ? 'none' : digest}`;
 }

@@ -1,5 +1,6 @@
 import { readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isRefName, oidForm } from '../../shared/git-process.ts';
 import { failed } from './failures.ts';
 import type { LocalRepository } from './repository-location.ts';
 
@@ -14,10 +15,8 @@ export interface Head {
 const maxDepth = 5;
 const refLimitBytes = 4096;
 const packedRefsLimitBytes = 256 * 1024 * 1024;
-const oidForm = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u;
-// What git refuses in a name, and the sign of bytes that are not UTF-8.
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const unsafe = /[\0-\u0020\u007f~^:?*[\\\ufffd]/u;
+// What a HEAD names in a repository with the reftable format.
+const noBranch = 'refs/heads/.invalid';
 const branchPrefix = 'refs/heads/';
 const perWorkTree = ['refs/bisect/', 'refs/worktree/', 'refs/rewritten/'];
 
@@ -30,9 +29,9 @@ export async function readHead(repository: LocalRepository): Promise<Head> {
     if (value === null) return { branch: null, oid: null };
     if (oidForm.test(value)) return { branch, oid: value };
     const target = /^ref:\s*(.+)$/su.exec(value)?.[1];
-    if (target === undefined || !isSafeRef(target)) throw failed(`the repository's ${ref === 'HEAD' ? 'HEAD' : 'branch'} is broken`);
+    if (target === undefined || !isRef(target)) throw failed(`the repository's ${ref === 'HEAD' ? 'HEAD' : 'branch'} is broken`);
     ref = target;
-    if (ref === 'refs/heads/.invalid') await refuseReftable(repository);
+    if (ref === noBranch) await refuseReftable(repository);
   }
   throw failed("the repository's HEAD goes round in circles");
 }
@@ -41,7 +40,7 @@ async function readRef(repository: LocalRepository, ref: string): Promise<string
   const own = ref === 'HEAD' || perWorkTree.some((prefix) => ref.startsWith(prefix));
   const path = join(own ? repository.gitDir : repository.commonDir, ref);
   const link = await readlink(path).catch(() => null);
-  if (link !== null && isSafeRef(link)) return `ref: ${link}`;
+  if (link !== null && isRef(link)) return `ref: ${link}`;
   const loose = await repository.root.read(path, refLimitBytes);
   if (loose !== null) return loose.toString('utf8').trimEnd();
   if (link !== null) throw failed("the repository's HEAD or branch is a link that leads nowhere");
@@ -50,25 +49,15 @@ async function readRef(repository: LocalRepository, ref: string): Promise<string
   return packed === null ? null : findPackedRef(packed, ref);
 }
 
-const lineFeed = 0x0a;
-
-/** The object id of a ref in the content of a `packed-refs` file; null if it is not in it. */
+/** The object id of a ref in the content of a `packed-refs` file, with lines `OID NAME`; null if it is not in it. */
 function findPackedRef(content: Buffer, ref: string): string | null {
-  const ending = Buffer.from(` ${ref}`);
-  for (let at = content.indexOf(ending); at !== -1; at = content.indexOf(ending, at + 1)) {
-    const end = at + ending.length;
-    if (end < content.length && content[end] !== lineFeed) continue;
-    const start = at === 0 ? 0 : content.lastIndexOf(lineFeed, at - 1) + 1;
-    const oid = content.toString('latin1', start, at);
-    if (/^[0-9a-f]+$/u.test(oid)) return oid;
-  }
-  return null;
+  const lines = `${content.toString('latin1')}\n`;
+  const at = lines.indexOf(` ${Buffer.from(ref).toString('latin1')}\n`);
+  return at === -1 ? null : lines.slice(lines.lastIndexOf('\n', at) + 1, at);
 }
 
-/** Whether git accepts it, and it names a file below `refs`. */
-function isSafeRef(ref: string): boolean {
-  if (!ref.startsWith('refs/') || unsafe.test(ref)) return false;
-  return ref.split('/').every((segment) => segment !== '' && segment !== '.' && !segment.includes('..'));
+function isRef(name: string): boolean {
+  return name.startsWith('refs/') && (name === noBranch || isRefName(name));
 }
 
 async function refuseReftable({ commonDir }: LocalRepository): Promise<void> {

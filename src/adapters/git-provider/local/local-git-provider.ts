@@ -4,9 +4,9 @@ import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { DirectoryListing, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
-import { gitEnvironment, gitVersion } from '../../shared/git-process.ts';
+import { checkGit } from '../../shared/git-process.ts';
 import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
-import { exitFailure, failed, providerName, timedOut } from './failures.ts';
+import { failed, providerName, timedOut } from './failures.ts';
 import { readHead, readShallow } from './head.ts';
 import { createFetchFolders } from './private-git-folders.ts';
 import { findRepository } from './repository-location.ts';
@@ -98,10 +98,7 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
 }
 
 async function check({ gitBinary, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
-  const command = { binary: gitBinary, folder: tmpdir(), environment: gitEnvironment({}), failed };
-  const { version, exit } = await gitVersion(command, signal);
-  const failure = exitFailure(exit);
-  if (failure !== null) throw failure;
+  const git = await checkGit({ binary: gitBinary, folder: tmpdir(), failed }, signal);
   await (await opendir(root)).close();
-  return { ok: true, detail: `git ${version ?? 'of an unknown version'}; the root folder can be read` };
+  return git.ok ? { ok: true, detail: `${git.detail}; the root folder can be read` } : git;
 }

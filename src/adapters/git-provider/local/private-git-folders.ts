@@ -1,5 +1,6 @@
 import { lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bareConfig } from '../../shared/git-process.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { failed, hasCode } from './failures.ts';
 import { readHead, readShallow, type Head } from './head.ts';
@@ -20,22 +21,13 @@ export async function withPrivateGitFolder<T>(
     await Promise.all([
       mkdir(join(folder, 'refs')),
       writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n'),
-      writeFile(join(folder, 'config'), configOf(oid)),
+      writeFile(join(folder, 'config'), bareConfig(oid)),
       ...(shallow === '' ? [] : [writeFile(join(folder, 'shallow'), shallow)]),
     ]);
     return await task(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-const sha256Digits = 64;
-
-/** The configuration of a private git folder for objects that are named like this one: by SHA-1 or by SHA-256. */
-function configOf(oid: string | null): string {
-  const sha256 = oid?.length === sha256Digits;
-  const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n\tuseReplaceRefs = false\n`;
-  return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
 }
 
 /**
@@ -62,7 +54,7 @@ export function createFetchFolders(temporaryFolder: string) {
     const objects = await listObjectFolders(repository);
     await Promise.all([refuseOutsideObjects(repository, objects, signal), refuseOutsideRefs(repository)]);
     const [head, shallow, folder] = await Promise.all([readHead(repository), readShallow(repository), folderOf(repository)]);
-    await replaceFile(folder, 'config', configOf(head.oid));
+    await replaceFile(folder, 'config', bareConfig(head.oid));
     await (shallow === '' ? rm(join(folder, 'shallow'), { force: true }) : replaceFile(folder, 'shallow', shallow));
     await replaceFile(folder, 'HEAD', headFile(head));
     return folder;

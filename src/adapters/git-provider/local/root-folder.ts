@@ -4,27 +4,23 @@ import { sep } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { failed, hasCode } from './failures.ts';
 
+export type RootFolder = ReturnType<typeof createRootFolder>;
+
 /** A folder, by its real path, that no name and no link may lead out of. */
-export interface RootFolder {
-  /** The real path behind `path`; null if there is none, or if it is outside. */
-  resolve(path: string): Promise<string | null>;
-
-  /**
-   * The content of a regular file; null if it does not exist. Throws `provider_failed` if it leads outside, is larger than
-   * `limitBytes`, or is no regular file. Never blocks, as reading a named pipe would.
-   */
-  read(path: string, limitBytes: number): Promise<Buffer | null>;
-}
-
-export function createRootFolder(root: string): RootFolder {
+export function createRootFolder(root: string) {
   const prefix = root.endsWith(sep) ? root : root + sep;
   const isInside = (path: string): boolean => path === root || path.startsWith(prefix);
   return {
-    async resolve(path) {
+    /** The real path behind `path`; null if there is none, or if it is outside. */
+    async resolve(path: string): Promise<string | null> {
       const real = await realPathOf(path);
       return real !== null && isInside(real) ? real : null;
     },
-    async read(path, limitBytes) {
+    /**
+     * The content of a regular file; null if it does not exist. Throws `provider_failed` if it leads outside, is larger than
+     * `limitBytes`, or is no regular file. Never blocks, as reading a named pipe would.
+     */
+    async read(path: string, limitBytes: number): Promise<Buffer | null> {
       const real = await realPathOf(path);
       if (real === null) return null;
       if (!isInside(real)) throw failed('a file of the repository is a link that leads out of the root folder');

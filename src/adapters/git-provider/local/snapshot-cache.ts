@@ -1,5 +1,6 @@
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
-import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
+import { createSemaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers, startTimeout } from '../../shared/timeout.ts';
 import { timedOut } from './failures.ts';
@@ -10,20 +11,24 @@ import { readSnapshot, type Snapshot, type SnapshotRequest } from './snapshot-re
 export function createSnapshotCache(options: ResolvedOptions, closing: AbortSignal) {
   const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
   const reads = createSingleFlight<Snapshot>();
-  const inTurn = createReadLimit(options.concurrency);
+  // A slow repository takes one place of all.
+  const repositories = new KeyedMutex();
+  const places = createSemaphore(options.concurrency);
   const { timeoutMs } = options;
 
   /** Settles when its git processes are gone; the callers do not wait for that. */
   async function read(key: string, request: SnapshotRequest, unwanted: AbortSignal): Promise<Snapshot> {
     const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [unwanted, closing]);
     try {
-      return await inTurn(request.repository.commonDir, limit.signal, async () => {
+      const readOnce = async (): Promise<Snapshot> => {
         const earlier = latest.get(key);
         if (earlier !== null && isOf(earlier, request)) return earlier;
         const snapshot = await readSnapshot(options, request, earlier, limit.signal);
         latest.set(key, snapshot);
         return snapshot;
-      });
+      };
+      const { commonDir } = request.repository;
+      return await repositories.inTurn(commonDir, () => places.use(limit.signal, readOnce), limit.signal);
     } finally {
       limit.end();
     }
@@ -44,23 +49,6 @@ export function createSnapshotCache(options: ResolvedOptions, closing: AbortSign
 
 function isOf(snapshot: Snapshot, { oid, shallow }: SnapshotRequest): boolean {
   return snapshot.oid === oid && snapshot.shallow === shallow;
-}
-
-/** Bounds how many repositories git reads at the same time, and reads each once at a time: a slow one takes one place of all. */
-function createReadLimit(concurrency: number) {
-  const all = createSemaphore(concurrency);
-  const repositories = new Map<string, { readonly one: Semaphore; users: number }>();
-  return async <T>(repository: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> => {
-    const entry = repositories.get(repository) ?? { one: createSemaphore(1), users: 0 };
-    repositories.set(repository, entry);
-    entry.users += 1;
-    try {
-      return await entry.one.use(signal, () => all.use(signal, task));
-    } finally {
-      entry.users -= 1;
-      if (entry.users === 0) repositories.delete(repository);
-    }
-  };
 }
 
 function pathsOf({ files, dates }: Snapshot): number {

@@ -1,6 +1,6 @@
 import type { DatedFile } from '../../../ports/git-provider.ts';
-import { type GitCommand, gitEnvironment, type GitExit, type OutputLimit, runGit } from '../../shared/git-process.ts';
-import { exitFailure, failed, tooLarge } from './failures.ts';
+import { type GitCommand, gitEnvironment, type OutputLimit, runGit, splitAtNul } from '../../shared/git-process.ts';
+import { demandSuccess, failed, tooLarge } from './failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { listObjectFolders, refuseOutsideObjects } from './object-folders.ts';
 import { withPrivateGitFolder } from './private-git-folders.ts';
@@ -128,15 +128,8 @@ function dateFiles(paths: readonly string[], dates: PathDates): DatedFile[] | nu
   return files;
 }
 
-function demandSuccess(exit: GitExit): void {
-  const failure = exitFailure(exit);
-  if (failure !== null) throw failure;
-}
-
-/**
- * The two git commands that a listing needs, and parsers of their output. Paths in git are bytes. They are kept as byte strings (one
- * character a byte) while they are compared, so that two paths that are not UTF-8 stay different.
- */
+// Paths in git are bytes. They are kept as byte strings (one character a byte) while they are compared, so that two paths that are not
+// UTF-8 stay different.
 
 /** The arguments of git that list what a commit has below a directory. */
 function lsTreeArguments(oid: string, directory: string): string[] {
@@ -209,14 +202,4 @@ function parseAdditions(onAddition: (addition: Addition) => void): (chunk: Buffe
 function secondsOf(text: string): number {
   const seconds = Number.parseInt(text, 10);
   return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), lastSecond);
-}
-
-/** Splits a stream of NUL-terminated entries into byte strings. */
-function splitAtNul(onEntry: (entry: string) => void): (chunk: Buffer) => void {
-  let rest = '';
-  return (chunk) => {
-    const entries = (rest + chunk.toString('latin1')).split('\0');
-    rest = entries.pop() ?? '';
-    for (const entry of entries) onEntry(entry);
-  };
 }

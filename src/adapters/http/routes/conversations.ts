@@ -2,16 +2,17 @@ import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
+import { scopeOf } from '../../../domain/principal.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data.ts';
 import {
-  claimOf, idempotencyHeaders, locationHeader, presentReason, resourceId, sentenceOrNull, specId, statusReason, text, timeQuery, timestamp,
+  claimOf, idempotencyHeaders, list, locationHeader, presentStatus, resourceId, specId, statusFields, text, timeQuery, timestamp,
   toTimestamp,
 } from '../common-schemas.ts';
 import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { repositoryName } from './microagents.ts';
-import { refuseUnknownSpec } from './sandboxes.ts';
+import { refuseUnknownSpec } from './sandbox-specs.ts';
 
 export const conversationResource = z
   .object({
@@ -26,8 +27,7 @@ export const conversationResource = z
     git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
     start_status: z.enum(conversationStartStatuses).meta({ description: 'How far its start has come.' }),
     execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null while there is none.' }),
-    status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
-    status_reason: statusReason.nullable(),
+    ...statusFields,
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -83,11 +83,11 @@ const conversationStartBody = z
 
 const conversationListQuery = z.object({
   ...pageQuery,
-  ids: filter(z.array(resourceId).max(100), 'Only these; repeat the parameter for each.'),
+  ids: filter(list(z.array(resourceId).max(100)), 'Only these; repeat the parameter for each.'),
   sort_order: z
     .enum(conversationSortOrders)
     .default('CREATED_AT_DESC')
-    .meta({ description: 'By what the listing is sorted; ids break ties.' }),
+    .meta({ description: 'Sort order; equal values are sorted by id.' }),
   title__contains: filter(text(maxTitle), 'Only those whose title contains it, in any case.'),
   created_at__gte: filter(timeQuery, 'Only those created then or later. RFC 3339; the + of an offset is written %2B.'),
   created_at__lt: filter(timeQuery, 'Only those created before.'),
@@ -109,8 +109,7 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
     git_provider: conversation.gitProvider,
     start_status: conversation.startStatus,
     execution_status: conversation.executionStatus,
-    status_detail: sentenceOrNull(conversation.statusReason),
-    status_reason: presentReason(conversation.statusReason),
+    ...presentStatus(conversation.statusReason),
     created_at: toTimestamp(conversation.createdAt),
     updated_at: toTimestamp(conversation.updatedAt),
   };
@@ -129,12 +128,12 @@ export const conversationOperations = [
     description:
       'Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` and `sandbox_spec_id` exclude each ' +
       'other; `selected_branch` needs `selected_repository`. `start_status` says how far the start has come.',
-    changes: 'start conversations',
     headers: idempotencyHeaders,
     body: conversationStartBody,
     success: { status: 201, description: 'The conversation.', schema: conversationResource, headers: locationHeader },
     failures: [
-      'repository_not_found', 'sandbox_not_found', 'conversation_not_found', 'sandbox_limit_reached', 'idempotency_conflict',
+      'repository_not_found', 'repository_forbidden', 'repository_empty', 'branch_not_found', 'sandbox_not_found', 'conversation_not_found',
+      'sandbox_limit_reached', 'conversation_limit_reached', 'idempotency_conflict',
       ...gitProviderFailures,
     ],
     handle: async (context, { headers, body }) => {
@@ -150,7 +149,7 @@ export const conversationOperations = [
         permissionPolicy: body.permission_policy,
       };
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', asked);
-      const view = await skep.conversations.start(principal.userId, { ...asked, ...claim });
+      const view = await skep.conversations.start(principal.userId, { ...asked, ...claim, patterns: principal.repositories ?? null });
       const location = context.link(`${conversations}/${view.conversation.id}`);
       return { value: presentConversation(view), headers: { Location: location } };
     },
@@ -164,11 +163,12 @@ export const conversationOperations = [
     query: conversationListQuery,
     success: { status: 200, description: 'A page of conversations.', schema: pageSchema(conversationResource, 'AppConversationPage') },
     failures: [],
-    handle: async ({ skep, principal }, { query }) => {
+    handle: async (context, { query }) => {
+      const { skep, principal } = context;
       const listing = `app-conversations/${query.sort_order}`;
-      const wanted = { after: pageKeyOf(listing, query), limit: query.limit };
-      const page = await skep.conversations.search(principal.userId, filterOf(query), query.sort_order, wanted);
-      return { value: presentPage(page, listing, presentConversation) };
+      const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
+      const page = await skep.conversations.search(scopeOf(principal), filterOf(query), query.sort_order, wanted);
+      return { value: presentPage(context, page, listing, presentConversation) };
     },
   }),
   operation({
@@ -181,7 +181,7 @@ export const conversationOperations = [
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => ({
-      value: presentConversation(await skep.conversations.get(principal.userId, params.id)),
+      value: presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
     }),
   }),
   operation({
@@ -191,12 +191,11 @@ export const conversationOperations = [
     operationId: 'delete_app_conversation',
     summary: 'End a conversation',
     description: 'Its sandbox goes too if no other conversation uses it. Ending it again is a success.',
-    changes: 'end conversations',
     params: conversationPath,
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => {
-      await skep.conversations.delete(principal.userId, params.id);
+      await skep.conversations.delete(scopeOf(principal), params.id);
       return { value: undefined };
     },
   }),
@@ -204,12 +203,12 @@ export const conversationOperations = [
 
 function filterOf(query: z.output<typeof conversationListQuery>): ConversationFilter {
   return {
-    ...(query.ids !== undefined && { ids: query.ids }),
-    ...(query.title__contains !== undefined && { titleContains: query.title__contains }),
-    ...(query.created_at__gte !== undefined && { createdFrom: query.created_at__gte }),
-    ...(query.created_at__lt !== undefined && { createdBefore: query.created_at__lt }),
-    ...(query.updated_at__gte !== undefined && { updatedFrom: query.updated_at__gte }),
-    ...(query.updated_at__lt !== undefined && { updatedBefore: query.updated_at__lt }),
-    ...(query.sandbox_id__eq !== undefined && { sandboxId: query.sandbox_id__eq }),
+    ids: query.ids,
+    titleContains: query.title__contains,
+    createdFrom: query.created_at__gte,
+    createdBefore: query.created_at__lt,
+    updatedFrom: query.updated_at__gte,
+    updatedBefore: query.updated_at__lt,
+    sandboxId: query.sandbox_id__eq,
   };
 }

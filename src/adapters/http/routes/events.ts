@@ -1,39 +1,47 @@
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
+import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
+import { scopeOf } from '../../../domain/principal.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
 import { inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
-import { presentReason, sentenceOrNull, statusReason, timestamp, toTimestamp } from '../common-schemas.ts';
-import { serverSentEvents } from '../event-stream.ts';
+import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
 import { noInput, operation, type StreamReply } from '../operation.ts';
-import { encodePageToken, pageKeyOf, pageQuery, pageSchema } from '../page-token.ts';
+import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
+import { createSealer } from '../sealed-text.ts';
 import { conversationPath } from './conversations.ts';
 
-const data = eventKinds.map((kind) => {
-  const id = `_${kind}_event_data`.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
-  return schemaInSnakeCase(eventDataSchemas[kind]).meta({ id });
-});
+/** What every event has, whatever its kind. */
+const eventFields = {
+  id: z.int().meta({ description: 'Its place in the log: later events have greater ones.' }),
+  at: timestamp,
+  conversation_id: z.string().nullable(),
+  sandbox_id: z.string().nullable(),
+  actor: z.enum(eventActors).meta({
+    description: 'Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found.',
+  }),
+  reason: statusFields.status_detail,
+  status_reason: statusFields.status_reason,
+};
+
+const eventOf = (kind: EventKind) => {
+  const id = `_${kind}_event`.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const data = schemaInSnakeCase(eventDataSchemas[kind]).meta({ id: `${id}Data` });
+  return z.object({ ...eventFields, kind: z.literal(kind), data }).meta({ id });
+};
+
+const [firstKind, ...otherKinds] = eventKinds;
 
 const eventResource = z
-  .object({
-    id: z.int().meta({ description: 'Its place in the log: later events have greater ones.' }),
-    kind: z.enum(eventKinds),
-    at: timestamp,
-    conversation_id: z.string().nullable(),
-    sandbox_id: z.string().nullable(),
-    actor: z.enum(eventActors).meta({
-      description: 'Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found.',
-    }),
-    reason: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
-    status_reason: statusReason.nullable(),
-    data: z.union(data).meta({ description: 'The data of the event; the kind decides which form it has.' }),
-  })
-  .meta({ id: 'Event', description: 'Something that was said or done.' });
+  .discriminatedUnion('kind', [eventOf(firstKind), ...otherKinds.map(eventOf)])
+  .meta({ id: 'Event', description: 'Something that was said or done. The kind decides which form its data has.' });
 
 const eventPage = pageSchema(eventResource, 'EventPage');
 
-const kinds = z.array(z.enum(eventKinds)).optional().meta({ description: 'Only these kinds; repeat the parameter for each.' });
+const kinds = list(z.array(z.enum(eventKinds))).optional().meta({ description: 'Only these kinds; repeat the parameter for each.' });
 
 const eventId = z.string().regex(/^\d{1,15}$/, 'must be the id of an event').transform(Number);
 
@@ -47,6 +55,7 @@ const eventPageQuery = z.object({
 
 const eventStreamQuery = z.object({
   kinds,
+  ticket: z.string().optional().meta({ description: 'Instead of the header with the key, for `EventSource` in browsers.' }),
   after: z
     .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
     .optional()
@@ -62,12 +71,37 @@ const eventStreamHeaders = z.object({
     .meta({ description: 'The id of the last event seen; browsers send it when they connect again.', override: { type: 'string' } }),
 });
 
+/**
+ * How long a ticket is good for. A stream that it opened goes on after that. A ticket holds the credential, so it is sealed by a secret
+ * that is kept nowhere: whoever finds it in an access log can't read it, also with a backup of the deployment. It ends with the process.
+ */
+const ticketLifeMs = 60_000;
+const ticketSealer = createSealer(randomBytes(32).toString('hex'));
+
+const ticketResource = z
+  .object({
+    ticket: z.string().meta({ description: 'Send it as `ticket`.' }),
+    expires_at: timestamp,
+  })
+  .meta({ id: 'EventTicket', description: 'Stands for your key in the address of a stream, where a browser can send no headers.' });
+
+const ticketContent = z.tuple([z.literal('ticket'), z.number(), z.string()]);
+
+/** The credential that a ticket stands for. Throws `unauthorized` if it is none, or has expired. */
+export function openTicket({ skep }: RequestContext, ticket: string): string {
+  const text = ticketSealer.open(ticket);
+  const content = text === null ? null : ticketContent.safeParse(JSON.parse(text)).data;
+  if (content === null || content === undefined || content[1] <= skep.clock.now()) throw new Failure('unauthorized', {});
+  return content[2];
+}
+
 /** What the head of a stream says of it. */
 const eventStreamHead = z.object({
   'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from there if no event was seen.' }),
 });
 
 function presentEvent(event: Event): z.output<typeof eventResource> {
+  const { status_detail: reason, status_reason } = presentStatus(event.reason);
   return {
     id: event.sequence,
     kind: event.kind,
@@ -75,8 +109,8 @@ function presentEvent(event: Event): z.output<typeof eventResource> {
     conversation_id: event.conversationId,
     sandbox_id: event.sandboxId,
     actor: event.actor,
-    reason: sentenceOrNull(event.reason),
-    status_reason: presentReason(event.reason),
+    reason,
+    status_reason,
     data: inSnakeCase(event.data),
   };
 }
@@ -86,7 +120,7 @@ const streamForm = {
   status: 200,
   description: 'Server-sent events: `id` is the id of the event, `event` its kind, `data` an Event as JSON. Either side ends it.',
   schema: z.string(),
-  media: 'text/event-stream; charset=utf-8',
+  media: eventStreamMedia,
   headers: eventStreamHead,
 };
 
@@ -108,7 +142,7 @@ export const eventOperations = [
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
     handle: async (context, { params, query }) => ({
-      value: await page(context, { conversationId: params.id, ...kindsOf(query.kinds) }, `events/${params.id}`, query),
+      value: await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
     }),
   }),
   operation({
@@ -123,7 +157,7 @@ export const eventOperations = [
     success: streamForm,
     failures: ['conversation_not_found'],
     handle: async (context, { params, ...input }) =>
-      await follow(context, { conversationId: params.id, ...kindsOf(input.query.kinds) }, input, 0),
+      await follow(context, { conversationId: params.id, kinds: input.query.kinds }, input, 0),
   }),
   operation({
     ...common,
@@ -135,6 +169,19 @@ export const eventOperations = [
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
     handle: async (context, { query }) => ({ value: await page(context, { kinds: query.kinds ?? changes }, 'events', query) }),
+  }),
+  operation({
+    ...common,
+    path: '/api/v1/events/ticket',
+    operationId: 'get_event_ticket',
+    summary: 'Get a ticket for a stream of events',
+    success: { status: 200, description: 'The ticket.', schema: ticketResource },
+    failures: [],
+    handle: ({ skep, credential }) => {
+      const expiresAt = skep.clock.now() + ticketLifeMs;
+      const ticket = ticketSealer.seal(JSON.stringify(['ticket', expiresAt, credential]));
+      return { value: { ticket, expires_at: toTimestamp(expiresAt) } };
+    },
   }),
   operation({
     ...common,
@@ -150,14 +197,11 @@ export const eventOperations = [
   }),
 ];
 
-function kindsOf(kinds: readonly EventKind[] | undefined): Pick<EventsWanted, 'kinds'> {
-  return kinds === undefined ? {} : { kinds };
-}
-
-async function page({ skep, principal }: RequestContext, wanted: EventsWanted, listing: string, query: PageQuery) {
-  const from = pageKeyOf(listing, query)?.value ?? query.after ?? 0;
-  const { items, next } = await skep.events.page(principal.userId, wanted, from, query.limit);
-  return { items: items.map(presentEvent), next_page_id: next === null ? null : encodePageToken(listing, { value: next, id: 'event' }) };
+async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: PageQuery) {
+  const { skep, principal } = context;
+  const from = pageKeyOf(context, listing, query)?.value ?? query.after ?? 0;
+  const { items, next } = await skep.events.page(scopeOf(principal), wanted, from, query.limit);
+  return presentPage(context, { items, next: next === null ? null : { value: next, id: '' } }, listing, presentEvent);
 }
 
 /** Returns the parts of the stream. Throws, before the answer begins, what the use case throws. */
@@ -167,13 +211,14 @@ async function follow(
   { query, headers }: StreamInput,
   otherwise: 0 | 'latest',
 ): Promise<StreamReply> {
-  const { http, skep, principal } = context;
+  const { skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
-  const batches = skep.events.follow(principal.userId, wanted, after, AbortSignal.any([context.signal(), http.ending]));
+  const ends = context.openStream();
+  const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
-  return { parts: serverSentEvents(after, batches, presentEvent), headers: { 'Last-Event-ID': String(after) } };
+  return { parts: serverSentEvents(after, batches, presentEvent), ends, headers: { 'Last-Event-ID': String(after) } };
 }
 
 /** The schema of what {@link inSnakeCase} returns for a value of the schema. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { scopeOf } from '../../../domain/principal.ts';
 import { claimOf, idempotencyHeaders, resourceId, text } from '../common-schemas.ts';
 import { noInput, operation } from '../operation.ts';
 import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
@@ -23,7 +24,6 @@ export const messageOperations = [
     description:
       'The agent gets messages in order, each when the turn before it has ended. One that comes while the sandbox is paused resumes it. ' +
       'The events show what follows.',
-    changes: 'send messages',
     params: conversationPath,
     headers: idempotencyHeaders,
     body: message,
@@ -31,7 +31,7 @@ export const messageOperations = [
     failures: ['conversation_not_found', 'conversation_not_ready', 'idempotency_conflict'],
     handle: async ({ skep, principal }, { params, headers, body }) => {
       const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
-      const { messageId } = await skep.conversations.send(principal.userId, params.id, body, claim.claim);
+      const { messageId } = await skep.conversations.send(scopeOf(principal), params.id, body, claim.claim);
       return { value: { message_id: messageId } };
     },
   }),
@@ -43,12 +43,11 @@ export const messageOperations = [
     description:
       'Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not touched. ' +
       'Between turns nothing happens.',
-    changes: 'stop turns',
     params: conversationPath,
     success: { status: 202, description: 'The conversation; its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => ({
-      value: presentConversation(await skep.conversations.cancel(principal.userId, params.id)),
+      value: presentConversation(await skep.conversations.cancel(scopeOf(principal), params.id)),
     }),
   }),
   operation({
@@ -56,14 +55,13 @@ export const messageOperations = [
     path: `${conversation}/permissions/{permission_id}`,
     operationId: 'answer_app_conversation_permission',
     summary: 'Answer a request for permission',
-    changes: 'answer requests for permission',
     params: z.object({ ...conversationPath.shape, permission_id: resourceId }),
     body: permissionAnswerBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'permission_not_found'],
     handle: async ({ skep, principal }, { params, body }) => ({
       value: presentConversation(
-        await skep.conversations.answerPermission(principal.userId, params.id, params.permission_id, body.option_id),
+        await skep.conversations.answerPermission(scopeOf(principal), params.id, params.permission_id, body.option_id),
       ),
     }),
   }),

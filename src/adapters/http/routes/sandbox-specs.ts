@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import type { Skep } from '../../../application/skep.ts';
 import type { DatedSpec } from '../../../application/sandboxes/sandbox-specs.ts';
+import type { KeyAccess } from '../../../domain/principal.ts';
 import { shownEnv } from '../../../domain/sandbox-spec.ts';
 import { timestamp, toTimestamp } from '../common-schemas.ts';
-import { noInput, operation } from '../operation.ts';
+import { alias, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage, unknownPage } from '../page-token.ts';
+import { invalidRequest } from '../request-input.ts';
 
 const sandboxResources = z
   .object({
@@ -18,25 +21,30 @@ const sandboxSpecResource = z
     id: z.string(),
     description: z.string().nullable(),
     image: z.string().nullable(),
-    command: z.array(z.string()).nullable().meta({ description: "The program and its arguments; null is the image's own." }),
+    command: z.array(z.string()).nullable().meta({
+      description: "The program and its arguments; null is the image's own. A key that may only read does not see it.",
+    }),
     working_dir: z.string(),
     initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
     ports: z.array(z.object({ name: z.string(), port: z.int() }).meta({ id: 'SandboxPort' })),
+    agent: z.object({ protocol: z.string().meta({ example: 'acp' }) }).meta({ id: 'SandboxAgent' }).nullable()
+      .meta({ description: 'The coding agent that conversations talk with; null is none.' }),
     resources: sandboxResources,
     created_at: timestamp,
   })
   .meta({ id: 'SandboxSpec', description: 'A template from which sandboxes are started.' });
 
-function presentSandboxSpec({ spec, createdAt }: DatedSpec): z.output<typeof sandboxSpecResource> {
+function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): z.output<typeof sandboxSpecResource> {
   const { cpus, memoryBytes, pids } = spec.resources;
   return {
     id: spec.id,
     description: spec.description,
     image: spec.image,
-    command: spec.command === null ? null : [...spec.command],
+    command: spec.command === null || access === 'read' ? null : [...spec.command],
     working_dir: spec.workingDir,
     initial_env: shownEnv(spec.initialEnv),
     ports: spec.ports.map(({ name, port }) => ({ name, port })),
+    agent: spec.agent === null ? null : { protocol: spec.agent.protocol },
     resources: { cpus, memory_bytes: memoryBytes, pids },
     created_at: toTimestamp(createdAt),
   };
@@ -44,24 +52,31 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec): z.output<typeof san
 
 const listing = 'sandbox-specs';
 
-export const sandboxSpecOperations = [
-  operation({
-    ...noInput,
-    method: 'get',
-    path: '/api/v1/sandbox-specs/search',
-    operationId: 'search_sandbox_specs',
-    tag: 'Sandbox specs',
-    summary: 'List sandbox specs',
-    description: "In the deployment's order; the first one is the default.",
-    needsKey: true,
-    query: z.object(pageQuery),
-    success: { status: 200, description: 'A page of sandbox specs.', schema: pageSchema(sandboxSpecResource, 'SandboxSpecPage') },
-    failures: [],
-    handle: async ({ skep }, { query }) => {
-      const after = pageKeyOf(listing, query);
-      if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
-      const page = await skep.specs.search(after?.id ?? null, query.limit);
-      return { value: presentPage(page, listing, presentSandboxSpec) };
-    },
-  }),
-];
+const search = operation({
+  ...noInput,
+  method: 'get',
+  path: '/api/v1/sandbox-specs/search',
+  operationId: 'search_sandbox_specs',
+  tag: 'Sandbox specs',
+  summary: 'List sandbox specs',
+  description: "In the deployment's order; the first one is the default.",
+  needsKey: true,
+  query: z.object(pageQuery),
+  success: { status: 200, description: 'A page of sandbox specs.', schema: pageSchema(sandboxSpecResource, 'SandboxSpecPage') },
+  failures: [],
+  handle: async (context, { query }) => {
+    const { skep } = context;
+    const after = pageKeyOf(context, listing, query);
+    if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
+    const page = await skep.specs.search(after?.id ?? null, query.limit);
+    return { value: presentPage(context, page, listing, (spec) => presentSandboxSpec(spec, context.principal.access)) };
+  },
+});
+
+export const sandboxSpecOperations = [search, alias(search, '/api/v1/sandbox-specs', 'list_sandbox_specs')];
+
+/** Throws `invalid_request` if there is no such spec; its `loc` is the part of the request that named the spec. */
+export function refuseUnknownSpec(skep: Skep, specId: string, place: 'query' | 'body'): void {
+  if (skep.specs.find(specId) !== undefined) return;
+  throw invalidRequest([place, 'sandbox_spec_id'], `There is no sandbox spec ${JSON.stringify(specId)}`, 'unknown_sandbox_spec');
+}

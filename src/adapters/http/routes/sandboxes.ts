@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
-import type { KeyAccess } from '../../../domain/principal.ts';
-import { pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import { sandboxStatusSchema } from '../../shared/event-data.ts';
+import { type KeyAccess, scopeOf } from '../../../domain/principal.ts';
+import { pauseOf, pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
+import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
 import {
-  claimOf, idempotencyHeaders, locationHeader, presentReason, resourceId, sentenceOrNull, specId, statusReason, timestamp, toTimestamp,
+  claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, specId, statusFields, statusReason, text, timestamp,
+  toTimestamp,
 } from '../common-schemas.ts';
-import { noBody, noInput, operation } from '../operation.ts';
+import { alias, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { invalidRequest } from '../request-input.ts';
+import { refuseUnknownSpec } from './sandbox-specs.ts';
 
 const pauseKind = z
   .enum(pauseKinds)
@@ -28,9 +30,11 @@ const sandboxResource = z
     created_by_user_id: z.string(),
     sandbox_spec_id: z.string(),
     status: sandboxStatusSchema,
-    status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
-    status_reason: statusReason.nullable(),
+    ...statusFields,
     pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
+    paused_by: z.enum(eventActors).nullable()
+      .meta({ description: 'Who paused it, until it runs again: its owner, a rule of Skep, or something outside.' }),
+    paused_reason: statusReason.nullable(),
     session_api_key: z.string().nullable().meta({
       description: "The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only read.",
     }),
@@ -53,7 +57,20 @@ const sandboxStartQuery = z.object({
   sandbox_spec_id: specId.optional().meta({ description: 'Instead of the one in the body.' }),
 });
 
-const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.default('freeze') }).meta({ id: 'SandboxPauseRequest' });
+const sandboxAdoptBody = z.strictObject({
+  user_id: text(100).min(1).nullable().default(null).meta({ description: 'Its owner. Default: the one that the runtime knows.' }),
+  sandbox_spec_id: specId.nullable().default(null).meta({ description: 'Its spec. Default: the one that the runtime knows.' }),
+}).meta({ id: 'SandboxAdoptRequest' });
+
+const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).meta({ id: 'SandboxPauseRequest' });
+
+const sandboxUsage = z
+  .object({
+    cpu_ms: z.int().nullable().meta({ description: 'CPU time of its present run, in milliseconds.' }),
+    memory_bytes: z.int().nullable(),
+    disk_bytes: z.int().nullable().meta({ description: 'Files that it added or changed.' }),
+  })
+  .meta({ id: 'SandboxUsage' });
 
 const sandboxPath = z.object({ id: resourceId });
 
@@ -65,10 +82,11 @@ function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sa
     created_by_user_id: sandbox.ownerId,
     sandbox_spec_id: sandbox.spec.id,
     status: sandbox.status,
-    status_detail: sentenceOrNull(sandbox.statusReason),
-    status_reason: presentReason(sandbox.statusReason),
+    ...presentStatus(sandbox.statusReason),
     pause_kind: sandbox.pauseKind,
-    session_api_key: running && access === 'full' ? sandbox.sessionApiKey : null,
+    paused_by: pauseOf(sandbox)?.actor ?? null,
+    paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
+    session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
     exposed_urls: running ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url, port })) : null,
     created_at: toTimestamp(sandbox.createdAt),
     updated_at: toTimestamp(sandbox.updatedAt),
@@ -83,26 +101,27 @@ const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxRe
 /** Names the listing in its page tokens. */
 const listing = 'sandboxes';
 
+const search = operation({
+  ...common,
+  method: 'get',
+  path: `${sandboxes}/search`,
+  operationId: 'search_sandboxes',
+  summary: 'List sandboxes',
+  description: 'Newest first.',
+  query: sandboxSearchQuery,
+  success: { status: 200, description: 'A page of sandboxes.', schema: pageSchema(sandboxResource, 'SandboxPage') },
+  failures: [],
+  handle: async (context, { query }) => {
+    const { skep, principal } = context;
+    const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
+    const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
+    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
+  },
+});
+
 export const sandboxOperations = [
-  operation({
-    ...common,
-    method: 'get',
-    path: `${sandboxes}/search`,
-    operationId: 'search_sandboxes',
-    summary: 'List sandboxes',
-    description: 'Newest first.',
-    query: sandboxSearchQuery,
-    success: { status: 200, description: 'A page of sandboxes.', schema: pageSchema(sandboxResource, 'SandboxPage') },
-    failures: [],
-    handle: async ({ skep, principal }, { query }) => {
-      const filter = {
-        ...(query.status__eq !== undefined && { status: query.status__eq }),
-        ...(query.sandbox_spec_id__eq !== undefined && { specId: query.sandbox_spec_id__eq }),
-      };
-      const page = await skep.sandboxes.search(principal.userId, filter, { after: pageKeyOf(listing, query), limit: query.limit });
-      return { value: presentPage(page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
-    },
-  }),
+  search,
+  alias(search, sandboxes, 'list_sandboxes'),
   operation({
     ...common,
     method: 'post',
@@ -110,7 +129,6 @@ export const sandboxOperations = [
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
     description: 'Answers while it is STARTING; ask for it again until it is RUNNING.',
-    changes: 'start sandboxes',
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
@@ -134,8 +152,23 @@ export const sandboxOperations = [
     success: theSandbox,
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.get(principal.userId, params.id), principal.access),
+      value: presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
     }),
+  }),
+  operation({
+    ...common,
+    method: 'get',
+    path: `${sandboxes}/{id}/usage`,
+    operationId: 'get_sandbox_usage',
+    summary: 'What a sandbox takes',
+    description: 'May take seconds if it has many files. What is not known, or not taken since it does not run, is null.',
+    params: sandboxPath,
+    success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
+    failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
+    handle: async ({ skep, principal }, { params }) => {
+      const { cpuMs, memoryBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), params.id);
+      return { value: { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes } };
+    },
   }),
   operation({
     ...common,
@@ -144,12 +177,11 @@ export const sandboxOperations = [
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description: 'It is gone, with its files, when this answers. Deleting it again is a success.',
-    changes: 'delete sandboxes',
     params: sandboxPath,
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => {
-      await skep.sandboxes.delete(principal.userId, params.id);
+      await skep.sandboxes.delete(scopeOf(principal), params.id);
       return { value: undefined };
     },
   }),
@@ -160,13 +192,12 @@ export const sandboxOperations = [
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
     description: 'Pausing a paused one is a success that changes nothing; the answer says which tier holds.',
-    changes: 'pause sandboxes',
     params: sandboxPath,
     body: sandboxPauseBody,
     success: theSandbox,
-    failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
+    failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentSandbox(await skep.sandboxes.pause(principal.userId, params.id, body.pause_kind), principal.access),
+      value: presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
     }),
   }),
   operation({
@@ -176,14 +207,32 @@ export const sandboxOperations = [
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
     description: 'Resuming a running one only notes the activity.',
-    changes: 'resume sandboxes',
     params: sandboxPath,
     success: theSandbox,
     failures: [
-      'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_limit_reached', 'runtime_unavailable', 'runtime_timeout',
+      'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
+      'runtime_timeout',
     ],
     handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.resume(principal.userId, params.id), principal.access),
+      value: presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
+    }),
+  }),
+  operation({
+    ...common,
+    method: 'post',
+    path: `${sandboxes}/{id}/adopt`,
+    operationId: 'adopt_sandbox',
+    adminOnly: true,
+    summary: 'Give a sandbox in quarantine to an owner',
+    description:
+      "Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list; their owner is `skep:quarantine`. " +
+      'The sandbox stays stopped until it is resumed.',
+    params: sandboxPath,
+    body: sandboxAdoptBody,
+    success: theSandbox,
+    failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
+    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
+      value: presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
     }),
   }),
 ];
@@ -196,10 +245,4 @@ function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null)
   const specId = inBody ?? inQuery;
   if (specId !== null) refuseUnknownSpec(skep, specId, inBody === null ? 'query' : 'body');
   return specId;
-}
-
-/** Throws `invalid_request` if there is no such spec; its `loc` is the part of the request that named the spec. */
-export function refuseUnknownSpec(skep: Skep, specId: string, place: 'query' | 'body'): void {
-  if (skep.specs.find(specId) !== undefined) return;
-  throw invalidRequest([place, 'sandbox_spec_id'], `There is no sandbox spec ${JSON.stringify(specId)}`, 'unknown_sandbox_spec');
 }

@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import type { PartCheck, Skep } from '../../../application/skep.ts';
-import { apiReferencePage } from '../api-reference.ts';
+import type { Part, Skep } from '../../../application/skep.ts';
+import { waitAtMost } from '../../../application/timers.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
+import { keyAccesses } from '../../../domain/principal.ts';
+import { apiReferenceHeaders, apiReferencePage } from '../api-reference.ts';
 import { retryAfterHeader } from '../common-schemas.ts';
 import { serversOf } from '../openapi.ts';
 import { noInput, operation } from '../operation.ts';
@@ -17,45 +20,93 @@ const partReadiness = z
   .meta({ id: 'PartReadiness' });
 
 const readinessReport = z
-  .object({ status: z.enum(['ready', 'not_ready']), parts: z.array(partReadiness) })
-  .meta({ id: 'Readiness', description: 'Whether each part of the deployment answers.' });
+  .object({
+    status: z
+      .enum(['ready', 'degraded', 'not_ready'])
+      .meta({ description: '`degraded`: it can serve, but a part other than the store does not answer.' }),
+    parts: z.array(partReadiness),
+  })
+  .meta({ id: 'Readiness', description: 'Whether the server can serve, and whether each part of the deployment answers.' });
 
 export type ReadinessReport = z.output<typeof readinessReport>;
 
-const keepMs = 1000;
+/** How long an answer of the store is used again, however many ask; and how long one of the other parts, some of which are other hosts. */
+const storeKeptMs = 1000;
+const othersKeptMs = 10_000;
+
+/** A part that takes longer to answer counts as one that does not answer, until it does. */
+const answerWithinMs = 500;
 
 /**
- * Returns what reports whether the parts answer, for anyone who asks, since no key is needed. So a report is used again for a while,
- * however many ask. It does not say why: the detail, which may name places of the host, goes to the log.
+ * Returns what reports whether the server can serve, for anyone who asks, since no key is needed. It can if its store answers; a git host
+ * or an engine in trouble is shown, and held up by nothing. The report does not say why a part does not answer: the detail, which may name
+ * places of the host, goes to the log.
  */
 export function readinessReporter(skep: Skep): () => Promise<ReadinessReport> {
-  const broken = new Set<string>();
-  let report: Promise<ReadinessReport> | null = null;
-  let keptUntil = 0;
-  const check = async (): Promise<ReadinessReport> => {
-    const parts = await skep.check();
-    for (const part of parts) logChange(skep.logger, broken, part);
-    return {
-      status: parts.every(({ ok }) => ok) ? 'ready' : 'not_ready',
-      parts: parts.map(({ part, adapter, ok }) => ({ part, adapter, ok, detail: ok ? 'answers' : 'does not answer; the log says why' })),
-    };
-  };
-  return () => {
-    if (report === null || skep.clock.now() >= keptUntil) {
-      keptUntil = Infinity;
-      report = check().finally(() => (keptUntil = skep.clock.now() + keepMs));
-    }
-    return report;
+  const watches = skep.parts.map((part) => ({ ...part, answers: watch(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
+  return async () => {
+    const parts = await Promise.all(watches.map(async ({ part, adapter, answers }) => {
+      const ok = await answers();
+      return { part, adapter, ok, detail: ok ? 'answers' : 'does not answer; the log says why' };
+    }));
+    const broken = parts.filter(({ ok }) => !ok);
+    const trouble = broken.some(({ part }) => part === 'store') ? 'not_ready' : 'degraded';
+    return { status: broken.length === 0 ? 'ready' : trouble, parts };
   };
 }
 
-function logChange(logger: Skep['logger'], broken: Set<string>, { part, adapter, ok, detail }: PartCheck): void {
-  const name = `${part}/${adapter}`;
-  if (!ok && !broken.has(name)) logger.warn({ part, adapter, detail }, 'a part does not answer');
-  if (ok && broken.has(name)) logger.info({ part, adapter, detail }, 'a part answers again');
-  if (ok) broken.delete(name);
-  else broken.add(name);
+/** After so long a check that has not ended is given up, and the part is asked again. */
+const hangsAfterMs = 10_000;
+
+/**
+ * Returns what says whether a part answers. The part is asked once at a time, and its answer is kept for a while. The log says when a part
+ * begins and ceases to answer.
+ */
+function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<boolean> {
+  let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<boolean> } | null = null;
+  let lastOk = true;
+  const note = (ok: boolean, said: { readonly detail: string; readonly error?: unknown }): void => {
+    if (lastOk && !ok) logger.warn({ part, adapter, ...said }, 'a part does not answer');
+    if (!lastOk && ok) logger.info({ part, adapter, ...said }, 'a part answers again');
+    lastOk = ok;
+  };
+  const ask = async (at: number): Promise<boolean> => {
+    const { ok, ...said } = await checked(check);
+    // A late answer says nothing if the part was asked again.
+    if (asked?.at !== at) return ok;
+    note(ok, said);
+    asked.keptUntil = clock.now() + keptMs;
+    return ok;
+  };
+  return async () => {
+    const now = clock.now();
+    if (asked === null || now >= asked.keptUntil) asked = { at: now, keptUntil: now + hangsAfterMs, answer: ask(now) };
+    const ok = await waitAtMost(clock, Math.max(0, asked.at + answerWithinMs - now), asked.answer);
+    if (ok === null) note(false, { detail: `no answer within ${answerWithinMs} ms` });
+    return ok ?? false;
+  };
 }
+
+/** A check that throws, against its contract, is one that fails. */
+async function checked(check: Part['check']): Promise<CheckResult & { readonly error?: unknown }> {
+  try {
+    return await check();
+  } catch (error) {
+    return { ok: false, detail: 'the check failed', error };
+  }
+}
+
+const caller = z
+  .object({
+    user_id: z.string().meta({ description: 'Owns what the key creates.' }),
+    key_name: z.string(),
+    access: z.enum(keyAccesses),
+    repositories: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them.' }),
+  })
+  .meta({ id: 'Caller', description: 'Who makes the request.' });
 
 const open = { ...noInput, method: 'get', tag: 'Service', needsKey: false, failures: [] } as const;
 
@@ -72,13 +123,25 @@ export const serviceOperations = [
     ...open,
     path: '/ready',
     operationId: 'ready',
-    summary: 'Check that every part answers',
-    success: { status: 200, description: 'Every part answers.', schema: readinessReport },
-    otherwise: { status: 503, description: 'A part does not answer.', schema: readinessReport, headers: retryAfterHeader },
+    summary: 'Check whether requests can be served',
+    description: 'The server is ready if its store answers. A git host or an engine in trouble is shown, with the status `degraded`.',
+    success: { status: 200, description: 'It can serve.', schema: readinessReport },
+    otherwise: { status: 503, description: 'The store does not answer.', schema: readinessReport, headers: retryAfterHeader },
     handle: async ({ http }) => {
       const value = await http.readiness();
-      return value.status === 'ready' ? { value } : { value, status: 503, headers: { 'Retry-After': '1' } };
+      return value.status === 'not_ready' ? { value, status: 503, headers: { 'Retry-After': '1' } } : { value };
     },
+  }),
+  operation({
+    ...open,
+    path: '/api/v1/me',
+    operationId: 'get_caller',
+    summary: 'See who you are',
+    needsKey: true,
+    success: { status: 200, description: 'The owner and the access of the key.', schema: caller },
+    handle: ({ principal: { userId, keyName, access, repositories = null } }) => ({
+      value: { user_id: userId, key_name: keyName, access, repositories: repositories === null ? null : [...repositories] },
+    }),
   }),
   operation({
     ...open,
@@ -86,7 +149,7 @@ export const serviceOperations = [
     operationId: 'openapi',
     summary: 'Get this description',
     success: { status: 200, description: 'An OpenAPI 3.1 document.', schema: z.looseObject({ openapi: z.string() }) },
-    handle: ({ http, mount }) => ({ value: { ...http.openApi(), servers: serversOf(http.settings.publicUrl, mount) } }),
+    handle: ({ http, mount }) => ({ value: { ...http.openApi(), servers: serversOf(http.options.publicUrl, mount) } }),
   }),
   operation({
     ...open,
@@ -94,9 +157,6 @@ export const serviceOperations = [
     operationId: 'docs',
     summary: 'Read this description',
     success: { status: 200, description: 'A page for people.', schema: z.string(), media: 'text/html; charset=utf-8' },
-    handle: ({ http }) => {
-      const { html, headers } = apiReferencePage(http.settings.product);
-      return { value: html, headers };
-    },
+    handle: () => ({ value: apiReferencePage, headers: apiReferenceHeaders }),
   }),
 ];

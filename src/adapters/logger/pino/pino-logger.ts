@@ -8,7 +8,7 @@ interface PinoLoggerOptions {
 }
 
 /** JSON lines through pino. Fields with the name of a secret are redacted, at the top and one level below. */
-export function createPinoLogger({ level, destination = pino.destination({ fd: 2, sync: false }) }: PinoLoggerOptions): Logger {
+export function createPinoLogger({ level, destination = pino.destination(2) }: PinoLoggerOptions): Logger {
   return pino(
     {
       level,

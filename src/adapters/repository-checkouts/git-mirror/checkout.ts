@@ -2,7 +2,7 @@ import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { raceSignal, realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
+import { raceSignal, realTimers, startTimeout, type Timeout, withTimeout } from '../../shared/timeout.ts';
 import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
 import { Corruption, RefGone } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
@@ -10,7 +10,8 @@ import { createGitRunner, type GitRunner } from './git-runner.ts';
 import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
 import { commitAt, exportOf, makeExport, makeMirror, refOf, removeLeftovers } from './mirror.ts';
 import { askHead, type Head } from './remote-head.ts';
-import { archiveParts, streamOf } from './work-tree-archive.ts';
+import { archiveParts } from './work-tree-archive.ts';
+import { refuseLargeWorkTree } from './work-tree-bounds.ts';
 
 /** One checkout on its way. */
 export interface Job {
@@ -26,52 +27,71 @@ export function createCheckout(
   options: ResolvedOptions,
   open: () => Promise<MirrorStore>,
   closing: AbortSignal,
-): RepositoryCheckouts['checkOut'] {
+): Pick<RepositoryCheckouts, 'checkOut' | 'checkBranch'> {
   const { timeoutMs, gitBinary } = options;
-  return async (request, progress, signal) => {
-    const { provider, repository } = request;
+
+  async function limited<T>(
+    { provider }: CheckoutRequest,
+    signal: AbortSignal,
+    work: (store: MirrorStore, git: GitRunner, limit: Timeout) => Promise<T>,
+  ): Promise<T> {
     const { failed, timedOut } = providerFailures(provider);
-    const git = createGitRunner(gitBinary, provider);
     const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
-    let lease: MirrorLease | null = null;
     try {
-      const store = await raceSignal(open(), limit.signal);
-      const { mirror } = (lease = store.take(provider, repository));
-      const job = { git, store, options, lease, request, progress };
-      const head = await withTimeout(limit, (within) => bringHead(job, within));
-      // In the same tick: an export that no lease names is removed when the next checkout of the mirror ends.
-      lease.exported = head === null ? null : exportOf(mirror, head.oid);
-      return checkoutOf(job, head, AbortSignal.any([signal, closing]));
+      return await work(await raceSignal(open(), limit.signal), createGitRunner(gitBinary, provider), limit);
     } catch (error) {
-      limit.end();
-      lease?.release();
       signal.throwIfAborted();
       closing.throwIfAborted();
       if (isFailure(error)) throw error;
       throw failed('no work tree could be made of the repository', error);
+    } finally {
+      limit.end();
     }
+  }
+
+  return {
+    checkOut: (request, progress, signal) =>
+      limited(request, signal, async (store, git, limit) => {
+        const lease = store.take(request.provider, request.repository);
+        const job = { git, store, options, lease, request, progress };
+        try {
+          const head = await withTimeout(limit, (within) => bringHead(job, within));
+          // In the same tick: an export that no lease names is removed when the next checkout of the mirror ends.
+          lease.exported = head === null ? null : exportOf(lease.mirror, head.oid);
+          return checkoutOf(job, head, AbortSignal.any([signal, closing]));
+        } catch (error) {
+          lease.release();
+          throw error;
+        }
+      }),
+    checkBranch: (request, signal) =>
+      limited(request, signal, async (_, git, limit) => void (await askHead(git, request, options, limit.signal))),
   };
 }
 
 function checkoutOf({ git, store, lease, request }: Job, head: Head | null, signal: AbortSignal): Checkout {
   const { failed } = providerFailures(request.provider);
-  const { branch, oid, isDefault } = head ?? { branch: null, oid: null, isDefault: false };
-  const archive = streamOf(
-    async function* parts(ending) {
-      try {
-        yield* archiveParts(git, { branch, oid, isDefault, url: request.remote.url }, lease.exported, ending);
-      } catch (error) {
-        throw isFailure(error) ? error : failed('what is kept of the repository could not be read', error);
-      }
-    },
-    signal,
-    async (failure) => {
+  const leaving = new AbortController();
+  const ending = AbortSignal.any([signal, leaving.signal]);
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* archiveParts(git, head, request.remote.url, lease.exported, ending);
+    } catch (error) {
       // The next checkout exports the commit from the mirror again.
-      if (failure !== null && lease.exported !== null) await store.discard(lease.exported);
-      lease.release();
+      if (lease.exported !== null && !ending.aborted) await store.discard(lease.exported);
+      throw isFailure(error) ? error : failed('what is kept of the repository could not be read', error);
+    }
+  }
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({
+    // The reader gets the signal's reason at once, also if it does not read.
+    start(controller) {
+      signal.throwIfAborted();
+      signal.addEventListener('abort', () => controller.error(signal.reason), { once: true });
     },
-  );
-  return { branch, commit: oid, archive };
+    cancel: (reason) => leaving.abort(reason),
+  });
+  void ReadableStream.from(parts()).pipeTo(writable).catch(() => 'the reader has the failure').finally(lease.release);
+  return { branch: head?.branch ?? null, commit: head?.oid ?? null, archive: readable };
 }
 
 /** Asks the host where the branch is, and exports that commit, or a newer one. Null if the repository is empty. */
@@ -81,7 +101,9 @@ async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
   if (head === null) return null;
   const key = JSON.stringify([lease.mirror.id, head.branch, head.oid]);
   try {
-    const oid = await store.fetches.join(key, signal, (unwanted) => lease.exclusive.use(unwanted, () => bringCommit(job, head, unwanted)));
+    const oid = await store.fetches.join(key, signal, (unwanted) =>
+      store.exclusive.inTurn(lease.mirror.id, () => bringCommit(job, head, unwanted), unwanted),
+    );
     return { ...head, oid };
   } catch (error) {
     if (!(error instanceof RefGone)) throw error;
@@ -127,6 +149,7 @@ async function fetchAndExport(job: Job, head: Head, signal: AbortSignal): Promis
   const folder = exportOf(mirror, oid);
   const exists = await stat(folder).then(() => true, () => false);
   if (exists) return oid;
+  await store.work.use(signal, () => refuseLargeWorkTree(git, mirror, oid, options, signal));
   const temporary = store.temporary();
   try {
     await mkdir(temporary, { mode: 0o700 });

@@ -28,7 +28,7 @@ export function failureOfMachine({ signal }: GitExit, stderr: string, failed: Fa
 
 /** The failure that a host's status means. A host that refuses a request without a credential does not let it see the repository. */
 export function failureOfStatus({ provider, repository, remote }: CheckoutRequest, status: number, retryAfter: string | null): Failure {
-  const { failed, down, notFound, forbidden, unauthorized, rateLimited } = providerFailures(provider);
+  const { failed, unexpected, notFound, forbidden, unauthorized, rateLimited } = providerFailures(provider);
   const cause = new Error(`status ${status}`);
   if (status === 429 || (status === 403 && retryAfter !== null)) return rateLimited(waitOf(retryAfter));
   if ((status === 401 || status === 403) && remote.authorization === null) return notFound(repository);
@@ -36,8 +36,7 @@ export function failureOfStatus({ provider, repository, remote }: CheckoutReques
   if (status === 403) return forbidden(repository, cause);
   if (status === 404 || status === 410) return notFound(repository);
   if (status >= 300 && status < 400) return failed('it sends git elsewhere, where the credential must not go; check its URL', cause);
-  if (status >= 500) return down({ code: 'server_error', status }, cause);
-  return failed({ code: 'unexpected_status', status }, cause);
+  return unexpected(status, cause);
 }
 
 const defaultWaitMs = 60_000;
@@ -54,7 +53,7 @@ export function branchNotFound({ repository }: CheckoutRequest, branch: string):
 /** The failure that an exit of a fetching git means. Git's own text, without the credential, is only in the cause, for the log. */
 export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs = 0): Error {
   const { provider, repository, remote } = request;
-  const { failed, down, notFound, timedOut } = providerFailures(provider);
+  const { failed, notFound, timedOut } = providerFailures(provider);
   const stderr = redact(exit.stderr, remote.authorization);
   const cause = new Error(`git ended with exit code ${exit.code}: ${stderr}`);
   const ofMachine = failureOfMachine(exit, stderr, failed);
@@ -68,11 +67,11 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
     [/remote error/u, () => failed('it refused what git asked for', cause)],
     [/redirect/iu, () => failureOfStatus(request, 302, null)],
     [/too slow|timed out/iu, () => timedOut(answerMs)],
-    [/Could not resolve/u, () => down({ code: 'host_unknown' }, cause)],
+    [/Could not resolve/u, () => failed({ code: 'host_unknown' }, cause)],
     [/certificate|SSL|TLS/u, () => failed({ code: 'certificate_untrusted' }, cause)],
     [/dubious ownership/u, () => failed('the git folder belongs to somebody else', cause)],
     [/fsck error|in strict mode/iu, () => failed('the repository has objects that git refuses as malformed or dangerous', cause)],
-    [/unable to access|connect|RPC failed|early EOF|hung up/iu, () => down({ code: 'connection_lost' }, cause)],
+    [/unable to access|connect|RPC failed|early EOF|hung up/iu, () => failed({ code: 'connection_lost' }, cause)],
   ];
   return meanings.find(([text]) => text.test(stderr))?.[1]() ?? new Corruption('git could not fetch', { cause });
 }

@@ -1,9 +1,8 @@
 import { isAbsolute } from 'node:path';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { isFailure } from '../../../domain/failure.ts';
-import type { CheckResult } from '../../../ports/check-result.ts';
 import type { RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
-import { gitEnvironment, gitVersion } from '../../shared/git-process.ts';
+import { checkGit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { createCheckout } from './checkout.ts';
 import { openMirrorStore, type MirrorStore } from './mirror-store.ts';
@@ -13,6 +12,9 @@ export interface GitMirrorOptions {
   readonly root: string;
   /** How large all mirrors may be, in bytes. The least recently used are removed first; those in use stay. */
   readonly limitBytes?: number;
+  /** How many files and folders a work tree may have, and how many bytes. A larger one is refused before it is unpacked anywhere. */
+  readonly maxFiles?: number;
+  readonly maxWorkTreeBytes?: number;
   /** Limit of one checkout until its archive can be read, waiting for its turn included, in milliseconds. */
   readonly timeoutMs?: number;
   /** How long a host may take to list its branches, or send nothing while git fetches, in milliseconds. */
@@ -29,6 +31,8 @@ export type ResolvedOptions = Required<GitMirrorOptions>;
 
 const defaults = {
   limitBytes: 20 * 2 ** 30,
+  maxFiles: 1_000_000,
+  maxWorkTreeBytes: 20 * 2 ** 30,
   timeoutMs: 15 * 60_000,
   answerMs: 60_000,
   depth: null,
@@ -62,13 +66,18 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
 
   return {
     name,
-    checkOut: createCheckout(resolved, open, closing.signal),
+    ...createCheckout(resolved, open, closing.signal),
     async check() {
       const store = await open().catch(() => null);
       if (store === null) return { ok: false, detail: 'the folder of the git mirrors can not be made or written; check who owns it' };
-      const git = await checkGit(resolved, closing.signal);
-      const { mirrors, bytes } = store.usage();
-      const repositories = `${mirrors} ${mirrors === 1 ? 'repository' : 'repositories'}`;
+      const command = { binary: resolved.gitBinary, folder: resolved.root, failed: providerFailures('git').failed };
+      const git = await checkGit(command, closing.signal).catch((error: unknown) => ({
+        ok: false,
+        detail: isFailure(error) ? sentenceOfFailure(error) : 'the check was ended',
+      }));
+      const mirrors = await store.kept();
+      const bytes = mirrors.reduce((sum, mirror) => sum + mirror.bytes, 0);
+      const repositories = `${mirrors.length} ${mirrors.length === 1 ? 'repository' : 'repositories'}`;
       const kept = `${repositories} kept, ${inMebibytes(bytes)} of ${inMebibytes(resolved.limitBytes)} MiB`;
       return git.ok ? { ok: true, detail: `${git.detail}; ${kept}` } : git;
     },
@@ -82,21 +91,4 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
 
 function inMebibytes(bytes: number): number {
   return Math.ceil(bytes / 2 ** 20);
-}
-
-// The first that reads settings, and so the credential, from its environment.
-const oldest = [2, 31] as const;
-
-async function checkGit({ gitBinary, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
-  try {
-    const command = { binary: gitBinary, folder: root, environment: gitEnvironment({}), failed: providerFailures('git').failed };
-    const { version, exit } = await gitVersion(command, signal);
-    if (exit.code !== 0 || version === null) return { ok: false, detail: 'the git program does not tell its version; install git' };
-    const [major = 0, minor = 0] = version.split('.').map(Number);
-    const isOld = major < oldest[0] || (major === oldest[0] && minor < oldest[1]);
-    if (isOld) return { ok: false, detail: `git ${version} is too old; install ${oldest.join('.')} or newer` };
-    return { ok: true, detail: `git ${version}` };
-  } catch (error) {
-    return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : 'the check was ended' };
-  }
 }

@@ -17,16 +17,19 @@ const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
 /** Runs git for a provider's repository. */
 export function createGitRunner(binary: string, provider: string) {
   const { failed } = providerFailures(provider);
-  const limit = { bytes: maxOutputBytes, failure: () => failed('git tells more of the repository than is read') };
+  const limit = { failure: () => failed('git tells more of the repository than is read') };
   // Most of these commands start other programs, which must end with git.
   const commandOf = ({ environment, ...run }: GitRun): GitCommand => {
     return { ...run, binary, failed, ownSession: true, environment: gitEnvironment({ ...bounds, ...environment }) };
   };
   return {
     provider,
-    async run(run: GitRun, signal: AbortSignal): Promise<GitExit & { readonly stdout: string }> {
+    /** Returns what git prints, unless `onOutput` takes it. If that throws, git is ended. */
+    async run(run: GitRun, signal: AbortSignal, onOutput?: (chunk: Buffer) => void): Promise<GitExit & { readonly stdout: string }> {
       const chunks: Buffer[] = [];
-      const exit = await runGit(commandOf(run), limit, signal, (chunk) => void chunks.push(chunk));
+      const bytes = onOutput === undefined ? maxOutputBytes : Number.POSITIVE_INFINITY;
+      const take = onOutput ?? ((chunk: Buffer): void => void chunks.push(chunk));
+      const exit = await runGit(commandOf(run), { ...limit, bytes }, signal, take);
       return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
     },
     start: (run: GitRun, signal: AbortSignal): GitProcess => startGit(commandOf(run), signal),

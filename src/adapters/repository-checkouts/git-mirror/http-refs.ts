@@ -1,4 +1,5 @@
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
+import { fetchBounded } from '../../shared/bounded-fetch.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { failureOfStatus } from './git-failures.ts';
 import type { Ref } from './remote-head.ts';
@@ -42,58 +43,23 @@ const maxBytes = 64 * 1024 * 1024;
 /** Sends a request, and returns the lines of the response. Follows no redirect, where the credential must not go. */
 async function ask(request: CheckoutRequest, path: string, body: string | null, signal: AbortSignal): Promise<string[]> {
   const { provider, remote } = request;
-  const { failed, malformed } = providerFailures(provider);
+  const failures = providerFailures(provider);
+  const { failed, malformed } = failures;
   const type = `application/x-git-upload-pack-${body === null ? 'advertisement' : 'result'}`;
-  try {
-    const response = await fetch(remote.url + path, {
-      method: body === null ? 'GET' : 'POST',
-      body,
-      redirect: 'manual',
-      signal,
-      headers: {
-        'user-agent': 'git/2.0 (skep)',
-        'git-protocol': 'version=2',
-        accept: type,
-        ...(body === null ? {} : { 'content-type': 'application/x-git-upload-pack-request' }),
-        ...(remote.authorization === null ? {} : { authorization: remote.authorization }),
-      },
-    });
-    const isGit = response.headers.get('content-type')?.split(';')[0] === type;
-    if (response.status !== 200 || !isGit) {
-      await response.body?.cancel();
-      if (response.status !== 200) throw failureOfStatus(request, response.status, response.headers.get('retry-after'));
-      throw failed('its URL does not answer as a git host does; check it');
-    }
-    const bytes = await readBody(response);
-    const lines = bytes === null ? null : readPackets(bytes);
-    if (lines === null) throw malformed('its refs');
-    return lines;
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error instanceof TypeError ? unreachable(request, error) : error;
-  }
-}
-
-/** Null if it is too large. */
-async function readBody(response: Response): Promise<Buffer | null> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-/** Whatever fetch throws is a `TypeError` that holds the request, so only its code is kept. */
-function unreachable({ provider }: CheckoutRequest, { cause }: TypeError): Error {
-  const { failed, down } = providerFailures(provider);
-  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : 'unknown';
-  const why = new Error(`the request failed: ${code}`);
-  if (/CERT|SIGNATURE|ISSUER|TLS|SSL/u.test(code)) return failed({ code: 'certificate_untrusted' }, why);
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return down({ code: 'host_unknown' }, why);
-  return down({ code: 'unreachable' }, why);
+  const headers = {
+    'user-agent': 'git/2.0 (skep)',
+    'git-protocol': 'version=2',
+    accept: type,
+    ...(body === null ? {} : { 'content-type': 'application/x-git-upload-pack-request' }),
+    ...(remote.authorization === null ? {} : { authorization: remote.authorization }),
+  };
+  const init = { method: body === null ? 'GET' : 'POST', body, headers, signal };
+  const response = await fetchBounded(remote.url + path, init, { maxBytes, failures });
+  if (response.status !== 200) throw failureOfStatus(request, response.status, response.headers.get('retry-after'));
+  if (response.headers.get('content-type')?.split(';')[0] !== type) throw failed('its URL does not answer as a git host does; check it');
+  const lines = readPackets(response.body);
+  if (lines === null) throw malformed('its refs');
+  return lines;
 }
 
 const flush = '0000';

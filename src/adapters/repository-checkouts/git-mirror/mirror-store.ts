@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { access, chmod, constants, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
@@ -12,22 +13,10 @@ import { mirrorId, mirrorIn, repack, type Mirror } from './mirror.ts';
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {
   readonly mirror: Mirror;
-  /** Lets one at a time work on the mirror. */
-  readonly exclusive: Semaphore;
   /** The folder of the export that is read. It is kept until the release. */
   exported: string | null;
   readonly release: () => void;
 }
-
-interface MirrorEntry {
-  readonly mirror: Mirror;
-  readonly exclusive: Semaphore;
-  readonly leases: Set<MirrorLease>;
-  bytes: number;
-  usedAt: number;
-}
-
-const never = new AbortController().signal;
 
 /** Makes the folder of all mirrors, for this user only, and finds those that are there. */
 export async function openMirrorStore(options: ResolvedOptions, closing: AbortSignal): Promise<MirrorStore> {
@@ -40,7 +29,6 @@ export async function openMirrorStore(options: ResolvedOptions, closing: AbortSi
   const own = await makeProcessFolder(temporary, '');
   await access(root, constants.R_OK | constants.W_OK | constants.X_OK);
   const store = new MirrorStore(options, mirrors, own, closing);
-  for (const id of await readdir(mirrors)) await store.add(id);
   store.evictLater();
   return store;
 }
@@ -49,13 +37,15 @@ export async function openMirrorStore(options: ResolvedOptions, closing: AbortSi
 export class MirrorStore {
   /** The fetches under way, by mirror, branch and commit. Each returns the commit that it exported. */
   readonly fetches = createSingleFlight<string>();
+  /** Lets one at a time work on a mirror, by its id. */
+  readonly exclusive = new KeyedMutex();
   /** Bounds how many git programs work at the same time. */
   readonly work: Semaphore;
   readonly #options: ResolvedOptions;
   readonly #mirrors: string;
   readonly #own: ProcessFolder;
   readonly #closing: AbortSignal;
-  readonly #entries = new Map<string, MirrorEntry>();
+  readonly #leases = new Set<MirrorLease>();
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(options: ResolvedOptions, mirrors: string, own: ProcessFolder, closing: AbortSignal) {
@@ -67,25 +57,27 @@ export class MirrorStore {
   }
 
   take(provider: string, repository: string): MirrorLease {
-    const entry = this.#entryOf(mirrorId(provider, repository));
-    entry.usedAt = Date.now();
+    const mirror = mirrorIn(this.#mirrors, mirrorId(provider, repository));
     const released = Promise.withResolvers<void>();
     this.#track(released.promise);
-    const { mirror, exclusive, leases } = entry;
     const release = (): void => {
-      if (!leases.delete(lease)) return;
-      this.#track(this.#afterRelease(entry));
+      if (!this.#leases.delete(lease)) return;
+      this.#track(this.#afterRelease(mirror));
       released.resolve();
     };
-    const lease = { mirror, exclusive, exported: null, release };
-    leases.add(lease);
+    const lease: MirrorLease = { mirror, exported: null, release };
+    this.#leases.add(lease);
     return lease;
   }
 
-  /** How many mirrors there are, and their bytes. */
-  usage(): { readonly mirrors: number; readonly bytes: number } {
-    const bytes = [...this.#entries.values()].reduce((sum, entry) => sum + entry.bytes, 0);
-    return { mirrors: this.#entries.size, bytes };
+  /** The mirrors that are kept. The least recently used comes first. */
+  async kept(): Promise<readonly { readonly mirror: Mirror; readonly bytes: number; readonly usedAt: number }[]> {
+    const mirrors = (await readdir(this.#mirrors)).map((id) => mirrorIn(this.#mirrors, id));
+    const kept = mirrors.map(async (mirror) => {
+      const used = await stat(mirror.used).catch(() => null);
+      return { mirror, bytes: await sizeOf(mirror.folder), usedAt: used?.mtimeMs ?? 0 };
+    });
+    return (await Promise.all(kept)).toSorted((a, b) => a.usedAt - b.usedAt);
   }
 
   /** A new path. What is there is removed when this process ends, unless it is moved. */
@@ -102,13 +94,6 @@ export class MirrorStore {
     await rm(trash, { recursive: true, force: true });
   }
 
-  /** Adds a mirror that an earlier process has left. */
-  async add(id: string): Promise<void> {
-    const entry = this.#entryOf(id);
-    entry.bytes = await sizeOf(entry.mirror.folder);
-    entry.usedAt = (await stat(entry.mirror.used).catch(() => null))?.mtimeMs ?? 0;
-  }
-
   evictLater(): void {
     this.#track(this.#evict());
   }
@@ -120,16 +105,8 @@ export class MirrorStore {
     await this.#own.remove();
   }
 
-  #entryOf(id: string): MirrorEntry {
-    const entry = this.#entries.get(id) ?? {
-      mirror: mirrorIn(this.#mirrors, id),
-      exclusive: createSemaphore(1),
-      leases: new Set(),
-      bytes: 0,
-      usedAt: 0,
-    };
-    this.#entries.set(id, entry);
-    return entry;
+  #leasesOf({ id }: Mirror): MirrorLease[] {
+    return [...this.#leases].filter(({ mirror }) => mirror.id === id);
   }
 
   #track(work: Promise<void>): void {
@@ -138,44 +115,45 @@ export class MirrorStore {
     this.#underWay.add(done);
   }
 
-  async #afterRelease(entry: MirrorEntry): Promise<void> {
-    const { mirror, exclusive, leases } = entry;
-    await exclusive.use(never, async () => {
-      await this.#trimExports(entry);
-      if (leases.size === 0) await repack(createGitRunner(this.#options.gitBinary, 'git'), mirror, this.#closing);
-      entry.bytes = await sizeOf(mirror.folder);
+  async #afterRelease(mirror: Mirror): Promise<void> {
+    await this.exclusive.inTurn(mirror.id, async () => {
+      await this.#trimExports(mirror);
+      if (this.#leasesOf(mirror).length > 0) return;
+      await repack(createGitRunner(this.#options.gitBinary, 'git'), mirror, this.#closing);
     });
-    if (leases.size === 0 && entry.bytes === 0 && this.#entries.get(mirror.id) === entry) this.#entries.delete(mirror.id);
     await this.#evict();
   }
 
   /** Removes the exports that nobody reads, except the latest, which the next checkout of the same commit uses. */
-  async #trimExports({ mirror: { exports }, leases }: MirrorEntry): Promise<void> {
+  async #trimExports(mirror: Mirror): Promise<void> {
+    const { exports } = mirror;
     const paths = (await readdir(exports).catch(() => [])).map((name) => join(exports, name));
     const dated = await Promise.all(paths.map(async (path) => [path, (await stat(path).catch(() => null))?.mtimeMs ?? 0] as const));
     const [, ...older] = dated.toSorted(([, a], [, b]) => b - a);
     const trash = this.temporary();
     await mkdir(trash, { mode: 0o700 });
     // Synchronous, so that nobody can begin to read one between the check and the move.
-    const read = new Set([...leases].map(({ exported }) => exported));
+    const read = new Set(this.#leasesOf(mirror).map(({ exported }) => exported));
     for (const [index, [path]] of older.entries()) if (!read.has(path)) renameSync(path, join(trash, String(index)));
     await rm(trash, { recursive: true, force: true });
   }
 
   /** Removes the least recently used mirrors that nobody uses, until the rest fits. */
   async #evict(): Promise<void> {
-    while (this.usage().bytes > this.#options.limitBytes) {
-      const idle = [...this.#entries.values()].filter(({ leases }) => leases.size === 0);
-      const [oldest] = idle.toSorted((a, b) => a.usedAt - b.usedAt);
-      if (oldest === undefined) return;
-      await oldest.exclusive.use(never, async () => {
-        if (oldest.leases.size > 0) return;
-        // A checkout that comes meanwhile waits for its turn, and makes the mirror again.
-        await this.discard(oldest.mirror.folder);
-        oldest.bytes = 0;
-      });
-      if (oldest.leases.size === 0) this.#entries.delete(oldest.mirror.id);
-    }
+    // No mirror has an empty id.
+    await this.exclusive.inTurn('', async () => {
+      const kept = await this.kept();
+      let total = kept.reduce((sum, { bytes }) => sum + bytes, 0);
+      for (const { mirror, bytes } of kept) {
+        if (total <= this.#options.limitBytes) return;
+        await this.exclusive.inTurn(mirror.id, async () => {
+          // A checkout that comes meanwhile waits for its turn, and makes the mirror again.
+          if (this.#leasesOf(mirror).length > 0) return;
+          await this.discard(mirror.folder);
+          total -= bytes;
+        });
+      }
+    });
   }
 }
 

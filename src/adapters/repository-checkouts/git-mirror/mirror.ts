@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bareConfig, oidForm } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { Corruption, failureOfMachine } from './git-failures.ts';
 import type { GitRunner } from './git-runner.ts';
@@ -34,18 +35,6 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 40);
 }
 
-const sha256Digits = 64;
-
-export function isSha256(oid: string): boolean {
-  return oid.length === sha256Digits;
-}
-
-/** The configuration of a bare git folder for objects that are named like this one. */
-export function bareConfig(oid: string): string {
-  const core = `[core]\n\trepositoryFormatVersion = ${isSha256(oid) ? 1 : 0}\n\tbare = true\n[gc]\n\tauto = 0\n`;
-  return isSha256(oid) ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
-}
-
 /** Makes the mirror's repository, for objects that are named like this one, unless it exists. It appears in one step. */
 export async function makeMirror({ folder, gitDir, exports, used }: Mirror, oid: string, temporary: string): Promise<void> {
   const config = bareConfig(oid);
@@ -71,7 +60,7 @@ async function isWhole(gitDir: string): Promise<boolean> {
 /** The commit of a ref of the mirror; null if it has no such ref. */
 export async function commitAt({ gitDir }: Mirror, ref: string): Promise<string | null> {
   const oid = (await readFile(join(gitDir, ref), 'latin1').catch(() => '')).trimEnd();
-  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u.test(oid) ? oid : null;
+  return oidForm.test(oid) ? oid : null;
 }
 
 /** Removes the locks and temporary files of a git that was killed. Only while no other git writes to the mirror. */
@@ -98,6 +87,9 @@ export function exportOf({ exports }: Mirror, oid: string): string {
   return join(exports, oid);
 }
 
+/** The file of an export that an archive ends with: a text, as git has it in every `.git` that it makes. */
+export const lastFileName = 'description';
+
 /**
  * Makes a git folder with an index, one commit and its history: what the `.git` of a work tree holds. What other branches have, and
  * what the history once had, is not in it.
@@ -107,6 +99,7 @@ export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, fo
   await Promise.all([
     writeFile(join(folder, 'HEAD'), `${oid}\n`),
     writeFile(join(folder, 'config'), bareConfig(oid)),
+    writeFile(join(folder, lastFileName), "Unnamed repository; edit this file 'description' to name the repository.\n"),
     // Otherwise `git archive` leaves out files, and changes contents, as the repository's attributes say.
     writeFile(join(folder, 'info/attributes'), '* -export-ignore -export-subst\n'),
     copyIfExists(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')),

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { Failure } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
+import { isRefName, oidForm } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
 import { branchNotFound, failureOfFetch } from './git-failures.ts';
@@ -58,17 +59,10 @@ function holdsCredential(url: string): boolean {
   return username !== '' || password !== '';
 }
 
-// What git refuses in a name; the rest is checked by segment.
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const unsafe = /[\0-\u0020\u007f~^:?*[\\]|@\{|\.\./u;
-
 /** Whether git accepts it as the name of a branch. */
 function isBranchName(name: string): boolean {
-  if (name.length > 500 || !name.isWellFormed() || unsafe.test(name) || name === '@' || name.startsWith('-')) return false;
-  return name.split('/').every((part) => part !== '' && !part.startsWith('.') && !part.endsWith('.') && !part.endsWith('.lock'));
+  return name.length <= 500 && name !== '@' && !name.startsWith('-') && isRefName(name);
 }
-
-const oidForm = /^(?!0+$)(?:[0-9a-f]{40}|[0-9a-f]{64})$/u;
 
 /** The wanted commit among the host's refs; null if it is not there. */
 function headIn(refs: readonly Ref[], branch: string | null): Head | null {
@@ -76,7 +70,7 @@ function headIn(refs: readonly Ref[], branch: string | null): Head | null {
   const target = head?.target ?? null;
   const defaultBranch = target?.startsWith(branchPrefix) === true ? target.slice(branchPrefix.length) : null;
   const found = branch === null ? head : refs.find(({ name }) => name === branchPrefix + branch);
-  if (found === undefined || !oidForm.test(found.oid)) return null;
+  if (found === undefined || !oidForm.test(found.oid) || /^0+$/u.test(found.oid)) return null;
   const named = branch ?? (defaultBranch !== null && isBranchName(defaultBranch) ? defaultBranch : null);
   return { branch: named, oid: found.oid, isDefault: named !== null && named === defaultBranch };
 }

@@ -3,32 +3,25 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack, type Pack } from 'tar-stream';
+import { isSha256 } from '../../shared/git-process.ts';
 import { type GitRunner, isUrl } from './git-runner.ts';
-import { isSha256 } from './mirror.ts';
+import { lastFileName } from './mirror.ts';
+import type { Head } from './remote-head.ts';
 
-/** What the `.git` of a work tree says. */
-export interface DotGit {
-  /** Null for a commit without a branch, and for an empty repository. */
-  readonly branch: string | null;
-  /** Null for an empty repository. */
-  readonly oid: string | null;
-  /** Whether the branch is the one that the host has checked out. */
-  readonly isDefault: boolean;
-  /** Where git fetches from, without a credential. */
-  readonly url: string;
-}
-
-/** The parts of the archive: first the `.git`, so that its end is the one that git writes after the files. */
+/**
+ * The parts of the archive: first the `.git`, so that its end is the one that git writes after the files. `exported` is the folder of the
+ * commit's export. It and `head` are null if the repository is empty. `url` is where git fetches from, without a credential.
+ */
 export async function* archiveParts(
   git: GitRunner,
-  dotGit: DotGit,
+  head: Head | null,
+  url: string,
   exported: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const isEmpty = exported === null || dotGit.oid === null;
   const tar = pack();
-  const writing = writeDotGit(tar, dotGit, isEmpty ? null : exported, signal).then(
-    () => (isEmpty ? tar.finalize() : tar.push(null)),
+  const writing = writeDotGit(tar, dotGitFiles(head, url), exported, signal).then(
+    () => (exported === null ? tar.finalize() : tar.push(null)),
     (error: Error) => tar.destroy(error),
   );
   try {
@@ -37,15 +30,14 @@ export async function* archiveParts(
     tar.destroy();
     await writing;
   }
-  if (!isEmpty) yield* gitArchive(git, exported, dotGit.oid, signal);
+  if (exported !== null) yield* gitArchive(git, exported, signal);
 }
 
 const folders = ['', 'objects/', 'objects/info/', 'objects/pack/', 'refs/', 'refs/heads/', 'refs/tags/'];
 const remoteFolders = ['refs/remotes/', 'refs/remotes/origin/'];
 
-async function writeDotGit(tar: Pack, dotGit: DotGit, exported: string | null, signal: AbortSignal): Promise<void> {
+async function writeDotGit(tar: Pack, files: ReadonlyMap<string, string>, exported: string | null, signal: AbortSignal): Promise<void> {
   const mtime = new Date();
-  const files = dotGitFiles(dotGit);
   for (const name of [...folders, ...(files.has('refs/remotes/origin/HEAD') ? remoteFolders : [])]) {
     await addEntry(tar, { name: `.git/${name}`, type: 'directory', mode: 0o755, mtime }, '');
   }
@@ -77,8 +69,9 @@ async function exportedNames(exported: string): Promise<string[]> {
  * The files as git checks them out, straight from its objects, which have no dates. Git's own tar is passed on, since names are bytes:
  * tar-stream reads and writes only names that are UTF-8.
  */
-async function* gitArchive(git: GitRunner, exported: string, oid: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const args = ['-c', 'tar.umask=0022', 'archive', '--format=tar', `${oid}^{tree}`];
+async function* gitArchive(git: GitRunner, exported: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const lastFile = ['--prefix=.git/', `--add-file=${join(exported, lastFileName)}`, '--prefix='];
+  const args = ['-c', 'tar.umask=0022', 'archive', '--format=tar', ...lastFile, 'HEAD^{tree}'];
   const { stdout, exited, end } = git.start({ args, folder: exported, environment: { GIT_DIR: exported } }, signal);
   // Handled below; if reading fails, that failure counts.
   exited.catch(() => null);
@@ -92,153 +85,56 @@ async function* gitArchive(git: GitRunner, exported: string, oid: string, signal
   }
 }
 
+const blockBytes = 512;
+// The zeros that end a tar, the rest of git's last record, and the block that the last file ends in.
+const longestEnd = 2 * blockBytes + 20 * blockBytes + blockBytes;
+
+/**
+ * Returns the tar without the zeros that git fills the last record with: a program that unpacks a tar stops reading at its end, and nobody
+ * would read the rest. The last file is a text, so that the zeros after it are not its own.
+ */
+async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let held = Buffer.alloc(0);
+  for await (const chunk of tar) {
+    const all = Buffer.concat([held, chunk]);
+    const passed = Math.max(0, all.length - longestEnd);
+    held = all.subarray(passed);
+    if (passed > 0) yield all.subarray(0, passed);
+  }
+  const content = held.findLastIndex((byte) => byte !== 0) + 1;
+  yield held.subarray(0, (Math.ceil(content / blockBytes) + 2) * blockBytes);
+}
+
 // What git calls the first branch unless it is configured.
 const firstBranch = 'main';
 const packedRefsHeader = '# pack-refs with: peeled fully-peeled sorted \n';
 
 /** The small files of a `.git`, by their paths in it. The remote is the host's public URL; a folder of this machine is not named. */
-function dotGitFiles({ branch, oid, isDefault, url }: DotGit): ReadonlyMap<string, string> {
+function dotGitFiles(head: Head | null, url: string): ReadonlyMap<string, string> {
   const origin = isUrl(url) ? url : null;
-  const files = new Map([
-    ['HEAD', oid !== null && branch === null ? `${oid}\n` : `ref: refs/heads/${branch ?? firstBranch}\n`],
-    ['config', configFile(oid, branch, origin)],
-  ]);
-  if (oid === null || branch === null) return files;
+  const config = ['config', configFile(head, origin)] as const;
+  if (head === null) return new Map([['HEAD', `ref: refs/heads/${firstBranch}\n`], config]);
+  const { branch, oid, isDefault } = head;
+  if (branch === null) return new Map([['HEAD', `${oid}\n`], config]);
   const refs = [`refs/heads/${branch}`, ...(origin === null ? [] : [`refs/remotes/origin/${branch}`])];
+  const files = new Map([['HEAD', `ref: refs/heads/${branch}\n`], config]);
   files.set('packed-refs', `${packedRefsHeader}${refs.map((ref) => `${oid} ${ref}\n`).join('')}`);
   if (origin !== null && isDefault) files.set('refs/remotes/origin/HEAD', `ref: refs/remotes/origin/${branch}\n`);
   return files;
 }
 
-function configFile(oid: string | null, branch: string | null, origin: string | null): string {
-  const sha256 = oid !== null && isSha256(oid);
-  const core = { repositoryformatversion: sha256 ? '1' : '0', filemode: 'true', bare: 'false', logallrefupdates: 'true' };
-  const sections = [section('core', core)];
-  if (sha256) sections.push(section('extensions', { objectformat: 'sha256' }));
-  if (origin !== null) sections.push(section('remote "origin"', { url: quoted(origin), fetch: '+refs/heads/*:refs/remotes/origin/*' }));
+function configFile(head: Head | null, origin: string | null): string {
+  const sha256 = head !== null && isSha256(head.oid);
+  const core = `[core]\n\trepositoryformatversion = ${sha256 ? 1 : 0}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n`;
+  const sections = [sha256 ? `${core}[extensions]\n\tobjectformat = sha256\n` : core];
+  if (origin !== null) sections.push(`[remote "origin"]\n\turl = ${quoted(origin)}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`);
+  const branch = head?.branch ?? null;
   if (origin !== null && branch !== null) {
-    sections.push(section(`branch ${quoted(branch)}`, { remote: 'origin', merge: quoted(`refs/heads/${branch}`) }));
+    sections.push(`[branch ${quoted(branch)}]\n\tremote = origin\n\tmerge = ${quoted(`refs/heads/${branch}`)}\n`);
   }
   return sections.join('');
 }
 
-function section(name: string, values: Readonly<Record<string, string>>): string {
-  return `[${name}]\n${Object.entries(values).map(([key, value]) => `\t${key} = ${value}\n`).join('')}`;
-}
-
 function quoted(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
-}
-
-/**
- * Returns the parts as a stream that is made as it is read. If the signal fires, the stream ends with its reason, read or not; cancelling
- * ends it too. `onEnd` is called once, with the failure if the parts failed, else with null.
- */
-export function streamOf(
-  parts: (signal: AbortSignal) => AsyncGenerator<Uint8Array>,
-  signal: AbortSignal,
-  onEnd: (failure: unknown) => Promise<void>,
-): ReadableStream<Uint8Array> {
-  const ending = new AbortController();
-  const generator = parts(ending.signal);
-  let over = false;
-  const end = async (failure: unknown): Promise<void> => {
-    if (over) return;
-    over = true;
-    signal.removeEventListener('abort', onAbort);
-    await onEnd(failure);
-  };
-  const leave = async (reason: unknown): Promise<void> => {
-    ending.abort(reason);
-    // What it does at this moment fails because of the signal, which is not a failure of its own.
-    await generator.return(undefined).catch(() => undefined);
-    await end(null);
-  };
-  let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
-  const onAbort = (): void => {
-    controller?.error(signal.reason);
-    void leave(signal.reason);
-  };
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      start(started) {
-        controller = started;
-      },
-      async pull(pulled) {
-        try {
-          const { done, value } = await nextPart(generator);
-          if (over || ending.signal.aborted) return;
-          if (done !== true) return pulled.enqueue(value);
-          await end(null);
-          pulled.close();
-        } catch (error) {
-          if (ending.signal.aborted) return;
-          await end(error);
-          throw error;
-        }
-      },
-      cancel: leave,
-    },
-    { highWaterMark: 0 },
-  );
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort, { once: true });
-  return stream;
-}
-
-/** Skips empty parts: a pull that enqueues nothing is not repeated. */
-async function nextPart(generator: AsyncGenerator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
-  for (;;) {
-    const next = await generator.next();
-    if (next.done === true || next.value.length > 0) return next;
-  }
-}
-
-const blockBytes = 512;
-const tarEnd = Buffer.alloc(2 * blockBytes);
-const nothing: Buffer = Buffer.alloc(0);
-
-/**
- * Returns the tar up to its end, without the zeros that git fills the last record with. A program that unpacks a tar stops reading at
- * its end, and nobody would read the rest.
- */
-export async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // Of the current entry: how many bytes of its content are left, and whether it is an extended header.
-  let [left, extended] = [0, false];
-  // The part of a header that came with earlier chunks, and the extended header of the next entry.
-  let [header, extension] = [nothing, ''];
-  let over = false;
-  for await (const chunk of tar) {
-    // What comes after the end is read all the same, so that git can exit.
-    for (let at = 0; at < chunk.length && !over; ) {
-      if (left > 0) {
-        const content = chunk.subarray(at, at + left);
-        if (extended) extension += content.toString('latin1');
-        left -= content.length;
-        at += content.length;
-        continue;
-      }
-      const part = chunk.subarray(at, at + blockBytes - header.length);
-      const whole: Buffer = Buffer.concat([header, part]);
-      if (whole.length === blockBytes && whole.every((byte) => byte === 0)) {
-        over = true;
-        yield chunk.subarray(0, at);
-        yield tarEnd.subarray(header.length);
-        break;
-      }
-      at += part.length;
-      header = whole.length < blockBytes ? whole : nothing;
-      if (whole.length < blockBytes) continue;
-      left = Math.ceil(contentBytes(whole, extension) / blockBytes) * blockBytes;
-      extended = whole[156] === 'x'.charCodeAt(0);
-      extension = '';
-    }
-    if (!over) yield chunk;
-  }
-}
-
-/** An extended header has the size if it needs more than eleven octal digits. */
-function contentBytes(header: Buffer, extension: string): number {
-  const extendedSize = /(?:^|\n)\d+ size=(\d+)\n/u.exec(extension)?.[1];
-  return extendedSize === undefined ? Number.parseInt(header.toString('latin1', 124, 136), 8) || 0 : Number(extendedSize);
 }

@@ -1,11 +1,12 @@
 import type Docker from 'dockerode';
 import type { SandboxResources, SandboxSpec } from '../../../domain/sandbox-spec.ts';
-import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import type { KeptLaunch, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
 import { type Engine, Refusal, unlessMissing } from './engine.ts';
 import { containerName, labels, reservedPrefix } from './labels.ts';
 import { endpointConfig } from './networks.ts';
 import { dockerSpecOptions } from './spec-options.ts';
+import { commandWithSecrets } from './secret-file.ts';
 import { reasons } from './status-reasons.ts';
 
 export interface ContainerPlan {
@@ -19,13 +20,14 @@ export interface ContainerPlan {
 
 /** Returns what the engine is asked to make for a sandbox. Throws `Refusal` if the spec's part for Docker is wrong. */
 export function containerConfig({ deployment, launch, network, publishAddress }: ContainerPlan): Docker.ContainerCreateOptions {
-  const { id, spec } = launch;
+  const { id, spec, ownerId } = launch;
+  if (spec.secrets.length > 0 && spec.command === null) throw new Refusal(reasons.secretsWithoutCommand);
   const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
   return {
     name: containerName(deployment, id),
     Image: spec.image ?? '',
     // The command is run as it is, and not given to the image's entrypoint.
-    ...(spec.command !== null && { Entrypoint: [...spec.command], Cmd: [] }),
+    ...(spec.command !== null && { Entrypoint: spec.secrets.length > 0 ? commandWithSecrets(spec.command) : [...spec.command], Cmd: [] }),
     ...(spec.isolation.user !== null && { User: spec.isolation.user }),
     WorkingDir: spec.workingDir,
     Env: environment(launch),
@@ -33,6 +35,8 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
       ...userLabels(spec.labels),
       [labels.deployment]: deployment,
       [labels.sandbox]: id,
+      [labels.spec]: spec.id,
+      ...(ownerId !== undefined && { [labels.owner]: ownerId }),
       [labels.ports]: JSON.stringify(spec.ports.map(({ name, port }) => ({ name, port }))),
     },
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
@@ -46,6 +50,14 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
     },
     ...(network !== 'none' && { NetworkingConfig: { EndpointsConfig: { [network]: endpointConfig } } }),
   };
+}
+
+/** Returns what a container keeps of its launch. Its variables can't be changed. */
+export function keptLaunch(found: Docker.ContainerInspectInfo | 'foreign' | null): KeptLaunch | null {
+  if (found === null || found === 'foreign') return null;
+  const { Labels, Env } = found.Config;
+  const variables = Env.map((line): [string, string] => [line.split('=', 1)[0] ?? '', line.slice(line.indexOf('=') + 1)]);
+  return { specId: Labels[labels.spec] ?? null, ownerId: Labels[labels.owner] ?? null, fixedEnv: Object.fromEntries(variables) };
 }
 
 function userLabels(given: Readonly<Record<string, string>>): Record<string, string> {
@@ -86,7 +98,7 @@ function hardening({ isolation, runtimeOptions }: SandboxSpec): Docker.HostConfi
 
 const cpuPeriod = 100_000;
 
-function limits({ cpus, memoryBytes, pids, openFiles, logBytes }: SandboxResources): Docker.HostConfig {
+function limits({ cpus, memoryBytes, pids, openFiles, logBytes, diskBytes }: SandboxResources): Docker.HostConfig {
   // The current log file and one before it.
   const logFiles = logBytes === null ? {} : { 'max-size': String(Math.max(1_024, Math.floor(logBytes / 2))), 'max-file': '2' };
   return {
@@ -96,13 +108,8 @@ function limits({ cpus, memoryBytes, pids, openFiles, logBytes }: SandboxResourc
     ...(pids !== null && { PidsLimit: pids }),
     ...(openFiles !== null && { Ulimits: [{ Name: 'nofile', Soft: openFiles, Hard: openFiles }] }),
     LogConfig: { Type: 'json-file', Config: logFiles },
+    ...(diskBytes !== null && { StorageOpt: { size: String(diskBytes) } }),
   };
-}
-
-const purposes = ['work', 'tmp'] as const;
-
-function volumeNames(deployment: string, id: string): string[] {
-  return purposes.map((purpose) => `${containerName(deployment, id)}_${purpose}`);
 }
 
 /**
@@ -112,23 +119,21 @@ function volumeNames(deployment: string, id: string): string[] {
 function volumeMounts(deployment: string, { id, spec }: SandboxLaunch): Docker.MountSettings[] {
   if (!spec.isolation.readOnlyRoot) return [];
   const owned = { [labels.deployment]: deployment, [labels.partOf]: id };
-  const targets = [spec.workingDir, ...(spec.workingDir === '/tmp' ? [] : ['/tmp'])];
-  return volumeNames(deployment, id)
-    .slice(0, targets.length)
-    .map((Source, index) => ({
-      Type: 'volume',
-      Source,
-      Target: targets[index] ?? '/tmp',
-      VolumeOptions: { NoCopy: false, Labels: owned, DriverConfig: { Name: 'local', Options: {} } },
-    }));
+  const { diskBytes } = spec.resources;
+  // Each volume has the bound of the whole, since a program may need all of it in either.
+  const volumeOptions: Record<string, string> = diskBytes === null ? {} : { size: String(diskBytes) };
+  const targets = { work: spec.workingDir, ...(spec.workingDir !== '/tmp' && { tmp: '/tmp' }) };
+  return Object.entries(targets).map(([purpose, Target]) => ({
+    Type: 'volume',
+    Source: `${containerName(deployment, id)}_${purpose}`,
+    Target,
+    VolumeOptions: { NoCopy: false, Labels: owned, DriverConfig: { Name: 'local', Options: volumeOptions } },
+  }));
 }
 
 /** Removes the volumes of a sandbox whose container is gone. */
 export async function removeVolumes({ call, docker, deployment }: Engine, id: string): Promise<void> {
-  for (const name of volumeNames(deployment, id)) {
-    const volume = docker.getVolume(name);
-    const found = await unlessMissing(call((abortSignal) => volume.inspect({ abortSignal })));
-    if (found?.Labels?.[labels.deployment] !== deployment || found.Labels[labels.partOf] !== id) continue;
-    await unlessMissing(call((abortSignal) => volume.remove({ abortSignal })));
-  }
+  const filters = { label: [`${labels.deployment}=${deployment}`, `${labels.partOf}=${id}`] };
+  const { Volumes } = await call((abortSignal) => docker.listVolumes({ filters, abortSignal }));
+  for (const { Name } of Volumes) await unlessMissing(call((abortSignal) => docker.getVolume(Name).remove({ abortSignal })));
 }

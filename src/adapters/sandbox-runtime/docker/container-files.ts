@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { posix } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { type Extract, extract, type Header } from 'tar-stream';
@@ -28,7 +27,6 @@ const StatHeader = z.object({ mode: z.number(), linkTarget: z.string() });
 /** Bits of a mode, as Go has them. */
 const directoryBit = 2 ** 31;
 const linkBit = 2 ** 27;
-const maxLinks = 8;
 const maxBytes = 16 << 20;
 
 /** Reads the file system of a container, which need not run. */
@@ -54,20 +52,15 @@ export class ContainerFiles {
 
   /** Returns the permission bits of a file, links followed. Null if there is none. */
   async permissions(path: string): Promise<number | null> {
-    let found = await this.stat(path);
-    for (let links = 1; found?.kind === 'link'; links += 1) found = links < maxLinks ? await this.stat(found.linkTarget) : null;
-    return found?.kind === 'other' ? found.mode : null;
+    const found = await this.stat(path);
+    const target = found?.kind === 'link' ? await this.stat(found.linkTarget) : found;
+    return target?.kind === 'other' ? target.mode : null;
   }
 
   /** Returns the tar header of what is at the path, links followed: unlike a stat it holds the owner. Null if nothing is there. */
   async header(path: string): Promise<Header | null> {
-    let at = path;
-    for (let links = 0; links < maxLinks; links += 1) {
-      const header = await this.#firstEntry(at, async (entry) => entry.header);
-      if (header?.type !== 'symlink') return header;
-      at = posix.resolve(posix.dirname(at), header.linkname ?? '');
-    }
-    return null;
+    const found = await this.stat(path);
+    return found === null ? null : this.#firstEntry(found.kind === 'link' ? found.linkTarget : path, async ({ header }) => header);
   }
 
   /** Returns the engine's tar of a path, which fails when the signal fires. */

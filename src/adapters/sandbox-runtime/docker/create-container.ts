@@ -4,13 +4,15 @@ import type { Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { containerConfig } from './container-config.ts';
 import { type Engine, engineMessage, Refusal, statusOf } from './engine.ts';
-import { whyUnusable } from './images.ts';
+import type { Firewall } from './firewall.ts';
 import { isGone, type Networks } from './networks.ts';
 import { reasons } from './status-reasons.ts';
 
 export interface CreateOptions {
   readonly engine: Engine;
   readonly networks: Networks;
+  /** Null if its rules are not wanted. */
+  readonly firewall: Firewall | null;
   /** The address of the engine's host that exposed ports are bound to. */
   readonly publishAddress: string;
   readonly callTimeoutMs: number;
@@ -24,8 +26,7 @@ const takenMs = 10;
 export async function createContainer(options: CreateOptions, launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Created {
   const { networks } = options;
   const { image, isolation } = launch.spec;
-  const unusable = whyUnusable(image);
-  if (image === null || unusable !== null) throw new Refusal(unusable ?? reasons.noImage);
+  if (image === null) throw new Refusal(reasons.noImage);
   signal.throwIfAborted();
   progress(reasons.creating);
   try {
@@ -65,6 +66,7 @@ async function make({ engine, publishAddress, callTimeoutMs }: CreateOptions, la
 
 function refusal(image: string, message: string): Reason {
   if (/no such image/i.test(message)) return reasons.imageNotOnEngine(image);
+  if (/storage-opt|quota/i.test(message)) return { code: 'disk_limit_unavailable' };
   if (/no command specified/i.test(message)) return reasons.noCommand(image);
   const runtime = /unknown (?:or invalid )?runtime(?: name| specified)?:? (\S+)/i.exec(message)?.[1];
   return runtime === undefined ? reasons.notRunnable(message) : reasons.noOciRuntime(runtime, []);

@@ -1,63 +1,37 @@
-import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
-  Execution, ExecutionRequest, Progress, Provision, SandboxLaunch, SandboxRuntime,
+  Execution, ExecutionRequest, KeptLaunch, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime, SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { Containers, type Outcome } from './containers.ts';
-import { checkEngine, createEngine, type Engine, Refusal, withFailures } from './engine.ts';
-import { type Client, configFolder, createClient, type Environment } from './engine-client.ts';
+import { keptLaunch } from './container-config.ts';
+import { Containers } from './containers.ts';
+import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, withFailures } from './engine.ts';
+import { type Client, configFolder, createClient } from './engine-client.ts';
 import { Executions } from './executions.ts';
 import { RunHistory } from './exit-causes.ts';
 import { getFiles, putFiles } from './file-transfer.ts';
+import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
 import { isDnsLabel } from './labels.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
-import { reasons } from './status-reasons.ts';
-import { type ExpectedChange, Watch } from './watch.ts';
+import type { DockerRuntimeOptions } from './options.ts';
+import { reasons, shorten } from './status-reasons.ts';
+import { Watch } from './watch.ts';
 
-export interface DockerRuntimeOptions {
-  /**
-   * A lower-case DNS label, which names and marks what belongs to this deployment on its engine. Anything with another one, or none,
-   * is never touched.
-   */
-  readonly deployment: string;
-  /** The engine: `unix:///path`, `tcp://host:port`, `ssh://user@host`. Default: what Docker's variables and configuration say. */
-  readonly host?: string;
-  /** A ready-made client instead. The runtime does not close it. */
-  readonly docker?: Docker;
-  /** The address of the engine's host that exposed ports are bound to. Default: `127.0.0.1`. */
-  readonly publishAddress?: string;
-  /** The host in exposed URLs. Default: a remote engine's host, otherwise the publish address. */
-  readonly urlHost?: string;
-  /** The folder of Docker's `config.json`, which has the logins for registries. Default: `DOCKER_CONFIG`, or `~/.docker`. */
-  readonly configDir?: string;
-  /** The time limit of a call to the engine, in milliseconds. Default: 60,000. */
-  readonly callTimeoutMs?: number;
-  /** The time limit for pulling an image, in milliseconds. Default: half an hour. */
-  readonly pullTimeoutMs?: number;
-  /** How long a sandbox's processes may take to end when they are asked to, in whole seconds as milliseconds. Default: 10,000. */
-  readonly stopGraceMs?: number;
-  /** How often the known states are compared with a list, besides following the engine's events. Default: 60,000. */
-  readonly compareMs?: number;
-  /** The least time between two progress lines of a pull, in milliseconds. Default: 500. */
-  readonly progressMs?: number;
-  /** The environment with Docker's variables. Default: this process's own. */
-  readonly env?: Environment;
-}
+type State = ObservedSandbox['state'];
 
 /**
  * Runs sandboxes as containers of a Docker engine, each isolated from the host and from the others as its spec says. All state is on
  * the engine, so that nothing is lost when this process ends. The engine is first contacted by the first call. Throws
  * `runtime_unavailable` if the configuration can't work.
  */
-export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime {
+export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime & { settled(): Promise<void> } {
   const { deployment, docker, env = process.env } = options;
   if (!isDnsLabel(deployment)) {
     const given = JSON.stringify(deployment);
@@ -77,11 +51,13 @@ class DockerRuntime implements SandboxRuntime {
   readonly #watch: Watch;
   readonly #images: Images;
   readonly #networks: Networks;
+  readonly #firewall: Firewall | null;
   readonly #containers: Containers;
   readonly #executions: Executions;
   /** The steps of one sandbox are done one after another. */
   readonly #mutex = new KeyedMutex();
   readonly #stopping = new Set<string>();
+  #canFreeze = true;
 
   constructor(options: DockerRuntimeOptions, client: Client) {
     const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
@@ -91,20 +67,28 @@ class DockerRuntime implements SandboxRuntime {
     this.#client = client;
     this.#observer = new Observer(engine, runs, options.urlHost ?? client.remoteHost ?? localHost(publishAddress));
     this.#networks = new Networks(engine);
-    const preparation = new Preparation(engine);
-    this.#containers = new Containers({ engine, networks: this.#networks, preparation, publishAddress, stopGraceMs, callTimeoutMs });
-    this.#watch = new Watch({
+    this.#firewall = options.firewall === false ? null : new Firewall(engine);
+    this.#containers = new Containers({
       engine,
-      runs,
-      onNews: (id) => this.#containers.forget(id),
-      compareMs: options.compareMs ?? 60_000,
+      observer: this.#observer,
+      networks: this.#networks,
+      firewall: this.#firewall,
+      preparation: new Preparation(engine),
+      publishAddress,
+      stopGraceMs,
+      callTimeoutMs,
     });
+    this.#watch = new Watch(engine, runs, options.compareMs ?? 60_000, () => this.#connected());
     this.#images = new Images(engine, {
       configFolder: configFolder(env, options.configDir),
       limitMs: options.pullTimeoutMs ?? 1_800_000,
       progressMs: options.progressMs ?? 500,
     });
-    this.#executions = new Executions(engine);
+    this.#executions = new Executions(engine, this.#watch, this.#mutex);
+  }
+
+  get capabilities(): RuntimeCapabilities {
+    return { freeze: this.#canFreeze };
   }
 
   provide(spec: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
@@ -112,45 +96,51 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
-    return this.#change(launch.id, (change) => this.#containers.start(launch, progress, signal, change), signal);
+    return this.#change(launch.id, 'running', () => this.#containers.start(launch, progress, signal), signal);
   }
 
   freeze(id: string): Promise<ObservedSandbox> {
-    return this.#change(id, (change) => this.#containers.freeze(id, change));
+    return this.#change(id, 'frozen', async () => {
+      try {
+        return await this.#containers.freeze(id);
+      } catch (error) {
+        if (statusOf(error) !== null) this.#canFreeze = await hasFreezer(this.#engine);
+        throw error;
+      }
+    });
   }
 
   stop(id: string): Promise<ObservedSandbox> {
-    return this.#change(id, (change) => {
+    return this.#change(id, 'stopped', () => {
       this.#stopping.add(id);
-      return this.#containers.stop(id, change).finally(() => this.#stopping.delete(id));
+      return this.#containers.stop(id).finally(() => this.#stopping.delete(id));
     });
   }
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
-    return this.#change(launch.id, (change) => this.#containers.resume(launch, signal, change), signal);
+    const resumed = this.#change(launch.id, 'running', () => this.#containers.resume(launch, signal), signal);
+    // What was frozen when its server ended. If this fails, the next execution tries again.
+    resumed.then(() => this.#executions.endLeftoversOf(launch.id)).catch(() => {});
+    return resumed;
   }
 
   async remove(id: string): Promise<void> {
-    const removed = this.#change(id, (change) => this.#containers.remove(id, change));
+    const removed = this.#change(id, 'absent', () => this.#containers.remove(id));
     // A removal does not wait for the grace of a stop that is under way. If this comes too late, the removal itself finds out.
     if (this.#stopping.has(id)) await this.#containers.cutStopShort(id).catch(() => {});
     await removed;
   }
 
   inspect(id: string): Promise<ObservedSandbox> {
-    return withFailures(async () => {
-      const observed = await this.#observe(id);
-      this.#watch.seen(observed);
-      return observed;
-    });
+    return withFailures(() => this.#observer.inspect(id));
   }
 
   list(): Promise<readonly ObservedSandbox[]> {
-    return withFailures(async () => {
-      const found = await this.#observer.list();
-      for (const observed of found) this.#watch.seen(observed);
-      return found;
-    });
+    return withFailures(() => this.#observer.list());
+  }
+
+  keptLaunch(id: string): Promise<KeptLaunch | null> {
+    return withFailures(async () => keptLaunch(await this.#engine.find(id)));
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
@@ -165,18 +155,33 @@ class DockerRuntime implements SandboxRuntime {
     return withFailures(() => getFiles(this.#engine, id, path, signal));
   }
 
+  lastOutput(id: string, maxBytes: number): Promise<string> {
+    return withFailures(() => this.#observer.lastOutput(id, maxBytes));
+  }
+
+  usage(id: string): Promise<SandboxUsage> {
+    return withFailures(() => this.#observer.usage(id));
+  }
+
   subscribe(listener: (id: string) => void): () => void {
     return this.#watch.subscribe(listener);
   }
 
-  check(): Promise<CheckResult> {
-    return checkEngine(this.#engine);
+  async check(): Promise<CheckResult> {
+    const { ok, detail } = await checkEngine(this.#engine);
+    const problem = ok && this.#firewall !== null ? await this.#firewall.check().catch(() => null) : null;
+    return { ok, detail: problem === null ? detail : `${detail}; isolated sandboxes reach services of its machine: ${shorten(problem)}` };
+  }
+
+  /** Resolves when no step is under way, also none whose caller has left. */
+  settled(): Promise<void> {
+    return this.#mutex.settled();
   }
 
   async close(): Promise<void> {
     await this.#executions.close();
     this.#closing.abort(new Failure('shutting_down', { retryAfterSeconds: 5 }));
-    await this.#watch.close();
+    await this.#watch.closed();
     await this.#images.settled();
     // A step whose caller has left is finished, not left half done.
     await this.#mutex.settled();
@@ -185,36 +190,36 @@ class DockerRuntime implements SandboxRuntime {
     this.#client.close();
   }
 
-  /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. A refusal becomes its reason. */
-  #change(id: string, step: (change: ExpectedChange) => Outcome, signal?: AbortSignal): Promise<ObservedSandbox> {
+  /** The events of the engine are followed anew. It may have been away, or this process may have taken over from one that ended. */
+  #connected(): void {
+    this.#firewall?.forget();
+    // If this fails, the next execution in a sandbox tries again.
+    this.#executions.endLeftovers().catch(() => {});
+  }
+
+  /** Runs the step, which leads to the target, after earlier ones of the sandbox. Returns the state afterwards. */
+  #change(id: string, target: State, step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, reasons.invalidId));
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
-        const change = this.#watch.begin(id);
+        const end = this.#watch.begin(id, target);
         let observed: ObservedSandbox | undefined;
         try {
-          observed = await step(change).catch((error: unknown) => this.#observeRefused(id, error));
-          observed ??= await this.#observe(id);
+          observed = (await step().catch((error: unknown) => this.#refused(id, error))) ?? (await this.#observer.inspect(id));
           return observed;
         } finally {
-          change.finish(observed);
+          end(observed);
         }
       }),
     );
     return signal === undefined ? done : raceSignal(done, signal);
   }
 
-  async #observe(id: string): Promise<ObservedSandbox> {
-    const found = await this.#engine.find(id);
-    const observed = await this.#observer.observe(id, found);
-    this.#containers.remember(found, observed);
-    return observed;
-  }
-
-  async #observeRefused(id: string, error: unknown): Promise<ObservedSandbox> {
+  /** Returns the state of a sandbox that the spec or the engine does not allow. Any other error is thrown. */
+  async #refused(id: string, error: unknown): Promise<ObservedSandbox> {
     if (!(error instanceof Refusal)) throw error;
-    const observed = await this.#observe(id);
+    const observed = await this.#observer.inspect(id);
     return { ...observed, reason: observed.reason ?? error.reason };
   }
 }

@@ -20,6 +20,8 @@ type TlsKeys = Partial<Readonly<Record<'ca' | 'cert' | 'key', string>>>;
 interface Endpoint {
   readonly agent: Agent;
   readonly address: Docker.DockerOptions;
+  /** The address for a person, without a user or a password. */
+  readonly shownAddress: string;
   /** Null if the engine is on this machine. */
   readonly remoteHost: string | null;
 }
@@ -39,13 +41,15 @@ const unset = Object.fromEntries(names.map((name) => [name, undefined]));
  * context that `DOCKER_CONTEXT` or its configuration names, then the default socket). `DOCKER_TLS_VERIFY` or `DOCKER_CERT_PATH` ask for
  * TLS, which is always verified. Throws `runtime_unavailable` for an invalid address or unusable files.
  */
-export function createClient(host: string | undefined, env: Environment, configDir?: string): Client {
-  const { agent, address, remoteHost } = findEndpoint(host ?? (env['DOCKER_HOST'] || undefined), env, configDir);
+export function createClient(
+  host: string | undefined, env: Environment, configDir?: string,
+): Client & Pick<Endpoint, 'shownAddress'> {
+  const { agent, address, remoteHost, shownAddress } = findEndpoint(host ?? (env['DOCKER_HOST'] || undefined), env, configDir);
   // The client describes each request in full for a log that nobody reads. With all of the agent's sockets, that takes longer than the
   // request.
   Object.defineProperty(agent, inspect.custom, { value: () => agent.constructor.name });
   const docker = new Docker(Object.assign({ ...unset, protocol: 'http' as const, agent }, address));
-  return { docker, remoteHost, close: () => agent.destroy() };
+  return { docker, remoteHost, shownAddress, close: () => agent.destroy() };
 }
 
 function findEndpoint(given: string | undefined, env: Environment, configDir?: string): Endpoint {
@@ -55,7 +59,7 @@ function findEndpoint(given: string | undefined, env: Environment, configDir?: s
 }
 
 function socketEndpoint(socketPath: string): Endpoint {
-  return { agent: new Agent(connections), address: { socketPath }, remoteHost: null };
+  return { agent: new Agent(connections), address: { socketPath }, shownAddress: `unix://${socketPath}`, remoteHost: null };
 }
 
 /** Throws `runtime_unavailable` if the address is of no form that Docker knows. */
@@ -67,7 +71,7 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   if (url?.protocol === 'ssh:' && remoteHost !== '') {
     const agent = new SshAgent({ host: remoteHost, user: decodeURIComponent(url.username), port: url.port }, connections);
     // The agent connects by itself; the name is only for the header.
-    return { agent, address: { host: 'docker.invalid', port: 80 }, remoteHost };
+    return { agent, address: { host: 'docker.invalid', port: 80 }, shownAddress: `ssh://${url.host}`, remoteHost };
   }
   if (url === null || remoteHost === '' || !['tcp:', 'http:', 'https:'].includes(url.protocol)) {
     const forms = 'unix:///path, tcp://host:port or ssh://user@host';
@@ -77,8 +81,13 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   const host = remoteHost.includes(':') ? `[${remoteHost}]` : remoteHost;
   const port = Number(url.port || (keys === null ? 2375 : 2376));
   return keys === null
-    ? { agent: new Agent(connections), address: { host, port, protocol: 'http' }, remoteHost }
-    : { agent: new SecureAgent({ ...connections, ...keys }), address: { host, port, protocol: 'https', ...keys }, remoteHost };
+    ? { agent: new Agent(connections), address: { host, port, protocol: 'http' }, shownAddress: `tcp://${host}:${port}`, remoteHost }
+    : {
+        agent: new SecureAgent({ ...connections, ...keys }),
+        address: { host, port, protocol: 'https', ...keys },
+        shownAddress: `tcp://${host}:${port}`,
+        remoteHost,
+      };
 }
 
 function keysOf(env: Environment, configDir?: string): TlsKeys | null {
@@ -105,13 +114,19 @@ function defaultSocket(env: Environment): string {
   return candidates.find((path) => existsSync(path)) ?? '/var/run/docker.sock';
 }
 
+/** Whether something says where an engine is: Docker's variables, the context of its client, or a socket in its usual place. */
+export function isEngineConfigured(env: Environment): boolean {
+  if (env['DOCKER_HOST'] || contextName(env) !== 'default') return true;
+  return existsSync(defaultSocket(env));
+}
+
 const Config = z.object({ currentContext: z.string().optional() });
 const Meta = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.string() }) }) });
 
 /** Returns the context of Docker's client that is in use. Null is its default one. Throws `runtime_unavailable` if it does not exist. */
 function currentContext(env: Environment, configDir?: string): { readonly host: string; readonly tls: TlsKeys | null } | null {
   const folder = configFolder(env, configDir);
-  const name = env['DOCKER_CONTEXT'] || parseJson(Config, readText(join(folder, 'config.json')))?.currentContext || 'default';
+  const name = contextName(env, configDir);
   if (name === 'default') return null;
   const digest = createHash('sha256').update(name).digest('hex');
   const meta = parseJson(Meta, readText(join(folder, 'contexts/meta', digest, 'meta.json')));
@@ -122,6 +137,11 @@ function currentContext(env: Environment, configDir?: string): { readonly host: 
   const key = (file: string): string => readText(join(folder, 'contexts/tls', digest, 'docker', file));
   const entries = Object.entries({ ca: key('ca.pem'), cert: key('cert.pem'), key: key('key.pem') }).filter(([, pem]) => pem !== '');
   return { host: meta.Endpoints.docker.Host, tls: entries.length === 0 ? null : Object.fromEntries(entries) };
+}
+
+function contextName(env: Environment, configDir?: string): string {
+  const config = parseJson(Config, readText(join(configFolder(env, configDir), 'config.json')));
+  return env['DOCKER_CONTEXT'] || config?.currentContext || 'default';
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -131,14 +131,7 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'its engine does not answer; start Docker, or say where it is with SKEP_DOCKER_HOST',
   EACCES: "its socket may not be used by this process's user; add the user to the group that owns it",
   EPERM: "its socket may not be used by this process's user; add the user to the group that owns it",
-  ECONNRESET: 'its engine closed the connection',
-  EPIPE: 'its engine closed the connection',
   ENOTFOUND: "its engine's host is not known; correct SKEP_DOCKER_HOST or DOCKER_HOST",
-  EAI_AGAIN: "its engine's host can't be looked up now",
-  EHOSTUNREACH: "its engine's host can't be reached",
-  ENETUNREACH: "its engine's host can't be reached",
-  ETIMEDOUT: "its engine's host does not answer",
-  EMFILE: 'the server has too many open files',
 };
 
 /** Returns why the engine could not be reached, without addresses or paths. */
@@ -194,6 +187,7 @@ const Info = z.object({
   PidsLimit: z.boolean().optional(),
   CpuCfsQuota: z.boolean().optional(),
   SecurityOptions: z.array(z.string()).nullish(),
+  CgroupDriver: z.string().optional(),
 });
 
 /** Returns whether the engine answers and can hold sandboxes, in one line for a person. */
@@ -216,13 +210,26 @@ export async function checkEngine({ docker, call }: Engine): Promise<CheckResult
   }
 }
 
+/** Returns since when the engine runs, by its own clock. Null if that can't be known. */
+export async function engineStartedAt({ docker, call }: Engine): Promise<string | null> {
+  // The engine makes its default network again when it starts.
+  const bridge = await unlessMissing(call(() => docker.getNetwork('bridge').inspect()));
+  return z.object({ Created: z.string() }).safeParse(bridge).data?.Created ?? null;
+}
+
+/** Returns false if the engine has no control groups, as without root on an older machine. Then it can freeze nothing. */
+export async function hasFreezer({ docker, call }: Engine): Promise<boolean> {
+  return Info.parse(await call(() => docker.info())).CgroupDriver !== 'none';
+}
+
 /** Returns what of a sandbox's limits the engine can't keep. */
-function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions }: z.infer<typeof Info>): string[] {
+function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, CgroupDriver }: z.infer<typeof Info>): string[] {
   const seccomp = SecurityOptions?.some((option) => option.includes('seccomp')) ?? false;
   return [
     ...(MemoryLimit === false ? ['limit memory'] : []),
     ...(CpuCfsQuota === false ? ['limit CPUs'] : []),
     ...(PidsLimit === false ? ['limit processes'] : []),
+    ...(CgroupDriver === 'none' ? ['freeze sandboxes'] : []),
     ...(seccomp ? [] : ['filter system calls (seccomp)']),
   ];
 }

@@ -1,4 +1,4 @@
-import { Readable, type Duplex } from 'node:stream';
+import { type Duplex, PassThrough } from 'node:stream';
 import { parseBeginning, type Leader } from './shell-scripts.ts';
 
 /** How much of an output that nobody reads is kept, about as much as a pipe holds, before both outputs are held back. */
@@ -10,16 +10,14 @@ const beginningBytes = 4096;
 
 /** The two outputs of an execution, which the engine sends interleaved over one connection. */
 export class ExecutionOutput {
-  readonly stdout = this.#output();
-  readonly stderr = this.#output();
+  readonly stdout = new PassThrough({ highWaterMark: heldBytes });
+  readonly stderr = new PassThrough({ highWaterMark: heldBytes });
   /** Called each time that the command begins to be held back. */
   onHeld: () => void = () => {};
   readonly #socket: Duplex;
   readonly #begun = Promise.withResolvers<Leader | { readonly refusal: string }>();
   /** The process that leads it. If the connection ended before the command began: the message sent in its place. */
   readonly begun = this.#begun.promise;
-  readonly #full = new Set<Readable>();
-  readonly #over = new Set<Readable>();
   /** What came of the standard output before its first line was complete. Null from then on. */
   #beginning: Buffer | null = Buffer.alloc(0);
   #isReleased = false;
@@ -34,15 +32,15 @@ export class ExecutionOutput {
     socket.on('data', (chunk: Buffer) => {
       read(chunk);
       // Until the command has begun nobody can read, and nothing is held back.
-      if (this.#full.size === 0 || this.#beginning !== null || this.#isReleased) return;
+      if (!this.#isFull() || this.#beginning !== null || this.#isReleased) return;
       socket.pause();
       this.onHeld();
     });
     socket.once('close', () => {
       this.#begun.resolve({ refusal: this.#beginning?.toString().trim() ?? '' });
-      this.#end(this.stdout);
-      this.#end(this.stderr);
+      for (const output of [this.stdout, this.stderr]) output.end();
     });
+    for (const output of [this.stdout, this.stderr]) output.on('drain', () => this.#isFull() || socket.resume());
     // The engine is done with it, and takes no input any more either.
     socket.once('end', () => socket.destroy());
     socket.on('error', () => {});
@@ -62,26 +60,14 @@ export class ExecutionOutput {
     this.#socket.resume();
   }
 
-  #output(): Readable {
-    const readable = new Readable({
-      highWaterMark: heldBytes,
-      read: () => {
-        if (this.#full.delete(readable) && this.#full.size === 0) this.#socket.resume();
-      },
-    });
-    return readable;
+  #isFull(): boolean {
+    return this.stdout.writableNeedDrain || this.stderr.writableNeedDrain;
   }
 
-  #give(readable: Readable, content: Buffer): void {
-    if (content.length === 0 || this.#over.has(readable)) return;
-    if (this.#isReleased && readable.readableLength > releasedBytes) this.#end(readable);
-    else if (!readable.push(content)) this.#full.add(readable);
-  }
-
-  #end(readable: Readable): void {
-    if (this.#over.has(readable)) return;
-    this.#over.add(readable);
-    readable.push(null);
+  #give(output: PassThrough, content: Buffer): void {
+    if (output.writableEnded) return;
+    if (this.#isReleased && output.writableLength > releasedBytes) output.end();
+    else output.write(content);
   }
 
   /** The first line of the standard output names the leader. */
@@ -104,7 +90,7 @@ const headerBytes = 8;
  * Takes apart what the engine sends of an execution: frames of one byte for the output (2 is the standard error), three zero bytes, the
  * length in four bytes, and the content. The content of a frame is passed on in as many pieces as it arrives in.
  */
-function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer) => void): (chunk: Buffer) => void {
+export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer) => void): (chunk: Buffer) => void {
   let header = Buffer.alloc(0);
   let missing = 0;
   let stream: 'stdout' | 'stderr' = 'stdout';

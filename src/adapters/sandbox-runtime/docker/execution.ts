@@ -5,19 +5,26 @@ import type Docker from 'dockerode';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { type Engine, statusOf, unavailable, unlessMissing } from './engine.ts';
-import type { ExitNotices } from './engine-events.ts';
 import { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
+import type { Watch } from './watch.ts';
+
+/**
+ * Does work in which the engine starts a process in a container, and lets no freeze begin meanwhile. A freeze at that moment can leave a
+ * container that takes no request any more (20.10).
+ */
+export type Unfrozen = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface StartedExecution {
   readonly engine: Engine;
   readonly exec: Docker.Exec;
-  readonly notices: ExitNotices;
+  readonly watch: Watch;
   /** As it was when the execution was begun. */
   readonly container: Docker.ContainerInspectInfo;
   readonly socket: Duplex;
   /** The value of the variable by which its processes are known. */
   readonly mark: string;
+  readonly unfrozen: Unfrozen;
 }
 
 const heldPollMs = 250;
@@ -51,14 +58,14 @@ export class OwnExecution implements Execution {
   #isOver = false;
 
   constructor(started: StartedExecution, output: ExecutionOutput, leader: Leader) {
-    const { exec, notices, socket } = started;
+    const { exec, watch, socket } = started;
     this.#started = started;
     this.#output = output;
     this.#leader = leader;
     this.stdin = inputStream(socket);
     this.stdout = outputStream(output.stdout);
     this.stderr = outputStream(output.stderr);
-    this.#unwatch = notices.watch(exec.id, () => void this.#look());
+    this.#unwatch = watch.watchExecution(exec.id, () => void this.#look());
     // The output ends a moment before the command does, or long before if the command closed it.
     const onClose = (): void => void this.#pollWhile(1, () => true);
     if (socket.destroyed) onClose();
@@ -120,14 +127,14 @@ const doubtMs = 5_000;
 
 /** Returns how an execution ended; `runs` while it goes on; null if it can't be known. */
 async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
-  const { engine, exec, notices, container } = started;
+  const { engine, exec, watch, container } = started;
   try {
     const found = await engine.call((abortSignal) => exec.inspect({ abortSignal }));
     if (found.Running) return 'runs';
     if (found.ExitCode !== doubtfulCode) return found.ExitCode;
     // The code is true if the events report the end, or if the container still runs after a while.
     const deadline = performance.now() + doubtMs;
-    for (let waitMs = 2; !notices.isReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
+    for (let waitMs = 2; !watch.isEndReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
       const now = await inspectContainer(started);
       if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
       if (performance.now() > deadline) break;
@@ -147,7 +154,7 @@ const thawPollMs = 100;
  */
 async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
   for (;;) {
-    const code = await runKill(started, leader);
+    const code = await runScript(started, killCommand(leader, started.mark));
     if (code === 0) return;
     if (code !== null) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
     const found = await inspectContainer(started);
@@ -156,12 +163,14 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
   }
 }
 
-/** Returns the exit code of the script that kills. Null if the sandbox runs nothing now. */
-async function runKill({ engine: { docker, call }, container, mark }: StartedExecution, leader: Leader): Promise<number | null> {
-  const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: killCommand(leader, mark) };
+/** Runs a script of Skep's own in a container. Returns its exit code. Null if the container runs nothing now. */
+export async function runScript(
+  { engine: { docker, call }, container, unfrozen }: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen'>, command: string[],
+): Promise<number | null> {
+  const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: command };
   try {
-    const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }));
-    return await call(async (abortSignal) => {
+    return await unfrozen(() => call(async (abortSignal) => {
+      const exec = await docker.getContainer(container.Id).exec({ ...options, abortSignal });
       const stream = await exec.start({ hijack: true, abortSignal });
       stream.resume();
       await finished(stream, { writable: false }).catch(() => {});
@@ -170,7 +179,7 @@ async function runKill({ engine: { docker, call }, container, mark }: StartedExe
         if (!Running) return ExitCode ?? 1;
         await pause(2, undefined, { signal: abortSignal });
       }
-    });
+    }));
   } catch (error) {
     const status = statusOf(error);
     if (status === 404 || status === 409) return null;

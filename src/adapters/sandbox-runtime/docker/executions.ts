@@ -1,32 +1,42 @@
-import { randomUUID } from 'node:crypto';
 import { addAbortSignal, type Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
 import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
-import { ExitNotices } from './engine-events.ts';
-import { beginExecution, type OwnExecution } from './execution.ts';
-import { beginCommand, markVariable } from './shell-scripts.ts';
+import { beginExecution, type OwnExecution, runScript, type Unfrozen } from './execution.ts';
+import { listContainers } from './observed-sandbox.ts';
+import { labels } from './labels.ts';
+import { beginCommand, killLeftoversCommand, markVariable, newMark } from './shell-scripts.ts';
+import type { Watch } from './watch.ts';
 
+/** How long a freeze waits for an execution that begins. */
+const unfrozenMs = 5_000;
+const maxCleared = 10_000;
 /** How long a close waits for executions that are about to begin, which it ends then. */
 const beginMs = 5_000;
 
 /** Runs commands in the containers of sandboxes. For that an image needs `/bin/sh`, and nothing else. */
 export class Executions {
   readonly #engine: Engine;
-  readonly #notices: ExitNotices;
+  readonly #watch: Watch;
+  readonly #mutex: KeyedMutex;
+  /** The containers in which nothing of an earlier process is left. */
+  readonly #cleared = new Map<string, Promise<void>>();
   readonly #own = new Set<OwnExecution>();
   readonly #pending = new Set<Promise<unknown>>();
   /** Fires when nobody waits any more for executions that begin. */
   readonly #left = new AbortController();
   #isClosing = false;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, watch: Watch, mutex: KeyedMutex) {
     this.#engine = engine;
-    this.#notices = new ExitNotices(engine);
+    this.#watch = watch;
+    this.#mutex = mutex;
   }
 
   async execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
@@ -53,6 +63,7 @@ export class Executions {
     const unrunnable = whyUnrunnable(request);
     const found = await this.#runningContainer(id, signal);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
+    await this.#clear(found);
     try {
       const execution = await this.#run(found, request, workingDir ?? (found.Config.WorkingDir || '/'), signal);
       if ('refusal' in execution) return await this.#refused(id, execution.refusal);
@@ -79,7 +90,8 @@ export class Executions {
     container: Docker.ContainerInspectInfo, request: ExecutionRequest, workingDir: string, signal: AbortSignal,
   ): Promise<OwnExecution | { readonly refusal: string }> {
     const { docker, call } = this.#engine;
-    const mark = randomUUID();
+    const mark = newMark();
+    const unfrozen = this.#unfrozen(container.Config.Labels[labels.sandbox] ?? '');
     const options: Docker.ExecCreateOptions = {
       AttachStdin: true,
       AttachStdout: true,
@@ -88,11 +100,57 @@ export class Executions {
       Env: [...Object.entries(request.env ?? {}).map(([name, value]) => `${name}=${value}`), `${markVariable}=${mark}`],
       WorkingDir: '/',
     };
-    const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
-    // It is not given up from here on: nobody would know whether the command has begun.
-    const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, abortSignal }));
-    addAbortSignal(this.#left.signal, socket);
-    return beginExecution({ engine: this.#engine, exec, notices: this.#notices, container, socket, mark });
+    return unfrozen(async () => {
+      const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
+      // It is not given up from here on: nobody would know whether the command has begun.
+      const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, abortSignal }));
+      addAbortSignal(this.#left.signal, socket);
+      return beginExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen });
+    });
+  }
+
+  /** Ends what earlier processes of Skep executed in the sandboxes that run, as far as the engine knows of it. */
+  async endLeftovers(): Promise<void> {
+    for (const { State, Labels } of await listContainers(this.#engine)) {
+      // If that fails in one container, the next execution in it tries again.
+      if (State === 'running') await this.endLeftoversOf(Labels[labels.sandbox] ?? '').catch(() => {});
+    }
+  }
+
+  async endLeftoversOf(id: string): Promise<void> {
+    const found = await this.#engine.find(id);
+    if (found === null || found === 'foreign' || !found.State.Running || found.State.Paused) return;
+    if (found.ExecIDs !== undefined && found.ExecIDs !== null && found.ExecIDs.length > 0) await this.#clear(found);
+  }
+
+  /** The same in one container, once. */
+  #clear(container: Docker.ContainerInspectInfo): Promise<void> {
+    const { Id, Config } = container;
+    const earlier = this.#cleared.get(Id);
+    if (earlier !== undefined) return earlier;
+    if (this.#cleared.size >= maxCleared) this.#cleared.clear();
+    const unfrozen = this.#unfrozen(Config.Labels[labels.sandbox] ?? '');
+    const run = async (): Promise<void> => {
+      // An image without a shell has nothing that was executed.
+      const code = await runScript({ engine: this.#engine, container, unfrozen }, killLeftoversCommand());
+      if (code === null) this.#cleared.delete(Id);
+    };
+    const clearing = run();
+    this.#cleared.set(Id, clearing);
+    clearing.catch(() => this.#cleared.delete(Id));
+    return clearing;
+  }
+
+  /** Somebody else may freeze the sandbox all the same, so nobody waits for ever. */
+  #unfrozen(id: string): Unfrozen {
+    return async (work) => {
+      const { result } = await this.#mutex.inTurn(id, async () => {
+        const result = work();
+        await Promise.race([result.catch(() => {}), pause(unfrozenMs, undefined, { ref: false })]);
+        return { result };
+      });
+      return result;
+    };
   }
 
   async #refused(id: string, message: string): Promise<Execution> {

@@ -1,7 +1,6 @@
 import type Docker from 'dockerode';
 import { raceSignal } from '../../shared/timeout.ts';
-import { type Engine, unlessMissing } from './engine.ts';
-import type { EngineEvent } from './engine-events.ts';
+import { type Engine, engineStartedAt } from './engine.ts';
 
 const sigkill = 128 + 9;
 const sigterm = 128 + 15;
@@ -20,13 +19,10 @@ export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, S
   const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
   if (wasAsked !== null) return wasAsked;
   if (State.ExitCode === sigkill || State.ExitCode === sigterm) return true;
-  // The engine makes its default network again when it starts. The time is that of its own clock.
-  const bridge = await unlessMissing(engine.call(() => engine.docker.getNetwork('bridge').inspect()));
-  if (bridge === null) return false;
-  const engineStartedAt = Date.parse(bridge.Created);
-  if (Date.parse(State.StartedAt) > engineStartedAt || finishedAt > engineStartedAt + startupMs) return false;
+  const startedAt = Date.parse((await engineStartedAt(engine)) ?? '');
+  if (!(Date.parse(State.StartedAt) <= startedAt && finishedAt <= startedAt + startupMs)) return false;
   // A program that ends well when it is asked to may have been down for as long as the host.
-  return State.ExitCode === 0 || finishedAt > engineStartedAt - shutdownMs;
+  return State.ExitCode === 0 || finishedAt > startedAt - shutdownMs;
 }
 
 interface Run {
@@ -52,11 +48,12 @@ const behindMs = 2_000;
 export class RunHistory {
   readonly #runs = new Map<string, Run>();
 
-  note({ action, containerId, signal }: EngineEvent): void {
+  /** `signal` is the number of the signal that a `kill` sent. */
+  note(action: string, containerId: string, signal: string | undefined): void {
     if (action === 'start') this.#begin(containerId, 0);
     const run = this.#runs.get(containerId);
     if (run === undefined) return;
-    if (action === 'kill' && signal !== null && endingSignals.has(signal)) run.isKilled = true;
+    if (action === 'kill' && signal !== undefined && endingSignals.has(signal)) run.isKilled = true;
     if (action === 'die' || action === 'destroy') {
       run.isOver = true;
       run.died.resolve();

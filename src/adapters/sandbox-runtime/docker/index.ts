@@ -1,1 +1,2 @@
-export { createDockerRuntime, type DockerRuntimeOptions } from './docker-runtime.ts';
+export { createDockerRuntime } from './docker-runtime.ts';
+export type { DockerRuntimeOptions } from './options.ts';

@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { type Header, pack } from 'tar-stream';
+import { createLruMap } from '../../shared/lru-map.ts';
 import { ContainerFiles, type Owner, resolveOwner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
 import { containerName, labels } from './labels.ts';
@@ -16,12 +17,10 @@ interface Needs {
   readonly isRunnable: boolean;
 }
 
-const maxKnown = 256;
-
 /** Makes new containers ready for their programs. What containers of one image need is looked up once, as they all begin alike. */
 export class Preparation {
   readonly #engine: Engine;
-  readonly #known = new Map<string, Needs>();
+  readonly #known = createLruMap<Needs>(256, 256, () => 1);
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -44,11 +43,9 @@ export class Preparation {
     const path = Config.Env.find((entry) => entry.startsWith('PATH='));
     const key = JSON.stringify([Image, Config.User, Config.WorkingDir, HostConfig.ReadonlyRootfs, Path, path]);
     const earlier = this.#known.get(key);
-    if (earlier !== undefined) return earlier;
+    if (earlier !== null) return earlier;
     const needs = await findNeeds(container, new ContainerFiles(this.#engine, container.Id));
     this.#known.set(key, needs);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
     return needs;
   }
 

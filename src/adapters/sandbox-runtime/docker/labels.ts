@@ -6,10 +6,16 @@ export const labels = {
   deployment: `${reservedPrefix}deployment`,
   /** The sandbox's id, on its container. */
   sandbox: `${reservedPrefix}sandbox`,
+  /** The id of its spec when it was made. */
+  spec: `${reservedPrefix}spec`,
+  /** Whose sandbox it was when it was made. Members of a pool have none: labels can't be changed. */
+  owner: `${reservedPrefix}owner`,
   /** The spec's ports, as JSON: `[{"name": "WEB", "port": 8080}]`. */
   ports: `${reservedPrefix}ports`,
   /** The sandbox's id, on what belongs to it besides its container. */
   partOf: `${reservedPrefix}part-of`,
+  /** Which rules of the firewall were made, and since when the engine runs. */
+  firewall: `${reservedPrefix}firewall`,
 } as const;
 
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;

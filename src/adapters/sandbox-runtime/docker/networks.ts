@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { SandboxIsolation } from '../../../domain/sandbox-spec.ts';
 import { type Engine, messageOf, Refusal, statusOf } from './engine.ts';
+import { bridgePrefixes } from './firewall.ts';
 import { labels } from './labels.ts';
 import { reasons } from './status-reasons.ts';
 
@@ -9,7 +11,7 @@ type Kind = SandboxIsolation['network'];
 
 /**
  * The addresses of the host's metadata services are a container's own. So a container that asks there asks itself, and no packet to
- * any link-local address leaves the bridge. It needs no firewall rule.
+ * these leaves the bridge. It needs no firewall rule, as other metadata addresses do (see `firewall.ts`).
  */
 export const endpointConfig: Docker.EndpointSettings & { IPAMConfig: { LinkLocalIPs: string[] } } = {
   IPAMConfig: { LinkLocalIPs: ['169.254.169.254', '169.254.170.2', '169.254.170.23'] },
@@ -21,10 +23,14 @@ export const maxNetworks = 31;
 /** The limit of each call while closing, so that nobody waits long for it. */
 const closingMs = 2_000;
 
+/** How often, and after how long, one is looked for that somebody else makes. */
+const mostTries = 50;
+const listedMs = 100;
+
 /** The networks of a deployment, which its sandboxes share: to make one takes longer than to make a container. */
 export class Networks {
   readonly #engine: Engine;
-  readonly #ensured = new Map<string, Promise<void>>();
+  readonly #ensured = new Set<string>();
   /** The number of the network that had room last. */
   readonly #current = new Map<Kind, number>();
 
@@ -83,25 +89,27 @@ export class Networks {
     return { label: [`${labels.deployment}=${this.#engine.deployment}`] };
   }
 
-  #ensure(kind: Kind, name: string): Promise<void> {
-    const known = this.#ensured.get(name);
-    if (known !== undefined) return known;
-    const making = this.#make(kind, name);
-    this.#ensured.set(name, making);
-    making.catch(() => this.#ensured.delete(name));
-    return making;
+  async #ensure(kind: Exclude<Kind, 'none'>, name: string): Promise<void> {
+    if (!this.#ensured.has(name)) await this.#make(kind, name);
+    this.#ensured.add(name);
   }
 
-  async #make(kind: Kind, name: string): Promise<void> {
-    const { docker, call, deployment } = this.#engine;
-    try {
-      await call((abortSignal) => docker.createNetwork({ ...networkConfig(kind, name, deployment), abortSignal }));
-    } catch (error) {
-      if (/address pool/.test(messageOf(error))) throw new Refusal(reasons.noNetworkAddresses, { cause: error });
-      // If two callers create one network at once, the engine refuses the second, by its name check or by its bridge check.
-      if (statusOf(error) !== 409 && statusOf(error) !== 403) throw error;
-      const found = await call((abortSignal) => docker.listNetworks({ filters: this.#filters(), abortSignal }));
-      if (!found.some(({ Name }) => Name === name)) throw new Refusal(reasons.foreignNetwork(name), { cause: error });
+  async #make(kind: Exclude<Kind, 'none'>, name: string): Promise<void> {
+    const { docker, call, deployment, closed } = this.#engine;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return void (await call((abortSignal) => docker.createNetwork({ ...networkConfig(kind, name, deployment), abortSignal })));
+      } catch (error) {
+        if (/address pool/.test(messageOf(error))) throw new Refusal(reasons.noNetworkAddresses, { cause: error });
+        // If two callers create one network at once, the engine refuses the second, by its name check or by its bridge check.
+        if (statusOf(error) !== 409 && statusOf(error) !== 403) throw error;
+        const filters = { name: [name] };
+        const found = (await call((abortSignal) => docker.listNetworks({ filters, abortSignal }))).find(({ Name }) => Name === name);
+        if (found?.Labels?.[labels.deployment] === deployment) return;
+        // It can be listed only a moment after its bridge is there.
+        if (found !== undefined || tries === mostTries) throw new Refusal(reasons.foreignNetwork(name), { cause: error });
+      }
+      await pause(listedMs, undefined, { signal: closed });
     }
   }
 }
@@ -116,15 +124,17 @@ export function isGone(error: unknown): boolean {
   return /network \S+ not found|could not find a network|no such network/i.test(messageOf(error));
 }
 
-function networkConfig(kind: Kind, name: string, deployment: string): Docker.NetworkCreateOptions {
+function networkConfig(kind: Exclude<Kind, 'none'>, name: string, deployment: string): Docker.NetworkCreateOptions {
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
   return {
     Name: name,
     CheckDuplicate: true,
     Driver: 'bridge',
+    // The firewall's rules are for IPv4.
+    EnableIPv6: false,
     Labels: { [labels.deployment]: deployment },
     Options: {
-      'com.docker.network.bridge.name': `skep${kind === 'isolated' ? 'i' : 's'}-${digest}`,
+      'com.docker.network.bridge.name': `${bridgePrefixes[kind]}-${digest}`,
       'com.docker.network.bridge.enable_icc': String(kind === 'shared'),
     },
   };

@@ -3,7 +3,10 @@ import pLimit from 'p-limit';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
-import { type Engine, parseJson } from './engine.ts';
+import type { SandboxUsage } from '../../../ports/sandbox-runtime.ts';
+import { endOfText } from '../execution-streams.ts';
+import { type Engine, parseJson, withSignal } from './engine.ts';
+import { createFrameReader } from './execution-output.ts';
 import { endedFromOutside, type RunHistory } from './exit-causes.ts';
 import { containerName, labels } from './labels.ts';
 import { reasons } from './status-reasons.ts';
@@ -11,9 +14,23 @@ import { reasons } from './status-reasons.ts';
 type State = ObservedSandbox['state'];
 
 const inspectionsAtOnce = 8;
+/** The engine gives a part of an output by lines only. */
+const lastLines = 64;
 
 /** The ports of the spec, which a label of the container holds. */
 const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
+
+const Sized = z.object({ SizeRw: z.number().nullish() });
+const Stats = z.object({
+  cpu_stats: z.object({ cpu_usage: z.object({ total_usage: z.number() }) }).optional(),
+  memory_stats: z.object({ usage: z.number().optional(), stats: z.record(z.string(), z.number()).optional() }).optional(),
+});
+const DiskUsage = z.object({
+  Volumes: z.array(z.object({
+    Labels: z.record(z.string(), z.string()).nullish(),
+    UsageData: z.object({ Size: z.number() }).nullish(),
+  })).nullish(),
+});
 
 /** Reads the state of sandboxes from what the engine reports of their containers. */
 export class Observer {
@@ -28,36 +45,69 @@ export class Observer {
     this.#urlHost = urlHost.includes(':') ? `[${urlHost}]` : urlHost;
   }
 
+  async inspect(id: string): Promise<ObservedSandbox> {
+    return this.observe(id, await this.#engine.find(id));
+  }
+
   async observe(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox> {
     if (found === null) return absentSandbox(id);
     if (found === 'foreign') return absentSandbox(id, reasons.foreignContainer);
     const state = stateOf(found.State.Status, found.State.Error);
     if (state === 'stopped') return await this.#stopped(id, found);
     const bound = state === 'created' ? {} : (found.NetworkSettings.Ports ?? {});
-    const hostPorts = Object.entries(bound).flatMap(([port, bindings]) =>
-      (bindings ?? []).slice(0, 1).map(({ HostPort }): [number, number] => [Number.parseInt(port, 10), Number(HostPort)]),
-    );
-    return this.#unended(id, state, found.Config.Labels, hostPorts);
+    const ports = parseJson(Ports, found.Config.Labels[labels.ports] ?? '[]') ?? [];
+    const exposedUrls = ports.flatMap(({ name, port }) => {
+      const [binding] = bound[`${port}/tcp`] ?? [];
+      return binding === undefined ? [] : [{ name, url: `http://${this.#urlHost}:${binding.HostPort}`, port }];
+    });
+    return { id, state, exposedUrls, reason: null, endedFromOutside: false };
   }
 
   /** Returns every sandbox of the deployment, in the order of their ids. */
   async list(): Promise<ObservedSandbox[]> {
     const limit = pLimit(inspectionsAtOnce);
-    const found = await Promise.all(
-      (await listContainers(this.#engine)).map(async (listed) => {
-        const id = listed.Labels[labels.sandbox] ?? '';
-        return this.#observeListed(id, listed) ?? limit(async () => this.observe(id, await this.#engine.find(id)));
-      }),
-    );
+    const listed = await listContainers(this.#engine);
+    const found = await Promise.all(listed.map(({ Labels }) => limit(() => this.inspect(Labels[labels.sandbox] ?? ''))));
     return found.filter(({ state }) => state !== 'absent').toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** Returns null if the entry of the list does not say enough, and the container has to be inspected. */
-  #observeListed(id: string, { State, Labels, Ports }: Docker.ContainerInfo): ObservedSandbox | null {
-    const state = stateOf(State, '');
-    if (state !== 'running' && state !== 'frozen') return null;
-    const hostPorts = Ports.flatMap(({ PrivatePort, PublicPort }): [number, number][] => (PublicPort ? [[PrivatePort, PublicPort]] : []));
-    return this.#unended(id, state, Labels, hostPorts);
+  /** Returns the end of what the command of the present or last run wrote. */
+  async lastOutput(id: string, maxBytes: number): Promise<string> {
+    const { docker, call, find } = this.#engine;
+    const found = await find(id);
+    if (found === null || found === 'foreign') return '';
+    const since = Math.max(0, Math.floor(Date.parse(found.State.StartedAt) / 1000));
+    const options = { stdout: true, stderr: true, follow: false, tail: lastLines, since } as const;
+    const frames = await call((abortSignal) => docker.getContainer(found.Id).logs({ ...options, abortSignal }));
+    const chunks: Buffer[] = [];
+    createFrameReader((_, content) => chunks.push(content))(frames);
+    return endOfText(Buffer.concat(chunks), maxBytes);
+  }
+
+  async usage(id: string): Promise<SandboxUsage> {
+    const { docker, call, find, closed } = this.#engine;
+    const found = await find(id);
+    if (found === null || found === 'foreign') return { cpuMs: null, memoryBytes: null, diskBytes: null };
+    const container = docker.getContainer(found.Id);
+    const stats = found.State.Running ? await call(() => container.stats({ stream: false, 'one-shot': true })) : null;
+    const sized = withSignal({ size: true }, closed);
+    const { SizeRw } = Sized.parse(await call(() => container.inspect(sized)));
+    const inVolumes = found.HostConfig.ReadonlyRootfs === true ? await this.#volumeBytes(id) : 0;
+    const { cpu_stats: cpu, memory_stats: memory } = Stats.parse(stats ?? {});
+    const { usage, stats: { inactive_file: v2, total_inactive_file: v1 } = {} } = memory ?? {};
+    return {
+      cpuMs: cpu === undefined ? null : Math.round(cpu.cpu_usage.total_usage / 1e6),
+      // Without the files that the kernel keeps in memory as long as nobody needs it.
+      memoryBytes: usage === undefined ? null : usage - (v2 ?? v1 ?? 0),
+      diskBytes: (SizeRw ?? 0) + inVolumes,
+    };
+  }
+
+  async #volumeBytes(id: string): Promise<number> {
+    const { docker, call } = this.#engine;
+    const { Volumes } = DiskUsage.parse(await call(() => docker.df()));
+    const own = (Volumes ?? []).filter(({ Labels }) => Labels?.[labels.partOf] === id);
+    return own.reduce((bytes, { UsageData }) => bytes + Math.max(0, UsageData?.Size ?? 0), 0);
   }
 
   async #stopped(id: string, found: Docker.ContainerInspectInfo): Promise<ObservedSandbox> {
@@ -69,16 +119,6 @@ export class Observer {
     if (Status === 'removing' || Status === 'dead') return stopped(reasons.beingRemoved, true);
     if (OOMKilled) return stopped(reasons.outOfMemory(ExitCode));
     return stopped(reasons.exited(ExitCode, found.Path), await endedFromOutside(this.#engine, this.#runs, found));
-  }
-
-  /** `hostPorts` are the ports of the container, each with the port of the host that leads to it. */
-  #unended(id: string, state: State, found: Readonly<Record<string, string>>, hostPorts: [number, number][]): ObservedSandbox {
-    const hostPortOf = new Map(hostPorts);
-    const exposedUrls = (parseJson(Ports, found[labels.ports] ?? '[]') ?? []).flatMap(({ name, port }) => {
-      const hostPort = hostPortOf.get(port);
-      return hostPort === undefined ? [] : [{ name, url: `http://${this.#urlHost}:${hostPort}`, port }];
-    });
-    return { id, state, exposedUrls, reason: null, endedFromOutside: false };
   }
 }
 

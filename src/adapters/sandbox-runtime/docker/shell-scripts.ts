@@ -1,7 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 
 /** The variable by which the processes of an execution are known. */
 export const markVariable = 'SKEP_EXECUTION';
+
+/** The beginning of the marks of all that this process executes. Executions with another one belong to a process that has ended. */
+const ownMark = `${randomUUID()}.`;
+
+/** Returns the value of the variable for a new execution. */
+export function newMark(): string {
+  return `${ownMark}${randomUUID()}`;
+}
 
 /** Who leads the session of an execution, as the container numbers its processes. */
 export interface Leader {
@@ -26,10 +35,10 @@ exec "$@"
 
 /**
  * Kills what an execution started, until two looks in a row find nothing: what is in its session, what carries its mark, and the
- * descendants of these. Ends with 1 when it can't be done.
+ * descendants of these; what carries the mark `spared` only if it is in its session. Ends with 1 when it can't be done.
  */
 const killing = `
-pid=$1 start=$2 mark=$3
+pid=$1 start=$2 mark=$3 spared=$4
 kill_all() {
   members=' ' others=
   for file in /proc/[0-9]*/stat; do
@@ -63,10 +72,13 @@ kill_all() {
 }
 is_known() { case $known in *" $1 "*) return 0;; esac; return 1; }
 is_marked() {
-  { while read -r line || [ -n "$line" ]; do case $line in *"$mark"*) return 0;; esac; done < "/proc/$1/environ"; } 2>/dev/null
+  { while read -r line || [ -n "$line" ]; do
+    case $line in *"$spared"*) return 1;; *"$mark"*) return 0;; esac
+  done < "/proc/$1/environ"; } 2>/dev/null
   return 1
 }
 known=' ' session_is_own=1 quiet=0 rounds=0
+[ "$pid" != none ] || session_is_own=
 while [ $quiet -lt 2 ]; do
   if kill_all; then quiet=0; else quiet=$((quiet + 1)); fi
   rounds=$((rounds + 1))
@@ -81,7 +93,12 @@ export function beginCommand({ command }: ExecutionRequest, workingDir: string):
 
 /** The engine's command that ends an execution. */
 export function killCommand({ pid, start }: Leader, mark: string): string[] {
-  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`];
+  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`, 'none'];
+}
+
+/** The engine's command that ends what processes of Skep executed that have ended. */
+export function killLeftoversCommand(): string[] {
+  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', 'none', 'none', `${markVariable}=`, `${markVariable}=${ownMark}`];
 }
 
 /** Reads the line that an execution begins with. Null if it is another line. */

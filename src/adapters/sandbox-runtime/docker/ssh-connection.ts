@@ -165,21 +165,13 @@ const unknown = "the key of its engine's host is not in ssh's known_hosts; compa
 const permissions = 'ssh does not use its key or its configuration, since other users may read or change them; correct their permissions';
 const noDocker = "the host of its engine has no docker command for ssh's user; install Docker's client there, or correct that user's PATH";
 
-/** What somebody has to change, by the messages of `ssh`. */
+/** By the messages of `ssh`: what somebody has to change. */
 const mistakes: readonly (readonly [RegExp, string])[] = [
   [/REMOTE HOST IDENTIFICATION HAS CHANGED/, change],
   [/Host key verification failed|host key is known/i, unknown],
   [/Permission denied|Too many authentication failures/i, `its engine's host refused ssh's keys; ${tryIt}`],
   [/UNPROTECTED PRIVATE KEY FILE|bad permissions|Bad owner or permissions/i, permissions],
   [/Could not resolve hostname/i, "its engine's host is not known; correct SKEP_DOCKER_HOST or DOCKER_HOST"],
-];
-
-/** What may pass by itself. */
-const troubles: readonly (readonly [RegExp, string])[] = [
-  [/Connection refused/i, "ssh is refused by its engine's host; start the SSH server there, or correct the port"],
-  [/No route to host|Network is unreachable/i, "its engine's host can't be reached"],
-  [/timed out/i, "its engine's host does not answer"],
-  [/(?:)/, `ssh lost its engine's host, or does not get there; ${tryIt}`],
 ];
 
 /** Returns why `ssh` ended before the engine answered, without addresses or paths. Null if it ended as if all were well. */
@@ -190,5 +182,8 @@ function sshFailure(code: number | null, messages: string): Failure<'runtime_una
     return unavailable(`its engine does not answer on its host; start Docker there, and let ssh's user use its socket; ${tryIt}`);
   }
   const mistake = mistakes.find(([pattern]) => pattern.test(messages))?.[1];
-  return mistake === undefined ? unavailable(troubles.find(([pattern]) => pattern.test(messages))?.[1] ?? tryIt) : misconfigured(mistake);
+  if (mistake !== undefined) return misconfigured(mistake);
+  // These may pass by themselves.
+  if (!/Connection refused/i.test(messages)) return unavailable(`ssh lost its engine's host, or does not get there; ${tryIt}`);
+  return unavailable("ssh is refused by its engine's host; start the SSH server there, or correct the port");
 }

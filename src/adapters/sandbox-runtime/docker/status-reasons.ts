@@ -18,6 +18,7 @@ export const reasons = {
   removedWhileMade: explained('its container was removed while it was made'),
   invalidDockerOptions: explained('the docker part of its spec does not have a form that Skep knows; correct the spec'),
   noCommand: (image: string) => explained(`neither its spec nor the image ${image} has a command`),
+  secretsWithoutCommand: explained('the spec has secrets, which only a command of its own gets; write the command into the spec'),
   noOciRuntime: (name: string, available: readonly string[]) => asReason({ code: 'isolation_unavailable', name, available }),
 
   noImage: asReason({ code: 'image_not_named' }),
@@ -56,7 +57,7 @@ function reasonOfRefusal(message: string): Reason {
 }
 
 /** The engine's messages have no limit, and hold paths of its host. */
-function shorten(message: string): string {
+export function shorten(message: string): string {
   const hostPath = /\/(?:var|run|etc|home|root|usr|tmp|mnt|opt|srv|proc|sys)\/[^\s:"',)]+/g;
   const line = message.replaceAll(/\s+/g, ' ').trim().replaceAll(hostPath, '...');
   return line.length > maxCharacters ? `${line.slice(0, maxCharacters)}...` : line;

@@ -5,7 +5,6 @@ import type { Reason } from '../../../domain/reason.ts';
 import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
 import type { LaunchPlan } from './launch-records.ts';
-import { reasons } from './status-reasons.ts';
 
 export type CommandResolution =
   | { readonly kind: 'found'; readonly command: readonly [string, ...string[]] }
@@ -17,7 +16,7 @@ export type CommandResolution =
  */
 export async function resolveCommand(command: readonly string[] | null, workspace: string, path: string): Promise<CommandResolution> {
   const [program, ...rest] = command ?? [];
-  if (program === undefined || program === '') return { kind: 'not executable', reason: reasons.noCommand };
+  if (program === undefined || program === '') return { kind: 'not executable', reason: { code: 'command_not_named' } };
   const folders = program.includes('/') ? ['.'] : path.split(delimiter);
   let isThere = false;
   for (const folder of folders) {
@@ -27,8 +26,8 @@ export async function resolveCommand(command: readonly string[] | null, workspac
     if (isExecutable && isAbsolute(candidate)) return { kind: 'found', command: [candidate, ...rest] };
     isThere ||= isFile;
   }
-  if (isThere) return { kind: 'not executable', reason: reasons.commandNotExecutable(program) };
-  return { kind: 'missing', reason: reasons.commandNotFound(program) };
+  if (isThere) return { kind: 'not executable', reason: { code: 'command_not_executable', command: program } };
+  return { kind: 'missing', reason: { code: 'command_not_found', command: program } };
 }
 
 /** The variable by which the processes of a launch are known, wherever they went. */
@@ -50,12 +49,13 @@ export function passedEnvironment(): { readonly PATH: string; readonly [name: st
 
 /** Returns the whole environment of a sandbox's command. Skep's own variables win over those of the spec. */
 export function sandboxEnvironment(
-  { id, spec, sessionApiKey }: SandboxLaunch, workspace: string, { mark, ports }: LaunchPlan,
+  { id, spec, sessionApiKey, secrets = {} }: SandboxLaunch, workspace: string, { mark, ports }: LaunchPlan,
 ): Record<string, string> {
   return {
     ...passedEnvironment(),
     HOME: workspace,
     ...spec.initialEnv,
+    ...secrets,
     ...portVariables(ports.map(({ name, port, hostPort }) => ({ name, port, reachedAt: hostPort }))),
     [spec.sessionKeyEnv]: sessionApiKey,
     SKEP_WORKSPACE: workspace,

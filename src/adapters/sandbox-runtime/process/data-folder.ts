@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, copyFile, type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat, truncate } from 'node:fs/promises';
+import { chmod, copyFile, lstat, mkdir, open, readdir, rename, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { endOfText } from '../execution-streams.ts';
 import { readLastLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import { killAll } from './process-groups.ts';
@@ -32,14 +33,6 @@ const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** May this id become a part of a path? */
 export function isSandboxId(id: string): boolean {
   return dnsLabel.test(id);
-}
-
-/** Makes the folder of the runtime, which only its owner can enter. Idempotent. */
-async function makeRoot({ root, trash, ports }: Layout): Promise<void> {
-  await mkdir(root, { recursive: true, mode: 0o700 });
-  await chmod(root, 0o700);
-  await mkdir(trash, { recursive: true });
-  await mkdir(ports, { recursive: true });
 }
 
 /** Rejects if the runtime's folder is not the one that was made: an unmounted disk must not look like one without sandboxes. */
@@ -97,37 +90,18 @@ async function exists(path: string): Promise<boolean> {
   return (await lstat(path).catch(ignoring('ENOENT'))) !== null;
 }
 
-/** Makes the runtime's folder ready, and finishes what an earlier process left half done. */
-export class Opening {
-  readonly #open: () => Promise<void>;
-  #opened: Promise<void> | undefined;
-  #removal: Promise<void> = Promise.resolve();
-
-  constructor(layout: Layout, table: ProcessTable, ports: PortReservations) {
-    this.#open = async () => {
-      await makeRoot(layout);
-      const folders = await endDiscarded(layout, table);
-      await ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
-      // Nobody has to wait for the files. What can't be removed now is tried again by the next process.
-      this.#removal = removeDiscarded(folders).catch(() => {});
-    };
-  }
-
-  /** Returns when no discarded sandbox runs any more. Tries again after a failure. */
-  async done(): Promise<void> {
-    this.#opened ??= this.#open();
-    try {
-      await this.#opened;
-    } catch (error) {
-      this.#opened = undefined;
-      throw error;
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#opened?.catch(() => {});
-    await this.#removal;
-  }
+/**
+ * Makes the runtime's folder, which only its owner can enter, and ends what an earlier process left half removed. Returns the removal of
+ * its files, which nobody has to wait for.
+ */
+export async function openRoot(layout: Layout, table: ProcessTable, ports: PortReservations): Promise<{ readonly removal: Promise<void> }> {
+  await mkdir(layout.root, { recursive: true, mode: 0o700 });
+  await chmod(layout.root, 0o700);
+  for (const folder of [layout.trash, layout.ports]) await mkdir(folder, { recursive: true });
+  const folders = await endDiscarded(layout, table);
+  await ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
+  // What can't be removed now is tried again by the next process.
+  return { removal: removeDiscarded(folders).catch(() => {}) };
 }
 
 /** Ends the processes of discarded sandboxes: of one, or of all. Returns the folders that are left to remove. */
@@ -141,17 +115,33 @@ export async function endDiscarded(layout: Layout, table: ProcessTable, id?: str
   return folders;
 }
 
-/** Opens the log to write at its end, which stays the end when the log is cut. */
-export function openLog(file: string): Promise<FileHandle> {
-  return open(file, 'a', 0o600);
-}
-
 /** Moves a log that has grown past the limit to `<file>.old`, in place of what was there. What is written meanwhile may be lost. */
 export async function cutLog(file: string, limitBytes: number): Promise<void> {
   const log = await stat(file).catch(ignoring('ENOENT'));
   if (log === null || log.size <= limitBytes) return;
   await copyFile(file, `${file}.old`);
   await truncate(file, 0);
+}
+
+/** Returns the end of a sandbox's log. Empty if there is none. */
+export async function endOfLog(layout: Layout, id: string, maxBytes: number): Promise<string> {
+  await using log = isSandboxId(id) ? await open(layout.sandbox(id).log, 'r').catch(ignoring('ENOENT')) : null;
+  if (log === null) return '';
+  const { size } = await log.stat();
+  const { buffer, bytesRead } = await log.read({ position: Math.max(0, size - maxBytes - 4), buffer: Buffer.alloc(maxBytes + 4) });
+  return endOfText(buffer.subarray(0, bytesRead), maxBytes);
+}
+
+/** Returns what the files of a sandbox take on the disk, in bytes. Null if there is no such sandbox. Links are not followed. */
+export async function sizeOfWorkspace(layout: Layout, id: string): Promise<number | null> {
+  if (!isSandboxId(id)) return null;
+  const folder = layout.sandbox(id).workspace;
+  const entries = await readdir(folder, { recursive: true }).catch(ignoring('ENOENT'));
+  if (entries === null) return null;
+  let bytes = 0;
+  // What is gone by now takes nothing.
+  for (const name of entries) bytes += ((await lstat(join(folder, name)).catch(ignoring('ENOENT', 'ENOTDIR')))?.blocks ?? 0) * 512;
+  return bytes;
 }
 
 const cutEveryMs = 10_000;

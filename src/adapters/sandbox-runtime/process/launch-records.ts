@@ -3,6 +3,7 @@ import { link, readdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
+import type { KeptLaunch } from '../../../ports/sandbox-runtime.ts';
 import { ignoring } from './system-errors.ts';
 
 /**
@@ -100,6 +101,9 @@ const LaunchPlan = z.object({
   /** Unguessable value of the variable by which the processes of the launch are known. */
   mark: z.string(),
   ports: z.array(z.object({ name: z.string(), port: z.number(), hostPort: z.number() })),
+  /** The id of the spec and of the owner, for a sandbox whose record is lost. Older claims do not have them. */
+  spec: z.string().optional(),
+  owner: z.string().optional(),
   /** The working directory by which the spec's programs know the workspace. Older claims do not have it. */
   workingDir: z.string().optional(),
   /** Where the command looks for programs. */
@@ -114,6 +118,13 @@ const LaunchPlan = z.object({
 
 /** What is decided for a launch before it begins. It holds no secret: the process list shows it. */
 export type LaunchPlan = Readonly<z.infer<typeof LaunchPlan>>;
+
+/** Returns what the last launch says about the sandbox. No variable is fixed, since each resumption hands them over again. */
+export function keptLaunch(record: LaunchRecord | null): KeptLaunch | null {
+  if (record === null) return null;
+  const { spec: specId = null, owner: ownerId = null } = record.claim?.plan ?? {};
+  return { specId, ownerId, fixedEnv: {} };
+}
 
 function parseClaim(text: string): Claim | null {
   const [pid = '', start = '', boot = '', json = ''] = text.split('\n');

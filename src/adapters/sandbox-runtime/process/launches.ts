@@ -1,17 +1,16 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { Failure } from '../../../domain/failure.ts';
-import type { Reason } from '../../../domain/reason.ts';
+import { explained, type Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
-import { cutLog, type Layout, openLog } from './data-folder.ts';
+import { cutLog, type Layout } from './data-folder.ts';
 import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
-import { reasons } from './status-reasons.ts';
 import { errorCode, unavailable } from './system-errors.ts';
 
 export interface LaunchOptions {
@@ -23,8 +22,8 @@ export interface LaunchOptions {
 
 /** Errors of the system or of Node that are the command's fault. */
 const unspawnable: Readonly<Record<string, Reason>> = {
-  E2BIG: reasons.commandTooLong,
-  ERR_INVALID_ARG_VALUE: reasons.commandHasNul,
+  E2BIG: explained('its command and its environment are too long'),
+  ERR_INVALID_ARG_VALUE: explained('its command or its environment holds a NUL character'),
 };
 
 /**
@@ -37,10 +36,11 @@ export async function runLaunch(
   const { layout, ports } = options;
   const { workspace, launches } = layout.sandbox(launch.id);
   const { workingDir, command, initialEnv } = launch.spec;
+  const about = { spec: launch.spec.id, owner: launch.ownerId, workingDir };
   const number = last.number + 1;
   const previous = last.claim?.plan.ports ?? [];
   const refuse = async (refused: Reason): Promise<null> => {
-    await refuseLaunch(launches, number, { mark: randomUUID(), ports: previous, workingDir, refused });
+    await refuseLaunch(launches, number, { ...about, mark: randomUUID(), ports: previous, refused });
     return null;
   };
 
@@ -49,14 +49,14 @@ export async function runLaunch(
   const resolved = await resolveCommand(command, workspace, path);
   if (resolved.kind !== 'found') return refuse(resolved.reason);
 
-  progress(reasons.startingCommand);
+  progress({ code: 'starting_command' });
   const reserved: LaunchPlan['ports'][number][] = [];
   try {
     for (const { name, port } of launch.spec.ports) {
       const preferred = previous.find((one) => one.port === port)?.hostPort ?? null;
       reserved.push({ name, port, hostPort: await ports.reserve(launch.id, preferred) });
     }
-    const plan = { mark: randomUUID(), ports: reserved, workingDir, path };
+    const plan = { ...about, mark: randomUUID(), ports: reserved, path };
     return await tryLaunch(options, launch, number, plan, resolved.command);
   } catch (error) {
     const problem = unspawnable[errorCode(error) ?? ''];
@@ -72,7 +72,8 @@ async function tryLaunch(
 ): Promise<ChildProcess | null> {
   const { workspace, launches, log } = layout.sandbox(launch.id);
   await cutLog(log, logLimitBytes);
-  const output = await openLog(log);
+  // Written at its end, which stays the end when the log is cut.
+  const output = await open(log, 'a', 0o600);
   const environment = sandboxEnvironment(launch, workspace, plan);
   // All arguments can be seen in the process list, so no secret may be in them.
   const files = [claimFile(launches, number), exitFile(launches, number)];

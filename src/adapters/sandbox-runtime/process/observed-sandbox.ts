@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import pLimit from 'p-limit';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
@@ -5,7 +6,6 @@ import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
 import { type Claim, type LaunchRecord, noteGone, readExit, readLastLaunch } from './launch-records.ts';
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
-import { reasons } from './status-reasons.ts';
 
 /** A sandbox as it was read. */
 export interface Sighting {
@@ -74,7 +74,8 @@ export class Observer {
     const { launches } = this.#layout.sandbox(id);
     const members = await findMembers(processes, claim);
     if (members.length > 0) {
-      return alive(id, claim, members, isFreezing, reasons.leaderEnded(await readExit(launches, number)));
+      const status = await readExit(launches, number);
+      return alive(id, claim, members, isFreezing, { code: 'main_process_ended', cause: status === null ? null : exited(status) });
     }
     // A second look, since the first may miss a process that forks and ends meanwhile.
     if ((await findMembers(this.#table, claim)).length > 0) return alive(id, claim, [], false, null);
@@ -87,10 +88,16 @@ export class Observer {
       ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
     if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
     const status = await readExit(this.#layout.sandbox(id).launches, number);
-    if (status !== null) return stopped(reasons.exited(status));
+    if (status !== null) return stopped(exited(status));
     const isRestarted = claim?.leader?.boot !== (await this.#table.bootId());
-    return isRestarted ? stopped(reasons.hostRestarted, true) : stopped(reasons.killed);
+    return isRestarted ? stopped({ code: 'host_restarted' }, true) : stopped({ code: 'processes_killed' });
   }
+}
+
+/** A shell reports a signal as its number and 128. */
+function exited(status: number): Reason {
+  const signal = Object.entries(constants.signals).find(([, number]) => status === 128 + number)?.[0] ?? null;
+  return { code: 'process_exited', exitCode: signal === null ? status : null, signal, program: null };
 }
 
 function alive(

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readdir, readlink, symlink, unlink } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { ignoring } from './system-errors.ts';
 
@@ -26,7 +26,7 @@ export class PortReservations {
     for (let attempt = 0; attempt < attempts; attempt += 1) {
       // The port is held until it is reserved, so that concurrent searches get different ones.
       await using held = await listen(0);
-      const port = portOf(held);
+      const { port } = held;
       if ((await this.#ownerOf(port)) === null && (await this.#take(owner, port))) return port;
     }
     throw new Error('no free port was found');
@@ -62,14 +62,10 @@ export class PortReservations {
 }
 
 /** Listens on the port, on any that is free for 0, until it is disposed of. */
-async function listen(port: number): Promise<Server> {
-  const server = createServer().listen({ host: '127.0.0.1', port, exclusive: true });
+async function listen(wanted: number): Promise<AsyncDisposable & { readonly port: number }> {
+  const server = createServer().listen({ host: '127.0.0.1', port: wanted, exclusive: true });
   await once(server, 'listening');
-  return server;
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server has no port');
-  return address.port;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
+  const { port } = server.address() as AddressInfo;
+  return { port, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }

@@ -30,13 +30,11 @@ export async function findMembers(
 ): Promise<ProcessEntry[]> {
   if (leader === null || leader.boot !== (await table.bootId())) return [];
   const candidates = (await table.all()).filter((process) => table.notBefore(process, leader.start));
-  const isMarked = (process: ProcessEntry): Promise<boolean> => table.hasVariable(process, variable, plan.mark);
+  const isMarked = (process: ProcessEntry): Promise<boolean | null> => table.hasVariable(process, variable, plan.mark);
 
   const group = candidates.filter((process) => process.group === leader.pid || process.session === leader.pid);
   const owner = candidates.find(({ pid }) => pid === leader.pid);
-  // The kernel does not give a number away while a group has it: without its leader, a group is the launch's if one
-  // member of it is.
-  const isOwnGroup = owner === undefined ? (await Promise.all(group.map(isMarked))).includes(true) : owner.start === leader.start;
+  const isOwnGroup = owner === undefined ? isOfLaunch(await Promise.all(group.map(isMarked))) : owner.start === leader.start;
   const members = new Map(isOwnGroup ? group.map((process) => [process.pid, process]) : []);
   for (const process of candidates) if (known.has(identityOf(process))) members.set(process.pid, process);
 
@@ -48,6 +46,14 @@ export async function findMembers(
     for (const process of candidates) if (process.parent === pid && !members.has(process.pid)) members.set(process.pid, process);
   }
   return [...members.values()];
+}
+
+/**
+ * Whether a group without its leader is the launch's, by the marks of its members. The kernel does not give a number away while a group
+ * has it, so that one member decides for all. One that shows no environment does not make the group a stranger's.
+ */
+function isOfLaunch(marks: readonly (boolean | null)[]): boolean {
+  return marks.includes(true) || (marks.includes(null) && !marks.includes(false));
 }
 
 /** Tells a process from all others of this boot. */

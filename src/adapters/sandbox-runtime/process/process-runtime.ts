@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
@@ -6,76 +5,64 @@ import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts'
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
-  Execution, ExecutionRequest, Progress, Provision, SandboxLaunch, SandboxRuntime,
+  Execution, ExecutionRequest, KeptLaunch, Progress, Provision, SandboxLaunch, SandboxRuntime, SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { createLayout, isSandboxId, keepLogsSmall, type Layout, Opening } from './data-folder.ts';
+import {
+  createLayout, discardSandbox, endDiscarded, endOfLog, isSandboxId, keepLogsSmall, type Layout, makeSandbox, openRoot, removeDiscarded,
+  sizeOfWorkspace,
+} from './data-folder.ts';
 import { Executions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
+import type { ProcessRuntimeOptions } from './index.ts';
+import { keptLaunch, noteExit, noteFreezeOver, noteFreezing, noteGone, readExit } from './launch-records.ts';
+import { runLaunch } from './launches.ts';
 import { Observer } from './observed-sandbox.ts';
 import { PortReservations } from './port-reservations.ts';
+import { endAll, findLeader, holdAll, killAll, releaseAll } from './process-groups.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
-import { Sandboxes } from './sandboxes.ts';
-import { reasons } from './status-reasons.ts';
 import { unavailable, withFailures } from './system-errors.ts';
 import { Watch } from './watch.ts';
 
-export interface ProcessRuntimeOptions {
-  /** Absolute path of a folder of the runtime's own, which is made if it is not there, and closed to other users. */
-  readonly root: string;
-  /** How long a sandbox's processes may take to end when they are asked to. Default: 5,000. */
-  readonly stopGraceMs?: number;
-  /** How often sandboxes that an earlier process started are polled while somebody listens. Default: 250. */
-  readonly pollMs?: number;
-  /** Size from which a sandbox's output is moved to an old log, in place of the one before. Default: 16 MiB. */
-  readonly logLimitBytes?: number;
-  /** How processes are found. Default: in `/proc` on Linux and with `ps` elsewhere. */
-  readonly processTable?: ProcessTable['kind'];
-}
+/** What a shell reports of a command that SIGKILL ended. */
+const killedStatus = 128 + 9;
 
 /**
- * Runs sandboxes as process groups of this host, without isolation: for one's own machine, and programs that one trusts.
- * All state is in `root` and in the host's process table, so that nothing is lost when this process ends.
- * Throws `runtime_unavailable` on a system that has no process groups.
+ * The steps of one sandbox are done one after another. Each reads the state, does what is left to do, and can be repeated after an
+ * interruption at any point.
  */
-export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRuntime {
-  if (process.platform === 'win32') throw unavailable('it needs a POSIX system; use Docker on this one');
-  return new ProcessRuntime(options);
-}
-
-class ProcessRuntime implements SandboxRuntime {
+export class ProcessRuntime implements SandboxRuntime {
   readonly name = 'process';
   readonly ignores = ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'] as const;
+  readonly capabilities = { freeze: true };
+  readonly #options: Required<ProcessRuntimeOptions>;
   readonly #layout: Layout;
   readonly #table: ProcessTable;
-  readonly #opening: Opening;
+  readonly #ports: PortReservations;
   readonly #observer: Observer;
-  readonly #sandboxes: Sandboxes;
   readonly #executions: Executions;
   readonly #files: FileTransfer;
   readonly #watch: Watch;
   readonly #stopCuttingLogs: () => void;
-  /** The steps of one sandbox are done one after another. */
   readonly #mutex = new KeyedMutex();
   readonly #removals = new Set<string>();
+  #root: ReturnType<typeof openRoot> | null = null;
 
-  constructor({ root, stopGraceMs = 5_000, pollMs = 250, logLimitBytes = 16 << 20, processTable }: ProcessRuntimeOptions) {
-    const kind = processTable ?? (process.platform === 'linux' ? 'proc' : 'ps');
-    const table = kind === 'proc' ? createProcTable() : createPsTable();
-    const layout = createLayout(root);
-    const ports = new PortReservations(layout.ports);
-    const observer = new Observer(layout, table);
-    const onOwnLeader = (id: string, leader: ChildProcess): void => this.#watch.addOwn(id, leader);
-    this.#layout = layout;
-    this.#table = table;
-    this.#observer = observer;
-    this.#opening = new Opening(layout, table, ports);
-    this.#stopCuttingLogs = keepLogsSmall(layout, logLimitBytes);
-    this.#files = new FileTransfer(layout, observer);
-    this.#executions = new Executions(layout, table, observer);
-    this.#watch = new Watch(observer, pollMs, (id) => this.#mutex.inTurn(id, () => this.#clearUp(id)));
-    this.#sandboxes = new Sandboxes({ layout, table, ports, logLimitBytes, observer, stopGraceMs, onOwnLeader });
+  constructor(options: ProcessRuntimeOptions) {
+    const processTable = process.platform === 'linux' ? 'proc' : 'ps';
+    this.#options = { stopGraceMs: 5_000, pollMs: 250, logLimitBytes: 16 << 20, processTable, ...options };
+    this.#layout = createLayout(options.root);
+    this.#table = this.#options.processTable === 'proc' ? createProcTable() : createPsTable();
+    this.#ports = new PortReservations(this.#layout.ports);
+    this.#observer = new Observer(this.#layout, this.#table);
+    this.#executions = new Executions(this.#layout, this.#table, this.#observer);
+    this.#files = new FileTransfer(this.#layout, this.#observer);
+    this.#stopCuttingLogs = keepLogsSmall(this.#layout, this.#options.logLimitBytes);
+    this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.inTurn(id, async () => {
+      await this.#clearUp(id);
+      await this.#executions.endWithout(id);
+    }));
   }
 
   async provide(_spec: SandboxSpec, _progress: Progress, signal: AbortSignal): Promise<Provision> {
@@ -84,26 +71,53 @@ class ProcessRuntime implements SandboxRuntime {
   }
 
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
-    return this.#change(launch.id, () => this.#sandboxes.start(launch, progress), signal);
+    return this.#change(launch.id, async () => {
+      await makeSandbox(this.#layout, launch.id);
+      if ((await this.#observer.observe(launch.id)).observed.state === 'created') await this.#run(launch, progress);
+    }, signal);
   }
 
   freeze(id: string): Promise<ObservedSandbox> {
-    return this.#change(id, () => this.#sandboxes.freeze(id));
+    return this.#change(id, async () => {
+      const { live, observed } = await this.#observer.observe(id);
+      if (live === null || observed.state === 'frozen') return;
+      await noteFreezing(this.#layout.sandbox(id).launches, live.number);
+      await holdAll(this.#table, live.claim);
+      await noteFreezeOver(this.#layout.sandbox(id).launches, live.number);
+    });
   }
 
   stop(id: string): Promise<ObservedSandbox> {
-    return this.#change(id, () => this.#sandboxes.stop(id, () => this.#removals.has(id)));
+    return this.#change(id, async () => {
+      const { live } = await this.#observer.observe(id);
+      if (live === null) return;
+      const isKilled = await endAll(this.#table, live.claim, this.#options.stopGraceMs, () => this.#removals.has(id));
+      if (isKilled) await noteExit(this.#layout.sandbox(id).launches, live.number, killedStatus);
+      await noteGone(this.#layout.sandbox(id).launches, live.number);
+    });
   }
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
-    return this.#change(launch.id, () => this.#sandboxes.resume(launch), signal);
+    return this.#change(launch.id, async () => {
+      await this.#clearUp(launch.id);
+      const { live, observed } = await this.#observer.observe(launch.id);
+      if (observed.state === 'stopped') await this.#run(launch, () => {});
+      if (live === null || (observed.state !== 'frozen' && !live.isFreezing)) return;
+      await releaseAll(this.#table, live.claim);
+      await noteFreezeOver(this.#layout.sandbox(launch.id).launches, live.number);
+    }, signal);
   }
 
   async remove(id: string): Promise<void> {
     // A removal does not wait for the grace of a stop that is under way.
     this.#removals.add(id);
     await this.#files.end(new Failure('sandbox_not_found', { id }), id);
-    await this.#change(id, () => this.#sandboxes.remove(id)).finally(() => this.#removals.delete(id));
+    await this.#change(id, async () => {
+      await discardSandbox(this.#layout, id);
+      const folders = await endDiscarded(this.#layout, this.#table, id);
+      await this.#ports.releaseAll(async (owner) => owner === id);
+      await removeDiscarded(folders);
+    }).finally(() => this.#removals.delete(id));
   }
 
   inspect(id: string): Promise<ObservedSandbox> {
@@ -112,6 +126,10 @@ class ProcessRuntime implements SandboxRuntime {
 
   list(): Promise<readonly ObservedSandbox[]> {
     return this.#opened(async () => (await this.#observer.list()).map(({ observed }) => observed));
+  }
+
+  keptLaunch(id: string): Promise<KeptLaunch | null> {
+    return this.#opened(async () => (isSandboxId(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
@@ -125,6 +143,14 @@ class ProcessRuntime implements SandboxRuntime {
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     return this.#within(id, () => this.#files.getFiles(id, path, signal));
+  }
+
+  lastOutput(id: string, maxBytes: number): Promise<string> {
+    return withFailures(() => endOfLog(this.#layout, id, maxBytes));
+  }
+
+  async usage(id: string): Promise<SandboxUsage> {
+    return { cpuMs: null, memoryBytes: null, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
   }
 
   subscribe(listener: (id: string) => void): () => void {
@@ -145,6 +171,12 @@ class ProcessRuntime implements SandboxRuntime {
     }
   }
 
+  /** Resolves when no step is under way, also none whose caller has left. */
+  async settled(): Promise<void> {
+    await this.#root?.catch(() => {});
+    await this.#mutex.settled();
+  }
+
   async close(): Promise<void> {
     this.#watch.close();
     this.#stopCuttingLogs();
@@ -152,17 +184,29 @@ class ProcessRuntime implements SandboxRuntime {
     await this.#files.end(unavailable({ code: 'closed' }));
     // A step whose caller has left is finished, not left half done.
     await this.#mutex.settled();
-    await this.#opening.close();
+    await (await this.#root?.catch(() => null))?.removal;
   }
 
+  /** Ends what a command that ended by itself left behind. */
   async #clearUp(id: string): Promise<void> {
-    await this.#sandboxes.clearUp(id);
-    await this.#executions.endWithout(id);
+    const { live } = await this.#observer.observe(id);
+    if (live === null || (await readExit(this.#layout.sandbox(id).launches, live.number)) === null) return;
+    // The leader notes the exit, then ends the group and itself.
+    if ((await findLeader(this.#table, live.claim.leader)) !== null) return;
+    await killAll(this.#table, live.claim);
+    await noteGone(this.#layout.sandbox(id).launches, live.number);
+  }
+
+  async #run(launch: SandboxLaunch, progress: Progress): Promise<void> {
+    const { record } = await this.#observer.observe(launch.id);
+    const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports };
+    const leader = record === null ? null : await runLaunch(host, launch, record, progress);
+    if (leader !== null) this.#watch.addOwn(launch.id, leader);
   }
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */
   async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
-    if (!isSandboxId(id)) return absentSandbox(id, reasons.invalidId);
+    if (!isSandboxId(id)) return absentSandbox(id, { code: 'invalid_id' });
     const done = this.#opened(() =>
       this.#mutex.inTurn(id, async () => {
         signal?.throwIfAborted();
@@ -180,10 +224,14 @@ class ProcessRuntime implements SandboxRuntime {
     return this.#opened(work);
   }
 
-  /** Runs the work when the data folder is ready, and gives system errors the form that callers know. */
+  /** Runs the work when the data folder is ready, which is tried again after a failure. System errors get the form that callers know. */
   #opened<T>(work: () => Promise<T>): Promise<T> {
     return withFailures(async () => {
-      await this.#opening.done();
+      this.#root ??= openRoot(this.#layout, this.#table, this.#ports).catch((error: unknown) => {
+        this.#root = null;
+        throw error;
+      });
+      await this.#root;
       return work();
     });
   }

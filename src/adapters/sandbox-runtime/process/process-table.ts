@@ -36,8 +36,11 @@ export interface ProcessTable {
   /** Can `process` have begun no earlier than `other`? */
   notBefore(process: ProcessEntry, otherStart: string): boolean;
 
-  /** Does the process have the variable, with the value, in the environment that it began with? */
-  hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean>;
+  /**
+   * Whether the process has the variable, with the value, in the environment that it began with. Null if it lives and shows no
+   * environment: it has none, or has just begun a program or to end.
+   */
+  hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean | null>;
 
   /** The environment that the process began with, which includes `carried`. Null if it can't be read any more. */
   environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
@@ -75,8 +78,9 @@ export function createProcTable(): ProcessTable {
     },
     notBefore: ({ start }, otherStart) => Number(start) >= Number(otherStart),
     async hasVariable({ pid }, variable, value) {
-      const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
-      return `\0${environ}`.includes(`\0${variable}=${value}\0`);
+      const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => null);
+      if (environ === '') return (await find(pid)) === null ? false : null;
+      return `\0${environ ?? ''}`.includes(`\0${variable}=${value}\0`);
     },
     async environment({ pid }) {
       const environ = await readFile(`/proc/${pid}/environ`).catch(() => null);

@@ -14,7 +14,7 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
   const directories: Entry<'directory'>[] = [];
   try {
     for await (const entry of entries) {
-      await told(entry, async () => {
+      try {
         const folder = await enterMaking(walk, entry.kind === 'directory' ? entry.parts : entry.parts.slice(0, -1));
         const name = entry.parts.at(-1) ?? '';
         if (entry.kind === 'file') await writeFile(folder, name, entry);
@@ -24,7 +24,9 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
           directories.push(entry);
           await folder.handle.chmod(entry.mode | 0o700);
         }
-      });
+      } catch (error) {
+        throw refusedEntry(entry, error);
+      }
     }
   } finally {
     // The last, since what is written in a directory changes its time, and its mode may forbid that.
@@ -89,23 +91,10 @@ async function replacing<T>(path: string, make: () => Promise<T>): Promise<T> {
   }
 }
 
-const troubles: Readonly<Record<string, string>> = {
-  EISDIR: 'is there as a directory; remove that first',
-  EPERM: 'is there as a directory, or may not be replaced; remove that first',
-  EACCES: 'is in a directory that may not be written to',
-  ENAMETOOLONG: 'has a name that is too long',
-  ENOENT: 'links to a file that is not there, or was removed meanwhile',
-  EINVAL: 'has a name that the file system does not take',
-  EILSEQ: 'has a name that the file system does not take',
-  EMLINK: 'has too many names',
-};
+/** What the system says of an entry that can't be made, as opposed to a disk in trouble. */
+const entryErrors = new Set(['EISDIR', 'EPERM', 'EACCES', 'ENAMETOOLONG', 'ENOENT', 'EINVAL', 'EILSEQ', 'EMLINK']);
 
-/** Gives what the system says of an entry the words of the port. */
-async function told(entry: TarEntry, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    const trouble = troubles[errorCode(error) ?? ''];
-    throw trouble === undefined ? error : refusedFiles('archive', `${quoted(entry.parts.join('/'))} ${trouble}`);
-  }
+function refusedEntry({ parts }: TarEntry, error: unknown): unknown {
+  const code = errorCode(error) ?? '';
+  return entryErrors.has(code) ? refusedFiles('archive', `${quoted(parts.join('/'))} can't be made there (${code})`) : error;
 }

@@ -80,13 +80,27 @@ export function makePrivate(path: string): void {
   if (mode !== undefined && (mode & 0o077) !== 0) chmodSync(path, 0o600);
 }
 
+export function otherDeployment(folder: DataFolder, kept: string, id: string): StoreRefused {
+  return new StoreRefused(
+    'other_deployment',
+    `The store belongs to the deployment ${kept}, and the data folder ${folder.path} to the deployment ${id} (deployment.json). Its `
+      + 'sandboxes would not be found. Put the deployment.json back that belongs to the store, or choose another data folder '
+      + '(SKEP_DATA_DIR). Nothing was changed.',
+  );
+}
+
 export function unusable(path: string, error: unknown): StoreRefused {
-  const why = messages[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
   return new StoreRefused(
     'unusable',
-    `The data folder ${path} can't be used: ${why}. Make it writable for this user, or choose another data folder (SKEP_DATA_DIR).`,
+    `The data folder ${path} can't be used: ${whyUnusable(error)}. Make it writable for this user, or choose another data folder `
+      + '(SKEP_DATA_DIR).',
     { cause: error },
   );
+}
+
+/** Returns why the system refuses a path, as the end of a sentence. */
+export function whyUnusable(error: unknown): string {
+  return messages[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
 }
 
 const messages: Readonly<Record<string, string>> = {
@@ -94,7 +108,7 @@ const messages: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENOTDIR: 'a part of its path is not a folder',
-  EEXIST: 'it is not a folder',
+  EEXIST: 'a file is there already',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
 };
@@ -121,7 +135,7 @@ function makeFolders(path: string): string | null {
 }
 
 /** A folder survives a power failure once its parent's entry for it is on the disk. */
-function syncFolders(from: string, to: string): void {
+export function syncFolders(from: string, to: string): void {
   if (process.platform === 'win32') return;
   for (let folder = from; ; folder = dirname(folder)) {
     const handle = openSync(folder, 'r');
@@ -166,8 +180,12 @@ function holderOf(folder: DataFolder): string {
  * - `migration_due`: an older version wrote it, and it can't be brought up to date while a server has it open.
  * - `unusable`: the folder can't be made, read or written.
  * - `damaged`: the database file is not one, or not this program's.
+ * - `other_deployment`: its records belong to another deployment than the folder.
+ * - `log_missing`: it was copied without its write-ahead log.
+ * - `log_of_another`: the write-ahead log beside it belongs to another database.
  */
-export type RefusalReason = 'newer' | 'locked' | 'migration_due' | 'unusable' | 'damaged';
+export type RefusalReason =
+  | 'newer' | 'locked' | 'migration_due' | 'unusable' | 'damaged' | 'other_deployment' | 'log_missing' | 'log_of_another';
 
 const marker = Symbol.for('skep.store-refused');
 

@@ -12,8 +12,8 @@ const maxStatements = 500;
 
 /**
  * kysely's dialect over `node:sqlite`. One query or transaction runs on the connection at a time; the others wait in order.
- * A statement that another connection blocks is tried again for `busyTimeoutMs`, without blocking the process. Errors of
- * SQLite are `store_unavailable`.
+ * A statement that another connection blocks is tried again for `busyTimeoutMs`; meanwhile the others have their turn, so reads go on.
+ * Errors of SQLite are `store_unavailable`.
  */
 export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: number): Dialect {
   // SQLite's own timeout would block the process, and with it a transaction of this process that holds the lock.
@@ -27,26 +27,38 @@ export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: numbe
 }
 
 function createDriver(connection: SqliteConnection): Driver {
-  // Kysely acquires the connection for each query and each transaction; kysely 0.28 does not keep them apart.
-  let lastRelease = Promise.resolve();
-  let release: (() => void) | undefined;
   return {
     init: async () => {},
+    // Kysely acquires the connection for each query and each transaction; kysely 0.28 does not keep them apart.
     acquireConnection: async () => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const previousRelease = lastRelease;
-      lastRelease = promise;
-      await previousRelease;
-      release = resolve;
+      await connection.turns.acquire();
       return connection;
     },
     // IMMEDIATE takes the only write lock at once, so what the transaction reads stays true until its end.
     beginTransaction: async () => void (await connection.run('BEGIN IMMEDIATE', [])),
     commitTransaction: async () => void (await connection.run('COMMIT', [])),
     rollbackTransaction: async () => connection.rollback(),
-    releaseConnection: async () => release?.(),
+    releaseConnection: async () => connection.turns.release(),
     destroy: async () => connection.close(),
   };
+}
+
+/** Lets one in at a time, in the order in which they come. */
+class Mutex {
+  #last = Promise.resolve();
+  #release = (): void => {};
+
+  async acquire(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const before = this.#last;
+    this.#last = promise;
+    await before;
+    this.#release = resolve;
+  }
+
+  release(): void {
+    this.#release();
+  }
 }
 
 interface Prepared {
@@ -55,6 +67,8 @@ interface Prepared {
 }
 
 class SqliteConnection implements DatabaseConnection {
+  /** Whose turn it is to use the connection. */
+  readonly turns = new Mutex();
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
   readonly #prepared = new Map<string, Prepared>();
@@ -69,7 +83,7 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async run<R>(sql: string, parameters: readonly unknown[]): Promise<QueryResult<R>> {
-    for (const start = performance.now(); ; await setTimeout(busyPollMs)) {
+    for (const start = performance.now(); ; await this.#letOthers()) {
       if (!this.#database.isOpen) throw storeUnavailable({ code: 'closed' });
       try {
         return this.#execute<R>(sql, parameters);
@@ -78,6 +92,12 @@ class SqliteConnection implements DatabaseConnection {
         if (!mayWait) throw asFailure(error);
       }
     }
+  }
+
+  async #letOthers(): Promise<void> {
+    this.turns.release();
+    await setTimeout(busyPollMs);
+    await this.turns.acquire();
   }
 
   streamQuery(): never {
@@ -99,7 +119,8 @@ class SqliteConnection implements DatabaseConnection {
     const values = parameters as SQLInputValue[];
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kysely derives the row type from the query
     if (returnsRows) return { rows: statement.all(...values) as R[] };
-    return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
   }
 
   #prepare(sql: string): Prepared {

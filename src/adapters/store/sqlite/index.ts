@@ -1,3 +1,7 @@
+export { backupSqlite } from './backup.ts';
+export type { BackupOptions } from './backup.ts';
+export { restoreSqlite } from './restore.ts';
+export type { RestoredStore, RestoreOptions } from './restore.ts';
 export { createInMemoryStore, createSqliteStore, lookIntoSqlite } from './store.ts';
 export type { InMemoryStoreOptions, SqliteLook, SqliteStoreOptions } from './store.ts';
 export { isStoreRefused, StoreRefused } from './data-folder.ts';

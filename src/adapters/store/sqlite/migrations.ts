@@ -196,4 +196,30 @@ export const migrations: readonly string[] = [
   UPDATE conversations SET status_reason = json_object('code', 'noted', 'text', status_reason) WHERE status_reason IS NOT NULL;
   UPDATE events SET reason = json_object('code', 'noted', 'text', reason) WHERE reason IS NOT NULL;
   `,
+  // Who paused a sandbox was only in the log.
+  `
+  ALTER TABLE sandboxes ADD COLUMN paused_by TEXT;
+  ALTER TABLE sandboxes ADD COLUMN refused TEXT;
+  UPDATE sandboxes SET paused_by = (
+    SELECT json_object('actor', actor, 'reason', json(reason), 'version', sandboxes.version) FROM events
+    WHERE owner_id = sandboxes.owner_id AND sandbox_id = sandboxes.id AND conversation_id IS NULL AND kind = 'sandbox_moved'
+      AND json_extract(data, '$.to') = 'PAUSING'
+    ORDER BY sequence DESC LIMIT 1
+  ) WHERE status IN ('PAUSING', 'PAUSED', 'RESUMING');
+  `,
+  // The repositories that a key may list and clone, as JSON; null is all of them.
+  `
+  ALTER TABLE api_keys ADD COLUMN repositories TEXT;
+  `,
+  // The marker of a store that was not closed (see `shutdown-marker.ts`), the deployment that the records belong to, and in a backup
+  // the runtime that has the sandboxes.
+  `
+  CREATE TABLE deployment (opening TEXT NOT NULL, id TEXT, runtime TEXT) STRICT;
+  INSERT INTO deployment VALUES ('------------------------------------', NULL, NULL);
+  `,
+  // The path of the repository as its provider has it. A start that is under way looks it up by the name that was selected.
+  `
+  ALTER TABLE conversations ADD COLUMN repository_path TEXT;
+  UPDATE conversations SET repository_path = selected_repository;
+  `,
 ];

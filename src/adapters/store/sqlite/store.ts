@@ -13,10 +13,11 @@ import { createListingCache } from '../listing-cache.ts';
 import { createSandboxStore } from '../sandbox-store.ts';
 import { createSpecStore } from '../spec-store.ts';
 import {
-  type DataFolder, dataFolderAt, type FolderLock, isStoreRefused, lockFolder, prepareDataFolder, StoreRefused,
+  type DataFolder, dataFolderAt, type FolderLock, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused,
 } from './data-folder.ts';
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
+import { checkLog, isMarkedOpen, markClosed, markOpen } from './shutdown-marker.ts';
 import { openAndMigrate, openCurrent, openInMemory, openReadOnly, schemaVersionOf } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
@@ -39,6 +40,13 @@ export interface SqliteStoreOptions extends InMemoryStoreOptions {
   readonly exclusive?: boolean;
   /** How long a write waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs?: number;
+  /**
+   * Returns the id of the folder's deployment, given the one that the store has kept (null: none yet). The store keeps it, and a server
+   * is refused if it is another one: a runtime would not find the sandboxes of the records.
+   */
+  readonly deploymentId?: (kept: string | null) => string;
+  /** Gets a sentence about what is not as it should be and does not stop the store. */
+  readonly warn?: (message: string) => void;
 }
 
 /**
@@ -49,13 +57,16 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<St
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
   if (exclusive) return openAsServer(folder, options);
+  checkLog(folder, options.warn ?? (() => {}));
   if (schemaVersionOf(folder) < migrations.length) migrateAsVisitor(folder);
-  return storeOf('sqlite', openCurrent(folder), null, options);
+  const database = openCurrent(folder);
+  return storeOf('sqlite', database, () => closeAsVisitor(folder, database), options);
 }
 
 /** A store whose SQLite database is in memory, and gone when the store is closed. */
 export function createInMemoryStore(options: InMemoryStoreOptions = {}): Store {
-  return storeOf('memory', openInMemory(), null, options);
+  const database = openInMemory();
+  return storeOf('memory', database, () => database.close(), options);
 }
 
 /**
@@ -71,12 +82,13 @@ export type SqliteLook =
   | { readonly kind: 'current'; readonly store: Store };
 
 /** Reads a data folder and changes nothing in it, whether a server has it open or not. Rejects with {@link StoreRefused}. */
-export async function lookIntoSqlite(dataDir: string): Promise<SqliteLook> {
+export async function lookIntoSqlite(dataDir: string, warn: (message: string) => void = () => {}): Promise<SqliteLook> {
   const folder = dataFolderAt(dataDir);
+  checkLog(folder, warn);
   const schema = schemaVersionOf(folder);
   if (schema === 0) return { kind: 'none' };
   const database = openReadOnly(folder);
-  if (schema === migrations.length) return { kind: 'current', store: storeOf('sqlite', database, null, {}) };
+  if (schema === migrations.length) return { kind: 'current', store: storeOf('sqlite', database, () => database.close(), {}) };
   try {
     // Every version of the schema has this table.
     const hasSandboxes = database.prepare('SELECT 1 FROM sandboxes LIMIT 1').get() !== undefined;
@@ -89,10 +101,57 @@ export async function lookIntoSqlite(dataDir: string): Promise<SqliteLook> {
 function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
   const lock = lockFolder(folder);
   try {
+    checkLog(folder, options.warn ?? (() => {}));
     schemaVersionOf(folder);
-    return storeOf('sqlite', openAndMigrate(folder), lock, options);
+    const database = openAndMigrate(folder);
+    try {
+      if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
+      markOpen(folder, database);
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+    return storeOf('sqlite', database, () => closeAsServer(folder, database, lock), options);
   } catch (error) {
     lock.release();
+    throw error;
+  }
+}
+
+/** Throws `other_deployment` if the records belong to another deployment than the folder. */
+function claimForDeployment(folder: DataFolder, database: DatabaseSync, deploymentId: (kept: string | null) => string): void {
+  const kept = database.prepare('SELECT id FROM deployment').get()?.['id'] ?? null;
+  const id = deploymentId(typeof kept === 'string' ? kept : null);
+  if (kept === null) database.prepare('UPDATE deployment SET id = ?').run(id);
+  else if (kept !== id) throw otherDeployment(folder, String(kept), id);
+}
+
+function closeAsServer(folder: DataFolder, database: DatabaseSync, lock: FolderLock): void {
+  try {
+    markClosed(folder, database);
+  } finally {
+    database.close();
+    lock.release();
+  }
+}
+
+/** The last to close merges the log of a server that crashed. Then the store is closed. */
+export function closeAsVisitor(folder: DataFolder, database: DatabaseSync): void {
+  const lock = isMarkedOpen(folder) ? tryLock(folder) : null;
+  try {
+    if (lock !== null) markClosed(folder, database);
+  } finally {
+    database.close();
+    lock?.release();
+  }
+}
+
+/** Returns null if another process has the folder open. */
+function tryLock(folder: DataFolder): FolderLock | null {
+  try {
+    return lockFolder(folder);
+  } catch (error) {
+    if (isStoreRefused(error) && error.reason === 'locked') return null;
     throw error;
   }
 }
@@ -114,8 +173,7 @@ function migrateAsVisitor(folder: DataFolder): void {
   }
 }
 
-/** The store over an open database. Closing it releases the lock, if there is one. */
-function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, lock: FolderLock | null, options: Partial<SqliteStoreOptions>): Store {
+function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: Partial<SqliteStoreOptions>): Store {
   const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date } = options;
   const db = new Kysely<Database>({ dialect: createSqliteDialect(database, busyTimeoutMs) });
   const log = createEventLog(db);
@@ -129,11 +187,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, lock: Folder
     listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: () => clock.now() }),
     check: () => check(name, db),
     close: async () => {
-      try {
-        if (database.isOpen) database.close();
-      } finally {
-        lock?.release();
-      }
+      if (database.isOpen) close();
     },
   };
 }

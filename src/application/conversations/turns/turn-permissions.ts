@@ -2,9 +2,11 @@ import { optionOf, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
-import { interval } from '../../timers.ts';
+import { interval, throughStoreOutage, timeout } from '../../timers.ts';
+import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
+import type { TurnOf } from './turn.ts';
 
 /** How often to look for an answer that another process wrote. An answer of this process arrives at once. */
 const lookEveryMs = 5000;
@@ -23,13 +25,22 @@ export class TurnPermissions {
   readonly #deps: StepDeps;
   readonly #conversation: Conversation;
   readonly #recorder: TurnRecorder;
+  readonly #ends: AbortSignal;
+  readonly #withinMs: number;
   #asked: Asked | null = null;
   #previous: Promise<unknown> = Promise.resolve();
 
-  constructor(deps: StepDeps, conversation: Conversation, recorder: TurnRecorder) {
+  constructor(deps: StepDeps, { conversation, sandbox, signal }: TurnOf, recorder: TurnRecorder) {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#recorder = recorder;
+    this.#ends = signal;
+    this.#withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  /** True while a request waits for the owner's choice. */
+  get isWaiting(): boolean {
+    return this.#asked !== null;
   }
 
   /** Resolves to the id of the chosen option; null if the request is withdrawn, or the policy finds no option. */
@@ -64,35 +75,45 @@ export class TurnPermissions {
     const withdrawn = (): void => resolve(null);
     signal.addEventListener('abort', withdrawn, { once: true });
     this.#asked = { permissionId, answer: resolve };
-    let stopLooking: (() => void) | null = null;
     try {
       // In the log the request comes after what was said before it.
       await this.#recorder.settled();
-      const before = await events.latest();
+      const before = await throughStoreOutage(clock, this.#ends, () => events.latest());
       if (!(await this.#request(request))) return null;
-      stopLooking = interval(clock, lookEveryMs, () => void this.#look(permissionId, before, resolve));
+      using limit = timeout(clock, this.#withinMs);
+      limit.signal.addEventListener('abort', withdrawn, { once: true });
+      using _ = interval(clock, lookEveryMs, () => void this.#look(permissionId, before, resolve));
       const optionId = await promise;
-      if (optionId === null) await this.#withdraw(permissionId);
+      const reason: Reason = limit.signal.aborted
+        ? { code: 'permission_unanswered', withinMs: this.#withinMs }
+        : { code: 'permission_withdrawn' };
+      if (optionId === null) await this.#withdraw(permissionId, reason);
       return optionId;
     } finally {
-      stopLooking?.();
       this.#asked = null;
       signal.removeEventListener('abort', withdrawn);
     }
   }
 
   async #request(request: PermissionRequest): Promise<boolean> {
-    const written = await this.#deps.records.change(this.#conversation.id, ({ turn, deletedAt }) =>
-      turn === null || deletedAt !== null
-        ? null
-        : {
-            to: { permission: request, executionStatus: 'waiting_for_permission' },
-            actor: 'agent',
-            reason: null,
-            events: [{ kind: 'permission_requested', data: request }],
-          },
-    );
-    return written !== null;
+    let isWritten = false;
+    await this.#change(({ turn, permission, deletedAt }) => {
+      isWritten = permission?.permissionId === request.permissionId;
+      if (isWritten || turn === null || deletedAt !== null) return null;
+      isWritten = true;
+      return {
+        to: { permission: request, executionStatus: 'waiting_for_permission' },
+        actor: 'agent',
+        reason: null,
+        events: [{ kind: 'permission_requested', data: request }],
+      };
+    });
+    return isWritten;
+  }
+
+  async #change(change: Change): Promise<void> {
+    const { clock, records } = this.#deps;
+    await throughStoreOutage(clock, this.#ends, () => records.change(this.#conversation.id, change));
   }
 
   /** Finds the choice in the log if another process wrote it. */
@@ -108,13 +129,13 @@ export class TurnPermissions {
     }
   }
 
-  async #withdraw(permissionId: string): Promise<void> {
-    await this.#deps.records.change(this.#conversation.id, ({ permission }) =>
+  async #withdraw(permissionId: string, reason: Reason): Promise<void> {
+    await this.#change(({ permission }) =>
       permission?.permissionId === permissionId
         ? {
             to: { permission: null, executionStatus: 'running' },
             actor: 'skep',
-            reason: { code: 'permission_withdrawn' },
+            reason,
             events: [{ kind: 'permission_answered', data: { permissionId, optionId: null } }],
           }
         : null,

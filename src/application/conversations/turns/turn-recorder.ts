@@ -1,11 +1,17 @@
 import type { Conversation } from '../../../domain/conversation.ts';
 import { type EventActor, type EventBody, type EventDraft, eventOf } from '../../../domain/event.ts';
+import { canonicalJson } from '../../../domain/fingerprint.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
-import type { EventStore } from '../../../ports/event-store.ts';
+import { throughStoreOutage } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 
-type RecorderDeps = Pick<StepDeps, 'events' | 'clock' | 'random'>;
+interface RecorderDeps extends Pick<StepDeps, 'events' | 'clock' | 'random'> {
+  /** The sequence number of the newest event before the turn. */
+  readonly from: number;
+  /** Fires when the turn is to end. */
+  readonly signal: AbortSignal;
+}
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
 
@@ -38,7 +44,7 @@ export class TurnRecorder {
   constructor(deps: RecorderDeps, conversation: Conversation) {
     this.#deps = deps;
     this.#conversation = conversation;
-    this.#writer = new EventWriter(deps.events);
+    this.#writer = new EventWriter(deps);
   }
 
   /** Records the update. Resolves when the next may come. Rejects if the log can't be written. */
@@ -76,19 +82,8 @@ export class TurnRecorder {
   }
 
   #recordOther(update: OtherUpdate): void {
-    switch (update.kind) {
-      case 'tool_call':
-        if (!this.#calls.has(update.call.toolCallId)) this.#begin(update.call.toolCallId);
-        this.note({ kind: 'tool_call', data: update.call }, 'agent');
-        return;
-      case 'plan':
-        this.note({ kind: 'plan', data: { entries: update.entries } }, 'agent');
-        return;
-      case 'usage': {
-        const { usedTokens, contextTokens, cost } = update;
-        this.note({ kind: 'usage', data: { usedTokens, contextTokens, cost } }, 'agent');
-      }
-    }
+    if (update.kind === 'tool_call' && !this.#calls.has(update.call.toolCallId)) this.#begin(update.call.toolCallId);
+    this.note(bodyOf(update), 'agent');
   }
 
   #begin(toolCallId: string): void {
@@ -105,6 +100,13 @@ export class TurnRecorder {
     const { messageId, channel, parts } = open;
     this.note({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } }, 'agent');
   }
+}
+
+function bodyOf(update: OtherUpdate): EventBody {
+  if (update.kind === 'tool_call') return { kind: 'tool_call', data: update.call };
+  if (update.kind === 'plan') return { kind: 'plan', data: { entries: update.entries } };
+  const { kind, ...data } = update;
+  return { kind, data };
 }
 
 /** The longest text of an event, and of all its texts together. Longer ones are cut, with a note of how much is missing. */
@@ -133,18 +135,23 @@ const maxWaiting = 200;
 /** Waiting parts of a message are joined up to this many characters. */
 const maxJoined = 16_384;
 
+type EventWriterDeps = Omit<RecorderDeps, 'random'>;
+
 /**
- * Writes events in their order, one batch at a time: the first at once, and what comes meanwhile as the next batch. After a
- * failed write nothing more is written, because nobody knows what was written.
+ * Writes events in their order, one batch at a time: the first at once, and what comes meanwhile as the next batch. While the store does
+ * not answer, a batch is tried again. If it can't be written at last, nothing more is written.
  */
 export class EventWriter {
-  readonly #store: EventStore;
+  readonly #deps: EventWriterDeps;
+  /** The sequence number of the last event that was written, or was there before the first. */
+  #last: number;
   #waiting: EventDraft[] = [];
   #writing: Promise<void> | null = null;
   #failure: { readonly error: unknown } | null = null;
 
-  constructor(store: EventStore) {
-    this.#store = store;
+  constructor(deps: EventWriterDeps) {
+    this.#deps = deps;
+    this.#last = deps.from;
   }
 
   add(event: EventDraft): void {
@@ -172,7 +179,7 @@ export class EventWriter {
       while (this.#waiting.length > 0 && this.#failure === null) {
         const batch = this.#waiting;
         this.#waiting = [];
-        await this.#store.append(batch);
+        await this.#append(batch);
         // Readers get this batch before the next is written.
         await new Promise<void>((resolve) => void setImmediate(resolve));
       }
@@ -181,6 +188,26 @@ export class EventWriter {
     } finally {
       this.#writing = null;
     }
+  }
+
+  async #append(batch: readonly EventDraft[]): Promise<void> {
+    const { events, clock, signal } = this.#deps;
+    this.#last = await throughStoreOutage(clock, signal, async (failures) => {
+      // A write that failed may have been made.
+      const found = failures === 0 ? null : await this.#find(batch);
+      return found ?? (await events.append(batch));
+    });
+  }
+
+  /** Returns the sequence number of the batch's last event in the log, as `append` does; null if the batch was not written. */
+  async #find(batch: readonly EventDraft[]): Promise<number | null> {
+    const last = batch.at(-1);
+    if (last === undefined) return null;
+    const { ownerId, conversationId, kind, at } = last;
+    const data = canonicalJson(last.data);
+    const filter = { ownerId, ...(conversationId !== null && { conversationId }), kinds: [kind] };
+    const written = await this.#deps.events.read(filter, this.#last, 1000);
+    return written.findLast((event) => event.at === at && canonicalJson(event.data) === data)?.sequence ?? null;
   }
 
   #check(): void {

@@ -12,8 +12,8 @@ const suite = authContract({
     const names = new Map<string, string>();
     return {
       auth: createApiKeyAuth({ staticKey: 'a static key of the deployment', keys: store.apiKeys, clock }),
-      async issue({ userId, keyName, access }, expiresInMs) {
-        const { key } = await apiKeys.create({ name: keyName, userId, access, ...(expiresInMs !== undefined && { expiresInMs }) });
+      async issue({ userId, keyName, access, repositories = null }, expiresInMs) {
+        const { key } = await apiKeys.create({ name: keyName, userId, access, repositories, ...(expiresInMs !== undefined && { expiresInMs }) });
         names.set(key, keyName);
         return key;
       },

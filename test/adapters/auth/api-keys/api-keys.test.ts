@@ -55,6 +55,11 @@ describe('a key of the store', () => {
     expect(await apiKeys.list()).toEqual([record]);
   });
 
+  test.each(['skep:quarantine', 'skep:', '', ' ', 'a\nb', 'x'.repeat(101)])('is never of the user %j', async (userId) => {
+    await expect(apiKeys.create({ name: 'ci', userId })).rejects.toThrow(ApiKeyRefused);
+    expect(await apiKeys.list()).toEqual([]);
+  });
+
   test('belongs to the static key\'s user unless told, so that a rotated key keeps its sandboxes', async () => {
     const auth = createApiKeyAuth({ keys: store.apiKeys, clock });
     const { key } = await apiKeys.create({ name: 'ci' });
@@ -64,6 +69,11 @@ describe('a key of the store', () => {
   test('is valid for as long as it was made for', async () => {
     const { record } = await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
     expect(record).toMatchObject({ createdAt: clock.now(), expiresAt: clock.now() + 1000, revokedAt: null });
+  });
+
+  test('that is limited to repositories has a user of its own', async () => {
+    const { record } = await apiKeys.create({ name: 'ci', userId: 'ci', repositories: ['acme/*', 'group/**'] });
+    expect(record).toMatchObject({ userId: 'ci', repositories: ['acme/*', 'group/**'] });
   });
 
   test('is revoked at the time of the clock', async () => {
@@ -88,6 +98,10 @@ describe('a key of the store', () => {
     { name: 'x'.repeat(101) },
     { name: 'ci', userId: '' },
     { name: 'ci', userId: 'a\u0000' },
+    { name: 'ci', repositories: ['acme/*'] },
+    { name: 'ci', userId: 'default', repositories: ['acme/*'] },
+    { name: 'ci', userId: 'ci', repositories: ['**'] },
+    { name: 'ci', userId: 'ci', repositories: ['acme/*', 'acme/shop.git'] },
     { name: 'ci', expiresInMs: 0 },
     { name: 'ci', expiresInMs: -1 },
     { name: 'ci', expiresInMs: 1.5 },

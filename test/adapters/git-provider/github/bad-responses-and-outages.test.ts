@@ -132,7 +132,7 @@ async function deadUrl(): Promise<string> {
 describe('a host that is down', () => {
   test('is a failure, and so is a name that nobody has', async () => {
     const scene = await createScene();
-    for (const url of [await deadUrl(), 'http://github.invalid']) {
+    for (const url of [await deadUrl(), 'https://github.invalid']) {
       const provider = scene.provider({ url });
       expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*(?:unreachable|host_unknown)/u);
       expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('Check its URL') });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { git, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { answerWith } from '../../../doubles/github/faults.ts';
-import { agents, conditional, createScene, list, manyFiles, simple, simpleListing, start, recordingCache, everything } from './support.ts';
+import { agents, conditional, createScene, failureOf, list, manyFiles, simple, simpleListing, start, recordingCache, everything } from './support.ts';
 
 const dated = (files: number): (readonly [string, number])[] =>
   Array.from({ length: files }, (_, index) => [`${agents}/${index}.md`, start] as const).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -156,5 +156,45 @@ describe('changed since the last time', () => {
     const { listing, asked } = await changed(rewritten);
     expect(listing).toEqual([[`${agents}/a.md`, start + 30], [`${agents}/b.md`, start + 30]]);
     expect(asked).toEqual([head, 'POST /graphql', 'POST /graphql 2 histories']);
+  });
+});
+
+describe('what a listing may take is bounded', () => {
+  /** A tree that the host cuts off at every directory. */
+  const wide: RepositoryDescription = {
+    commits: [{ id: 'a', at: start, files: Array.from({ length: 60 }, (_, index) => [`${agents}/${index}/1/2/3/4/5/6/7/8/a.md`, '1'] as const) }],
+  };
+
+  test.each(['with', 'without'])('by requests, %s a token, and nothing goes on asking', async (way) => {
+    const scene = await createScene({ delayMs: 5 });
+    await scene.publish(wide);
+    scene.double.treeLimit = 0;
+    const provider = way === 'with' ? scene.provider({ maxRequests: 25 }) : scene.anonymous({ maxRequests: 25 });
+    expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*too_large.*25 requests/u);
+    await provider.close();
+    // The refusal aborts the at most three others that are on their way, and one of them may not have reached the host.
+    const { length } = scene.asked();
+    expect(length).toBeLessThanOrEqual(25);
+    expect(length).toBeGreaterThanOrEqual(25 - 3);
+  });
+
+  test('by bytes', async () => {
+    const scene = await createScene();
+    await scene.publish(wide);
+    expect(await failureOf(list(scene.provider({ maxBytes: 5000 })))).toMatch(/^provider_failed: .*too_large.*5000 bytes/u);
+  });
+
+  test('by files, also where they come directory by directory', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(50));
+    scene.double.treeLimit = 20;
+    expect(await failureOf(list(scene.anonymous({ maxFiles: 49 })))).toMatch(/^provider_failed: .*too_large.*49 files/u);
+  });
+
+  test('each listing has a budget of its own', async () => {
+    const scene = await createScene();
+    await scene.publish(manyFiles(3));
+    const provider = scene.provider({ maxRequests: 2, listingCache: { get: async () => null, put: async () => undefined } });
+    for (let time = 0; time < 3; time += 1) expect(await list(provider)).toHaveLength(3);
   });
 });

@@ -4,7 +4,7 @@ import { createGitHubProvider } from '../../../../src/adapters/git-provider/gith
 import { doubleToken, startGitHubDouble } from '../../../doubles/github/index.ts';
 import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Fault } from '../../../doubles/github/faults.ts';
 import { refusal } from '../../../doubles/github/request.ts';
-import { agents, createScene, failureOf, list, simple, simpleListing, start, recordingCache } from './support.ts';
+import { agents, createScene, failureOf, list, realClock, simple, simpleListing, start, recordingCache } from './support.ts';
 
 const mishaps: readonly (readonly [string, Fault])[] = [
   ['a refusal', answerWith(refusal(401, `bad token ${doubleToken}`))],
@@ -115,4 +115,12 @@ describe('a ready-made client', () => {
     const client = new Octokit({ baseUrl: scene.double.url });
     expect(() => scene.provider({ client })).toThrow(TypeError);
   });
+});
+
+test('a credential does not go over plain HTTP to another machine, unless that is right by name', () => {
+  const url = 'http://git.internal:8080/api/v3';
+  expect(() => createGitHubProvider({ url, clock: realClock, token: doubleToken })).toThrow(/read on the way to git\.internal:8080/u);
+  for (const options of [{ token: doubleToken, httpHosts: ['git.internal'] }, {}]) {
+    expect(() => createGitHubProvider({ url, clock: realClock, ...options })).not.toThrow();
+  }
 });

@@ -19,12 +19,12 @@ test('without a token it says what that means', async () => {
 });
 
 test.each<[string, Fault | null, RegExp]>([
-  ['a token that is not known', null, /refuses the token; make a new one with the scope read_api/u],
-  ['a scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /give it the scope read_api/u],
-  ['another program', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /check the configured URL/u],
+  ['a token that is not known', null, /refused the deployment's credential.*scope read_api/u],
+  ['a scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /refused the deployment's credential.*scope read_api/u],
+  ['another program', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /check the configured one/u],
   ['a page', { kind: 'body', text: '<html>', contentType: 'text/html' }, /check that its URL/u],
   ['another form', { kind: 'body', text: '{"version":"<b>"}' }, /does not have the documented form/u],
-  ['a failure', { kind: 'status', status: 500 }, /status 500; try again later/u],
+  ['a failure', { kind: 'status', status: 500 }, /status 500/u],
 ])('it says how to mend %s', async (_, fault, detail) => {
   const host = await hostOf();
   if (fault !== null) host.faults.add({ fault });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryListingCache } from '../../../../src/adapters/git-provider/listing-cache.ts';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
-import { agents, everything, hostOf, list, manyFiles, pairs, providerOf, simple, simpleListing, start } from './support.ts';
+import { agents, everything, hostOf, failureOf, list, manyFiles, pairs, providerOf, simple, simpleListing, start } from './support.ts';
 
 const file = `${agents}/a.md`;
 
@@ -188,6 +188,16 @@ describe('what is known is not asked for again', () => {
     await expect(list(provider)).rejects.toMatchObject({ code: 'provider_failed' });
     host.faults.clear();
     host.counts();
+    expect(await list(provider)).toHaveLength(20);
+    expect(host.counts()).toEqual({ commit: 1, commits: 8 });
+  });
+
+  test('a listing ends when its requests are spent, and the next one goes on from there', async () => {
+    const host = await hostOf();
+    await host.publish(manyFiles(20));
+    const provider = providerOf(host, { maxRequests: 14, concurrency: 1 });
+    expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*too_large.*14 requests/u);
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 12 });
     expect(await list(provider)).toHaveLength(20);
     expect(host.counts()).toEqual({ commit: 1, commits: 8 });
   });

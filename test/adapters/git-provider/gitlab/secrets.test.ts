@@ -139,3 +139,11 @@ describe('a ready-made client', () => {
     expect(() => createGitLabProvider({ client, url: 'https://gitlab.com', clock })).toThrow(TypeError);
   });
 });
+
+test('a credential does not go over plain HTTP to another machine, unless that is right by name', () => {
+  const options = { url: 'http://git.internal:8080', clock: createSystemClock() };
+  const client = new Gitlab({ host: options.url, token });
+  expect(() => createGitLabProvider({ ...options, token })).toThrow(/read on the way to git\.internal:8080/u);
+  expect(() => createGitLabProvider({ clock: options.clock, client })).toThrow(/read on the way/u);
+  for (const more of [{ token, httpHosts: ['git.internal:8080'] }, {}]) expect(() => createGitLabProvider({ ...options, ...more })).not.toThrow();
+});

@@ -1,10 +1,16 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
+import { git } from '../../../contracts/git-repository.ts';
 import { until } from '../../../support/until.ts';
-import { createScene, failureOf, never, open, start, noProgress, type Scene } from './support.ts';
+import { commits, createScene, failureOf, never, open, start, temporaryFolder, noProgress, type Scene } from './support.ts';
+
+async function runShell(gitDir: string, command: string): Promise<string> {
+  return execFileSync('/bin/sh', ['-c', command], { env: { PATH: process.env['PATH'], GIT_DIR: gitDir }, encoding: 'utf8' }).trim();
+}
 
 /** A repository of about so many bytes, which nothing makes smaller. */
 const large = (bytes: number) => [{ id: 'only', at: start, files: [['noise', randomBytes(bytes / 2).toString('hex')] as const] }];
@@ -12,6 +18,48 @@ const large = (bytes: number) => [{ id: 'only', at: start, files: [['noise', ran
 async function mirrors({ root }: Scene): Promise<number> {
   return (await readdir(join(root, 'mirrors'))).length;
 }
+
+/** Puts a commit of this tree into a repository, at the head of its branch. */
+async function commitTree(gitDir: string, tree: string): Promise<void> {
+  const commit = (await git(gitDir, ['commit-tree', '-m', 'hostile', tree])).trim();
+  await git(gitDir, ['update-ref', 'refs/heads/main', commit]);
+}
+
+async function treeOf(gitDir: string, lines: readonly string[]): Promise<string> {
+  const list = join(await temporaryFolder(), 'list');
+  await writeFile(list, lines.map((line) => `${line}\n`).join(''));
+  return await runShell(gitDir, `git mktree < '${list}'`);
+}
+
+describe('a work tree is bounded before it is unpacked', () => {
+  test('by files: the same one ten thousand million times', async () => {
+    const scene = await createScene();
+    const gitDir = await scene.publish(commits(1));
+    let tree = await treeOf(gitDir, [`100644 blob ${(await git(gitDir, ['rev-parse', 'HEAD:c0.txt'])).trim()}\tfile`]);
+    for (let level = 0; level < 10; level += 1) {
+      const same = tree;
+      tree = await treeOf(gitDir, Array.from({ length: 10 }, (_, index) => `040000 tree ${same}\t${index}`));
+    }
+    await commitTree(gitDir, tree);
+    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*1000000 files/u);
+    expect(await sizeOf(scene.root)).toBeLessThan(100_000);
+  });
+
+  test('by bytes', async () => {
+    const scene = await createScene();
+    const gitDir = await scene.publish([{ id: 'only', at: start, files: [['zeros', '0'.repeat(100_000)]] }]);
+    const blob = (await git(gitDir, ['rev-parse', 'HEAD:zeros'])).trim();
+    await commitTree(gitDir, await treeOf(gitDir, Array.from({ length: 20 }, (_, index) => `100644 blob ${blob}\t${index}`)));
+    const mirror = scene.mirror({ maxWorkTreeBytes: 1_999_999 });
+    expect(await failureOf(mirror.checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*1999999 bytes/u);
+    expect(Object.keys((await open(scene.mirror({ maxWorkTreeBytes: 2_000_000 }), scene.request)).files)).toHaveLength(20);
+  });
+
+  test('by depth', async () => {
+    const scene = await createScene([{ id: 'only', at: start, files: [[`${'a/'.repeat(250)}b`, 'deep']] }]);
+    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*200 deep/u);
+  });
+});
 
 describe('what is kept is bounded', () => {
   test('what was not used for the longest goes first, and what is in use stays', async () => {

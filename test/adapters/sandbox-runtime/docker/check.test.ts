@@ -90,6 +90,36 @@ test('says so where the engine is too old, or no Docker', async () => {
   });
 });
 
+test('finds out that the engine can not freeze, where it refuses to, and says so', async () => {
+  const running = {
+    Id: 'c', Name: '/skep_main_a', Config: { Labels: { 'skep.deployment': 'main', 'skep.sandbox': 'a' } },
+    State: { Status: 'running', Error: '' }, NetworkSettings: { Ports: {} },
+  };
+  const runtime = open({
+    host: await serve((request, response) => {
+      const path = request.url ?? '';
+      if (path.includes('/pause')) return json(500, { message: 'cannot pause container: no control groups' })(request, response);
+      if (path.includes('/version')) return json(200, { Version: '28', ApiVersion: '1.48' })(request, response);
+      return json(200, path.includes('/info') ? { CgroupDriver: 'none', SecurityOptions: ['name=seccomp'] } : running)(request, response);
+    }),
+  });
+  expect(runtime.capabilities).toEqual({ freeze: true });
+  await expect(runtime.freeze('a')).rejects.toMatchObject({ code: 'runtime_unavailable' });
+  expect(runtime.capabilities).toEqual({ freeze: false });
+  expect(await runtime.check()).toMatchObject({ ok: true, detail: expect.stringMatching(/can't freeze sandboxes/) });
+});
+
+test('says so where the rules of the firewall could not be made, also by another process', async () => {
+  const host = await serve((request, response) => {
+    const path = request.url ?? '';
+    if (path.includes('/version')) return json(200, { Version: '28', ApiVersion: '1.48' })(request, response);
+    if (path.includes('/info')) return json(200, { SecurityOptions: ['name=seccomp'] })(request, response);
+    return json(200, { State: { Status: 'exited', ExitCode: 3 } })(request, response);
+  });
+  expect(await open({ host }).check()).toMatchObject({ ok: true, detail: expect.stringMatching(/isolated sandboxes reach .*docker logs skep_firewall/) });
+  expect((await open({ host, firewall: false }).check()).detail).not.toMatch(/isolated/);
+});
+
 test('is not made where what is configured can not work', async () => {
   expect(make({ deployment: 'Main_1' })).toThrow(/deployment is a lower-case DNS label/);
   for (const host of ['ftp://engine', 'tcp://', '://'])

@@ -67,7 +67,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
   test('is a crash where it took too much memory', async () => {
     const runtime = engine.open();
     const launch = launchOf(shell('x=0123456789; while :; do x=$x$x; done'), {
-      resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null },
+      resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null, diskBytes: null },
     });
     await runtime.start(launch, () => {}, never);
     expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });

@@ -28,7 +28,7 @@ export interface Engine {
 }
 
 /** Of no interest to a test, and so short that nobody waits for it. */
-const quick = { stopGraceMs: 1_000, progressMs: 0 };
+const quick = { stopGraceMs: 1_000, progressMs: 0, firewall: false };
 
 export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engine {
   const docker = new Docker();

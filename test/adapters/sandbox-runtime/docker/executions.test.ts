@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, test } from 'vitest';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
@@ -119,6 +122,29 @@ describeWithDocker('commands in containers', () => {
       }
     },
   );
+
+  test.each(['running', 'frozen'] as const)('of a process that was killed are ended by the next one: %s', { timeout: 120_000 }, async (state) => {
+    const { launch } = await started();
+    const script = fileURLToPath(new URL('killed-skep.ts', import.meta.url));
+    const killed = spawn(process.execPath, [script, engine.deployment, launch.id, escapes], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(killed.stdout, 'data');
+    killed.kill('SIGKILL');
+    await once(killed, 'close');
+    const left = async (): Promise<string[]> => (await commandsIn(launch.id)).filter((line) => /sleep.* (?:2001|2002|2003)$/.test(line));
+    assert.equal((await left()).length, 3);
+    if (state === 'frozen') await engine.container(launch.id).pause();
+    const runtime = engine.open();
+    runtime.subscribe(() => {});
+    if (state === 'frozen') await runtime.resume(launch, never);
+    await eventually('nothing is left', async () => (await left()).length === 0);
+    const own = await runtime.execute(launch.id, { command: ['sleep', '3001'] }, never);
+    await runtime.freeze(launch.id);
+    await runtime.resume(launch, never);
+    const { out } = await finish(await runtime.execute(launch.id, { command: ['echo', 'on'] }, never));
+    assert.equal(out, 'on\n');
+    assert.ok((await commandsIn(launch.id)).some((line) => line.includes('sleep 3001')));
+    await own.kill();
+  });
 
   test('are ended when the runtime is closed, even where the sandbox is frozen and nobody waits', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started();

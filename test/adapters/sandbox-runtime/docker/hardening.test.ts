@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import { defaultIsolation, type SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
@@ -116,6 +119,38 @@ describeWithDocker('a sandbox on docker', () => {
     expect((await runtime.inspect(alone)).exposedUrls).toEqual([]);
   });
 
+  test('reaches neither services of the machine, nor ports that others publish there, nor any metadata address', async () => {
+    const served = createServer((socket) => socket.end('here\n')).listen(0, '0.0.0.0');
+    await once(served, 'listening');
+    const { port } = served.address() as AddressInfo;
+    const runtime = engine.open({ publishAddress: '0.0.0.0', firewall: true });
+    try {
+      const serves = shell('mkdir -p www; echo here > www/index.html; exec httpd -f -p 8080 -h www');
+      const [one, other, shares] = [launchOf(idle), launchOf(serves), launchOf(idle, isolated({ network: 'shared' }))];
+      await Promise.all([one, other, shares].map((launch) => started(launch, runtime)));
+      const published = new URL((await runtime.inspect(other.id)).exposedUrls[0]?.url ?? '').port;
+      const machine = Object.values(networkInterfaces()).flatMap((found) => found ?? [])
+        .filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address);
+      const gateway = await ask(one.id, "ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'");
+      expect(machine).toContain(gateway);
+      const asked = (id: string, address: string, at: string | number): Promise<string> =>
+        ask(id, `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 3 ${address} ${at} 2>&1 | tail -n 1`);
+      for (const address of machine) {
+        expect(await asked(one.id, address, port)).toMatch(/Connection refused/);
+        expect(await asked(one.id, address, published)).toMatch(/Connection refused/);
+      }
+      for (const address of ['168.63.129.16', '100.100.100.200', '192.0.0.192']) {
+        expect(await asked(one.id, address, 80)).toMatch(/Connection refused/);
+        expect(await asked(shares.id, address, 80)).toMatch(/Connection refused/);
+      }
+      // The machine's own services are open to those that share a network, by their spec.
+      expect(await asked(shares.id, gateway, port)).toBe('here');
+      expect(await ask(one.id, 'ip -6 address; nc -w 3 fd00:ec2::254 80 2>&1')).toMatch(/^nc: .*(?:unreachable|assign)/);
+    } finally {
+      served.close();
+    }
+  });
+
   test('tells no secret in its labels, and keeps its own from those of the spec', async () => {
     const launch = launchOf(idle, { labels: { team: 'blue', 'skep.deployment': 'other', 'skep.sandbox': 'other', 'skep.more': 'x' } });
     const id = await started(launch);
@@ -124,10 +159,60 @@ describeWithDocker('a sandbox on docker', () => {
       team: 'blue',
       'skep.deployment': engine.deployment,
       'skep.sandbox': id,
+      'skep.spec': 'spec',
       'skep.ports': '[{"name":"WEB","port":8080}]',
     });
     expect(JSON.stringify(Config.Labels)).not.toContain(launch.sessionApiKey);
     expect(await ask(id, 'echo $SESSION_KEY $SKEP_SANDBOX_ID $PORT')).toBe(`${launch.sessionApiKey} ${id} 8080`);
+  });
+
+  test.each([false, true])('shows no secret of its spec to whoever inspects it, with a read-only root: %s', async (readOnlyRoot) => {
+    const launch = {
+      ...launchOf(['sh', '-c', 'echo "$TOKEN" > told; exec sleep 1000'], { secrets: ['TOKEN'], isolation: { readOnlyRoot, network: 'isolated', user: '1000:1000' } }),
+      secrets: { TOKEN: "a 'secret' of the spec" },
+    };
+    const id = await started(launch);
+    expect(JSON.stringify(await container(id).inspect())).not.toContain('of the spec');
+    expect(await ask(id, 'until [ -s told ]; do sleep 0.1; done; cat told; ls -A /tmp')).toBe("a 'secret' of the spec");
+  });
+
+  test('gets secrets as it was made for, although its spec is another one since', async () => {
+    const runtime = engine.open();
+    const shows = shell('echo "token: ${TOKEN-none}" >> told; exec sleep 1000');
+    const [without, made] = [launchOf(shows), { ...launchOf(shows, { secrets: ['TOKEN'] }), secrets: { TOKEN: 'a secret' } }];
+    for (const launch of [without, made]) {
+      await started(launch);
+      await ask(launch.id, 'until [ -s told ]; do sleep 0.1; done');
+      await runtime.stop(launch.id);
+    }
+    expect(await runtime.resume({ ...made, id: without.id }, never)).toMatchObject({ state: 'running' });
+    expect(await runtime.resume({ ...without, id: made.id }, never)).toMatchObject({ state: 'running' });
+    const look = 'until [ $(wc -l < told) = 2 ]; do sleep 0.1; done; cat told; ls -A /tmp';
+    expect(await ask(without.id, look)).toBe('token: none\ntoken: none');
+    expect(await ask(made.id, look)).toBe('token: a secret\ntoken: none');
+  });
+
+  test.each([false, true])('has a bound of its disk space, or is refused where the storage of the engine has none: read-only %s', async (readOnlyRoot) => {
+    const { resources } = launchOf(idle).spec;
+    const launch = launchOf(idle, { resources: { ...resources, diskBytes: 2 ** 30 }, ...isolated({ readOnlyRoot }) });
+    const { state, reason } = await engine.open().start(launch, () => {}, never);
+    if (state === 'running') expect((await container(launch.id).inspect()).HostConfig.StorageOpt).toEqual({ size: String(2 ** 30) });
+    else expect({ state, reason }).toEqual({ state: 'absent', reason: { code: 'disk_limit_unavailable' } });
+  });
+
+  test.each([false, true])('is known by what it takes: CPU, memory, and what it wrote, in volumes too: read-only %s', async (readOnlyRoot) => {
+    const runtime = engine.open();
+    const megabytes = 8 * 2 ** 20;
+    const launch = launchOf(shell(`dd if=/dev/zero of=file bs=1M count=8; touch begun; exec sleep 100000`), isolated({ readOnlyRoot }));
+    const id = await started(launch, runtime);
+    await until(() => ask(id, 'ls'), (names) => names.includes('begun'));
+    const running = await runtime.usage(id);
+    expect(running.cpuMs).toBeGreaterThan(0);
+    expect(running.memoryBytes).toBeLessThan(100 * 2 ** 20);
+    expect(running.diskBytes).toBeGreaterThanOrEqual(megabytes);
+    expect(running.diskBytes).toBeLessThan(2 * megabytes);
+    await runtime.stop(id);
+    expect(await runtime.usage(id)).toEqual({ cpuMs: null, memoryBytes: null, diskBytes: running.diskBytes });
   });
 
   test('is refused with words where the engine lacks what its spec asks for', async () => {
@@ -155,7 +240,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(await reasonOf(launchOf(idle, { image: 'no-such-image' }))).toMatchObject({ message: expect.stringMatching(/no-such-image is not on the engine/) });
     expect(await reasonOf(launchOf(idle, { image: null }))).toEqual({ code: 'image_not_named' });
     expect(
-      await reasonOf(launchOf(idle, { resources: { cpus: null, memoryBytes: 4_096, pids: null, openFiles: null, logBytes: null } })),
+      await reasonOf(launchOf(idle, { resources: { cpus: null, memoryBytes: 4_096, pids: null, openFiles: null, logBytes: null, diskBytes: null } })),
     ).toMatchObject({ code: 'launch_refused', message: expect.stringMatching(/memory/i) });
     expect(await reasonOf(launchOf(idle, { workingDir: '/etc/passwd' }))).not.toBeNull();
     expect(JSON.stringify(await reasonOf(launchOf(['/etc/passwd'])))).toMatch(/126|command_not_executable/);

@@ -23,6 +23,6 @@ export const programs = shellPrograms(shell(server));
 
 /** What to start for a command, under an id that was never given. */
 export function launchOf(command: readonly string[] | null, changes: Partial<SandboxSpec> = {}): SandboxLaunch {
-  const resources = { cpus: 2, memoryBytes: 128 * 2 ** 20, pids: 64, openFiles: 1_024, logBytes: 2 ** 20 };
+  const resources = { cpus: 2, memoryBytes: 128 * 2 ** 20, pids: 64, openFiles: 1_024, logBytes: 2 ** 20, diskBytes: null };
   return someLaunch({ image: images.tiny, command, resources, ...changes });
 }

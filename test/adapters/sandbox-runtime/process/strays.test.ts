@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
@@ -115,6 +115,17 @@ describe('what a command left behind', () => {
     await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 5, signal: null, program: null });
     assert.equal(await isAlive(await pidIn(launch.id, 'left')), false);
+  });
+
+  test('in its group belongs to it, also if it shows no environment and the leader was killed', async () => {
+    const launch = await start('env -i "$(command -v sleep)" 1000 & echo $! > left; wait');
+    const left = await pidIn(launch.id, 'left');
+    await eventually('it has no environment', async () => (await readFile(`/proc/${left}/environ`, 'latin1')) === '');
+    // The mark is in the environment of all others.
+    await host.killAll(launch.id);
+    assert.equal((await runtime.inspect(launch.id)).state, 'running');
+    assert.equal((await runtime.stop(launch.id)).state, 'stopped');
+    assert.equal(await isAlive(left), false);
   });
 
   test('elsewhere ends as soon as the system tells the leader\'s parent', async () => {

@@ -21,8 +21,10 @@ beforeEach(async () => {
 
 afterEach(() => host.close());
 
-async function start(command: readonly string[] | null, changes: Partial<SandboxSpec> = {}): Promise<SandboxLaunch> {
-  const launch = launchOf(command, changes);
+async function start(
+  command: readonly string[] | null, changes: Partial<SandboxSpec> = {}, secrets: Readonly<Record<string, string>> = {},
+): Promise<SandboxLaunch> {
+  const launch = { ...launchOf(command, changes), secrets };
   await runtime.start(launch, () => {}, never);
   return launch;
 }
@@ -82,17 +84,17 @@ describe('the environment of a command', () => {
     assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 0, signal: null, program: null });
   });
 
-  test('is the only place of the session key', async () => {
-    const launch = await start(programs.counts);
+  test('is the only place of the session key and of secrets', async () => {
+    const launch = await start(programs.counts, { secrets: ['TOKEN'] }, { TOKEN: 'a-secret-of-the-spec' });
     await text(launch.id, 'count');
     for (const pid of await host.processes(launch.id)) {
       const line = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '');
-      assert.equal(line.includes(launch.sessionApiKey), false);
+      for (const secret of [launch.sessionApiKey, 'a-secret-of-the-spec']) assert.equal(line.includes(secret), false);
     }
     for (const file of await readdir(host.root, { recursive: true, withFileTypes: true })) {
       if (!file.isFile()) continue;
       const content = await readFile(join(file.parentPath, file.name), 'latin1').catch(() => '');
-      assert.equal(content.includes(launch.sessionApiKey), false, file.name);
+      for (const secret of [launch.sessionApiKey, 'a-secret-of-the-spec']) assert.equal(content.includes(secret), false, file.name);
     }
     assert.equal((await stat(host.root)).mode & 0o777, 0o700);
   });

@@ -1,3 +1,5 @@
+import { isInScope } from '../../../../src/domain/principal.ts';
+import { conversationLimitReached, unlimitedConversations } from '../../../../src/domain/conversation-limits.ts';
 import { isUnsettled } from '../../../../src/domain/conversation-next-step.ts';
 import { type Conversation, type ConversationSortOrder, foldTitle } from '../../../../src/domain/conversation.ts';
 import type { EventDraft } from '../../../../src/domain/event.ts';
@@ -43,16 +45,25 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
   return {
     replace,
 
-    insert: (conversation, claim, events = []) =>
+    insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       atOnce(() => {
         if (records.has(conversation.id)) return { kind: 'inserted' };
         const earlier = claims.find(claim);
         if (earlier !== null) return earlier;
+        const existing = all().filter(({ deletedAt }) => deletedAt === null);
+        const reached = conversationLimitReached(limits, {
+          all: existing.length,
+          ofOwner: existing.filter(({ ownerId }) => ownerId === conversation.ownerId).length,
+          inSandbox: existing.filter(({ sandboxId }) => sandboxId !== null && sandboxId === conversation.sandboxId).length,
+        });
+        if (reached !== null) return { kind: 'limit', reached };
         records.set(conversation.id, conversation);
         claims.keep(claim, conversation.id);
         log.write(events);
         return { kind: 'inserted' };
       }),
+
+    findClaim: (claim) => atOnce(() => claims.find(claim)),
 
     withdraw: (id) =>
       atOnce(() => {
@@ -62,10 +73,10 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
 
     find: (id) => atOnce(() => records.get(id) ?? null),
 
-    search: (ownerId, filter, order, page) =>
+    search: (scope, filter, order, page) =>
       atOnce(() => {
         const accepts = matcher(filter);
-        const found = all().filter((one) => one.ownerId === ownerId && one.deletedAt === null && accepts(one));
+        const found = all().filter((one) => isInScope(one.ownerId, scope) && one.deletedAt === null && accepts(one));
         const { keyOf, direction } = sortings[order];
         return pageIn(found, keyOf, direction, page);
       }),

@@ -1,3 +1,4 @@
+import { isInScope } from '../../../../src/domain/principal.ts';
 import type { Event, EventDraft } from '../../../../src/domain/event.ts';
 import type { EventFilter, EventStore } from '../../../../src/ports/event-store.ts';
 import { atOnce } from './records.ts';
@@ -23,7 +24,11 @@ export function createReferenceEvents(): ReferenceEvents {
       log = log.filter(({ conversationId }) => conversationId !== id);
     },
 
-    append: (events) => atOnce(() => write(events)),
+    append: (events) =>
+      atOnce(() => {
+        write(events);
+        return events.length === 0 ? 0 : latest;
+      }),
 
     read: (filter, after, limit) =>
       atOnce(() => log.filter(({ sequence }) => sequence > after).filter(matcher(filter)).slice(0, limit)),
@@ -43,7 +48,7 @@ export function createReferenceEvents(): ReferenceEvents {
 function matcher({ ownerId, conversationId, sandboxId, kinds }: EventFilter): (event: Event) => boolean {
   const everywhere = conversationId === undefined && sandboxId === undefined;
   return (event) =>
-    event.ownerId === ownerId &&
+    isInScope(event.ownerId, ownerId) &&
     (everywhere ||
       (conversationId !== undefined && event.conversationId === conversationId) ||
       (sandboxId !== undefined && event.conversationId === null && event.sandboxId === sandboxId)) &&

@@ -1,6 +1,8 @@
+import { isInScope } from '../../../../src/domain/principal.ts';
 import type { EventDraft } from '../../../../src/domain/event.ts';
-import { countsAsRunning } from '../../../../src/domain/sandbox-lifecycle.ts';
+import { countsAsRunning, isPausedByRule } from '../../../../src/domain/sandbox-lifecycle.ts';
 import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../../../src/domain/sandbox-limits.ts';
+import { isQuarantined } from '../../../../src/domain/quarantine.ts';
 import { isPooled, type Sandbox } from '../../../../src/domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome, ReplaceOutcome, SandboxStore } from '../../../../src/ports/sandbox-store.ts';
@@ -17,8 +19,9 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
 
   function room(sandbox: Sandbox, limits: SandboxLimits, newcomer: Newcomer): LimitReached | null {
     if (isPooled(sandbox)) return null;
-    const existing = all().filter((one) => one.deletedAt === null && !isPooled(one));
-    const running = existing.filter(countsAsRunning);
+    const ofOwners = all().filter((one) => one.deletedAt === null && !isPooled(one));
+    const running = ofOwners.filter(countsAsRunning);
+    const existing = ofOwners.filter((one) => !isQuarantined(one));
     const ofOwner = (some: readonly Sandbox[]): number => some.filter(({ ownerId }) => ownerId === sandbox.ownerId).length;
     const counts = {
       runningOfOwner: ofOwner(running),
@@ -44,6 +47,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
   function swap(sandbox: Sandbox, events: readonly EventDraft[]): ReplaceOutcome {
     const stored = records.get(sandbox.id);
     if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
+    if (isPausedByRule(sandbox) && stored.lastActiveAt > sandbox.lastActiveAt) return { kind: 'stale' };
     const lastActiveAt = Math.max(stored.lastActiveAt, sandbox.lastActiveAt);
     records.set(sandbox.id, { ...sandbox, lastActiveAt });
     log.write(events);
@@ -123,10 +127,10 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
           .slice(0, limit),
       ),
 
-    search: (ownerId, { status, specId }, page) =>
+    search: (scope, { status, specId }, page) =>
       atOnce(() => {
         const found = all()
-          .filter((sandbox) => sandbox.ownerId === ownerId && sandbox.deletedAt === null)
+          .filter((sandbox) => !isPooled(sandbox) && isInScope(sandbox.ownerId, scope) && sandbox.deletedAt === null)
           .filter((sandbox) => status === undefined || sandbox.status === status)
           .filter((sandbox) => specId === undefined || sandbox.spec.id === specId);
         return pageIn(found, ({ createdAt, id }) => ({ value: createdAt, id }), 'desc', page);

@@ -89,16 +89,19 @@ describe('at run time', () => {
     await store.close();
   });
 
-  test('a write waits for one of another program, and neither it nor the process blocks meanwhile', async () => {
+  test('a write waits for one of another program, and neither the process nor a read blocks meanwhile', async () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     const other = new DatabaseSync(database);
     other.exec('BEGIN IMMEDIATE');
     let written = false;
     const write = store.sandboxes.insert(someSandbox('one'), unlimited).then(() => (written = true));
+    const others = Array.from({ length: 5 }, (_, n) => store.sandboxes.touch('one', n));
+    expect(await store.sandboxes.find('one')).toBeNull();
+    expect(await store.events.latest()).toBe(0);
     for (let turn = 0; turn < 50; turn += 1) await setTimeout(1);
     expect(written).toBe(false);
     other.exec('COMMIT');
-    await write;
+    await Promise.all([write, ...others]);
     expect(await store.sandboxes.find('one')).not.toBeNull();
     other.close();
     await store.close();

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { applicationId, migrate, versionOf } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { applicationId, migrate, migrations, versionOf } from '../../../../src/adapters/store/sqlite/migrations.ts';
 
 const steps = ['CREATE TABLE log (step TEXT) STRICT', `INSERT INTO log VALUES ('two')`, `INSERT INTO log VALUES ('three')`];
 
@@ -39,3 +39,19 @@ test('the schema holds each value to its type', () => {
 function logOf(database: DatabaseSync): unknown[] {
   return database.prepare('SELECT step FROM log ORDER BY rowid').all().map(({ step }) => step);
 }
+
+/** Every table and index, with its columns in their order. */
+function schemaOf(database: DatabaseSync): unknown[] {
+  const columns = `SELECT m.type, m.name, m.tbl_name, p.name AS column_name, p.type AS column_type
+    FROM sqlite_schema AS m LEFT JOIN pragma_table_xinfo(m.name) AS p ORDER BY m.type, m.name, p.cid`;
+  return database.prepare(columns).all();
+}
+
+test.each([...migrations.keys()].slice(1))('has the schema of a new one after the upgrade, from version %i', (version) => {
+  const [fresh, upgraded] = [new DatabaseSync(':memory:'), new DatabaseSync(':memory:')];
+  migrate(fresh);
+  migrate(upgraded, migrations.slice(0, version));
+  migrate(upgraded);
+  expect(versionOf(upgraded)).toBe(migrations.length);
+  expect(schemaOf(upgraded)).toEqual(schemaOf(fresh));
+});

@@ -30,7 +30,7 @@ describe('a data folder', () => {
     const store = await createSqliteStore({ dataDir });
     await store.conversations.insert(someConversation('one'));
     expect(modeOf(dataDir)).toBe(0o700);
-    expect(readdirSync(dataDir).toSorted()).toEqual(['skep.db', 'skep.db-shm', 'skep.db-wal', 'skep.lock', 'skep.pid']);
+    expect(readdirSync(dataDir).toSorted()).toEqual(['skep.db', 'skep.db-open', 'skep.db-shm', 'skep.db-wal', 'skep.lock', 'skep.pid']);
     for (const file of readdirSync(dataDir)) expect([file, modeOf(join(dataDir, file))]).toEqual([file, 0o600]);
     await store.close();
     expect(readdirSync(dataDir).toSorted()).toEqual(['skep.db', 'skep.lock']);

@@ -1,0 +1,34 @@
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
+
+/** Seals text for a client to keep and send back. Only the deployment can make and read it. It is safe in a URL. */
+export interface Sealer {
+  seal(text: string): string;
+  /** Returns the text, or null if this deployment did not seal it. */
+  open(sealed: string): string | null;
+}
+
+const ivBytes = 12;
+const tagBytes = 16;
+
+/** Returns a sealer whose texts every server with the same secret opens. */
+export function createSealer(secret: string): Sealer {
+  const key = hash('sha256', secret, 'buffer');
+  return {
+    seal(text) {
+      const iv = randomBytes(ivBytes);
+      const cipher = createCipheriv('aes-256-gcm', key, iv);
+      return Buffer.concat([iv, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+    },
+    open(sealed) {
+      const bytes = Buffer.from(sealed, 'base64url');
+      // A text has one spelling, although base64url would read several.
+      if (bytes.length < ivBytes + tagBytes || bytes.toString('base64url') !== sealed) return null;
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes)).setAuthTag(bytes.subarray(-tagBytes));
+      try {
+        return Buffer.concat([decipher.update(bytes.subarray(ivBytes, -tagBytes)), decipher.final()]).toString();
+      } catch {
+        return null;
+      }
+    },
+  };
+}

@@ -1,8 +1,0 @@
-import type { Logger } from '../../ports/logger.ts';
-
-const silent = (): void => {};
-
-/** A logger that says nothing. */
-export function createSilentLogger(): Logger {
-  return { debug: silent, info: silent, warn: silent, error: silent };
-}

@@ -1,0 +1,168 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import type Docker from 'dockerode';
+import { pack } from 'tar-stream';
+import { endOfText } from '../execution-streams.ts';
+import { type Engine, engineStartedAt, messageOf, removeContainer, statusOf, unlessMissing } from './engine.ts';
+import { createFrameReader } from './execution-output.ts';
+import { labels } from './labels.ts';
+
+/** The beginning of the names of bridges, by the kind of their network. The rules of the firewall name bridges so. */
+export const bridgePrefixes = { isolated: 'skepi', shared: 'skeps' } as const;
+
+/** The metadata services of clouds that a container can't be given as its own addresses. */
+const metadataAddresses = ['169.254.0.0/16', '168.63.129.16', '100.100.100.200', '192.0.0.192'];
+
+/**
+ * The rules of all deployments of an engine. The machine itself is closed to isolated sandboxes, but for name resolution: so a port that
+ * another sandbox publishes there is, too. A repetition replaces the rules at once, and adds no jump twice.
+ */
+const script = `
+set -e
+iptables-restore --noflush -w 5 <<RULES
+*filter
+:SKEP-INPUT - [0:0]
+:SKEP-FORWARD - [0:0]
+-A SKEP-INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j RETURN
+-A SKEP-INPUT -p udp --dport 53 -j RETURN
+-A SKEP-INPUT -p tcp --dport 53 -j RETURN
+-A SKEP-INPUT -j REJECT
+${metadataAddresses.map((address) => `-A SKEP-FORWARD -d ${address} -j REJECT`).join('\n')}
+-A SKEP-FORWARD -i ${bridgePrefixes.isolated}+ -o skep+ -j REJECT
+COMMIT
+RULES
+forward=DOCKER-USER
+iptables -w 5 -n -L DOCKER-USER >/dev/null 2>&1 || forward=FORWARD
+for rule in 'INPUT -i ${bridgePrefixes.isolated}+ -j SKEP-INPUT' "$forward -i skep+ -j SKEP-FORWARD"; do
+  iptables -w 5 -C $rule 2>/dev/null || iptables -w 5 -I $rule
+done
+`;
+
+const digest = createHash('sha256').update(script).digest('hex').slice(0, 12);
+
+/** The container stays when it has ended, so that the rules are not made again by each process that starts. */
+const containerName = 'skep_firewall';
+
+/** An image with nothing in it: only the programs of the engine's machine run in its containers. */
+const emptyImage = 'skep/empty:latest';
+
+/** Where a machine has its programs and libraries. Not each has all of them. */
+const systemFolders = ['/bin', '/etc', '/lib', '/lib64', '/sbin', '/usr'];
+
+const againMs = 60_000;
+const maxMessageBytes = 300;
+
+/**
+ * Sets up rules of the engine machine's own firewall, which the engine can't be asked for: by the machine's `iptables`, which the engine
+ * needs itself, in a container of the machine's network. So it is the same for an engine elsewhere, and Skep needs no more rights.
+ */
+export class Firewall {
+  readonly #engine: Engine;
+  #setUp: Promise<void> | undefined;
+  #triedAt = 0;
+  #problem: string | null = null;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Sets up the rules unless that is done. Never rejects: a machine without `iptables` can have sandboxes, as `check` reports. */
+  ensure(): Promise<void> {
+    if (this.#setUp !== undefined && (this.#problem === null || performance.now() - this.#triedAt < againMs)) return this.#setUp;
+    this.#triedAt = performance.now();
+    this.#setUp = this.#run().then(
+      () => void (this.#problem = null),
+      (error: unknown) => {
+        this.#problem = messageOf(error);
+        process.emitWarning(`The firewall of sandboxes could not be set up: ${this.#problem}`);
+      },
+    );
+    return this.#setUp;
+  }
+
+  /** Returns why the last try failed, here or in another process. Null if the rules are in force, or were not needed yet. */
+  async check(): Promise<string | null> {
+    if (this.#problem !== null) return this.#problem;
+    const { docker, call } = this.#engine;
+    const found = await unlessMissing(call((abortSignal) => docker.getContainer(containerName).inspect({ abortSignal })));
+    return found !== null && hasFailed(found) ? `docker logs ${containerName} says why its firewall could not be set up` : null;
+  }
+
+  /** To be called when the machine may have been started again. */
+  forget(): void {
+    this.#setUp = undefined;
+  }
+
+  async #run(): Promise<void> {
+    const { docker, call } = this.#engine;
+    // The machine loses its rules only when it is started, and its engine with it.
+    const rules = `${digest} ${(await engineStartedAt(this.#engine)) ?? randomUUID()}`;
+    const container = docker.getContainer(containerName);
+    const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal })));
+    const isCurrent = found?.Config.Labels[labels.firewall] === rules && !hasFailed(found);
+    if (found !== null && !isCurrent) await removeContainer(this.#engine, found.Id);
+    if (!isCurrent) await this.#create(rules, systemFolders);
+    if (!isCurrent || found?.State.Status === 'created') await this.#start(container);
+    const { StatusCode } = await call((abortSignal) => container.wait({ abortSignal }));
+    if (StatusCode === 0) return;
+    const frames = await call((abortSignal) => container.logs({ stdout: true, stderr: true, tail: 5, abortSignal }));
+    const chunks: Buffer[] = [];
+    createFrameReader((_, content) => chunks.push(content))(frames);
+    throw new Error(`its program ended with ${StatusCode}: ${endOfText(Buffer.concat(chunks), maxMessageBytes).replaceAll('\n', ' ')}`);
+  }
+
+  async #start(container: Docker.Container): Promise<void> {
+    try {
+      await this.#engine.call((abortSignal) => container.start({ abortSignal }));
+    } catch (error) {
+      // Another process has started it.
+      if (statusOf(error) !== 304) throw error;
+    }
+  }
+
+  async #importImage(): Promise<void> {
+    const archive = pack();
+    archive.entry({ name: '.skep' }, 'An empty image for the firewall rules of sandboxes.\n');
+    archive.finalize();
+    const [repo, tag] = emptyImage.split(':');
+    await buffer(await this.#engine.call(() => this.#engine.docker.importImage(Readable.from(archive), { repo, tag })));
+  }
+
+  /** Without the folders that the machine does not have. */
+  async #create(rules: string, folders: readonly string[]): Promise<void> {
+    const { docker, call } = this.#engine;
+    const image = await unlessMissing(call(() => docker.getImage(emptyImage).inspect()));
+    if (image === null) await this.#importImage();
+    const config: Docker.ContainerCreateOptions = {
+      name: containerName,
+      Image: emptyImage,
+      Entrypoint: ['/bin/sh', '-c', script],
+      Env: ['PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin'],
+      Labels: { [labels.firewall]: rules },
+      HostConfig: {
+        NetworkMode: 'host',
+        UsernsMode: 'host',
+        CapDrop: ['ALL'],
+        CapAdd: ['NET_ADMIN', 'NET_RAW'],
+        // The folders have the labels of the machine, not of a container.
+        SecurityOpt: ['no-new-privileges', 'label=disable'],
+        ReadonlyRootfs: true,
+        Mounts: folders.map((folder) => ({ Type: 'bind', Source: folder, Target: folder, ReadOnly: true })),
+      },
+    };
+    try {
+      await call((abortSignal) => docker.createContainer({ ...config, abortSignal }));
+    } catch (error) {
+      // Another process makes it.
+      if (statusOf(error) === 409) return;
+      const absent = folders.find((folder) => messageOf(error).endsWith(`bind source path does not exist: ${folder}`));
+      if (absent === undefined) throw error;
+      await this.#create(rules, folders.filter((folder) => folder !== absent));
+    }
+  }
+}
+
+function hasFailed({ State }: Docker.ContainerInspectInfo): boolean {
+  return State.Status === 'exited' && State.ExitCode !== 0;
+}

@@ -1,0 +1,61 @@
+import { isFailure } from '../../domain/failure.ts';
+import type { ProviderFailures } from './provider-failures.ts';
+
+export interface FetchBounds {
+  readonly maxBytes: number;
+  readonly failures: ProviderFailures;
+  /** Default: Node's. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+/** A response that was read to its end. */
+export interface FetchedResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Buffer;
+}
+
+/**
+ * Sends a request and reads its response, whatever its status is. Follows no redirect. Throws `provider_failed` if there is no response
+ * or one that is larger than `maxBytes`, and the signal's reason. No error holds anything of the request: it has the credential in it.
+ */
+export async function fetchBounded(
+  url: string,
+  init: RequestInit & { readonly signal: AbortSignal },
+  { maxBytes, failures, fetch: fetchIt = fetch }: FetchBounds,
+): Promise<FetchedResponse> {
+  try {
+    const { status, headers, body } = await fetchIt(url, { ...init, redirect: 'manual' });
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of body ?? []) {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in an answer`);
+      chunks.push(chunk);
+    }
+    return { status, headers, body: Buffer.concat(chunks) };
+  } catch (error) {
+    init.signal.throwIfAborted();
+    throw isFailure(error) ? error : networkFailure(error, failures);
+  }
+}
+
+const lostConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
+const unknownHost: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN']);
+
+/** The failure that an error of `fetch`, or of the reading of a body, means. */
+export function networkFailure(error: unknown, { failed }: ProviderFailures): Error {
+  const code = codeOf(error);
+  const cause = new Error(`the request failed: ${code}`);
+  if (lostConnection.has(code)) return failed({ code: 'connection_lost' }, cause);
+  if (code.startsWith('HPE_')) return failed('it does not answer with HTTP', cause);
+  if (unknownHost.has(code)) return failed({ code: 'host_unknown' }, cause);
+  if (/CERT|SIGNATURE|ISSUER|TLS|SSL/u.test(code)) return failed({ code: 'certificate_untrusted' }, cause);
+  return failed({ code: 'unreachable' }, cause);
+}
+
+/** `fetch` throws a `TypeError` whose causes say what happened. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return 'code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]*$/u.test(error.code) ? error.code : codeOf(error.cause);
+}

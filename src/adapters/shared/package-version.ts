@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { z } from 'zod';
+
+const manifestSchema = z.object({ version: z.string() });
+
+/** Returns the version of this package. */
+export function packageVersion(): string {
+  return manifestSchema.parse(JSON.parse(readFileSync(findPackageJSON(import.meta.url) ?? '', 'utf8'))).version;
+}

@@ -1,0 +1,101 @@
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { type DataFolder, dataFolderAt, StoreRefused, syncFolders, whyUnusable } from './data-folder.ts';
+import { applicationId, migrations, versionOf } from './migrations.ts';
+import { openCurrent, schemaVersionOf } from './open-database.ts';
+import { checkLog, clearMarker } from './shutdown-marker.ts';
+import { reasonOf } from './sqlite-error.ts';
+import { closeAsVisitor } from './store.ts';
+
+/** All pages in one step: a write of the server between two steps would begin the copy anew. */
+export const allPages = 2 ** 31 - 1;
+
+export interface BackupOptions {
+  readonly dataDir: string;
+  readonly file: string;
+  /** The runtime that has the sandboxes; null if that is not known. */
+  readonly runtime: string | null;
+  readonly warn: (message: string) => void;
+}
+
+/**
+ * Copies the store of a data folder into a new file, whether a server has the folder open or not. The file is complete in itself, and
+ * only its owner may read it. Rejects with {@link StoreRefused} if the file exists, or the folder has no store that can be read.
+ */
+export async function backupSqlite({ dataDir, file, runtime, warn }: BackupOptions): Promise<void> {
+  const folder = dataFolderAt(dataDir);
+  checkLog(folder, warn);
+  if (schemaVersionOf(folder) === 0) throw new StoreRefused('unusable', `The data folder ${folder.path} has no store yet.`);
+  createNew(file);
+  try {
+    await copyFrom(folder, file);
+    changing(file, (copy) => {
+      checkContent(copy, file);
+      if (clearMarker(copy)) copy.prepare('UPDATE deployment SET runtime = ?').run(runtime);
+    });
+    syncFolders(dirname(resolve(file)), dirname(resolve(file)));
+  } catch (error) {
+    rmSync(file, { force: true });
+    throw refusalOf(file, error);
+  }
+}
+
+function createNew(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    const message = `The backup can't be written to ${file}: ${whyUnusable(error)}. Nothing is overwritten.`;
+    throw new StoreRefused('unusable', message, { cause: error });
+  }
+}
+
+async function copyFrom(folder: DataFolder, file: string): Promise<void> {
+  // A visitor: neither a server that runs nor one that is started meanwhile is disturbed.
+  const database = openCurrent(folder);
+  try {
+    await backup(database, file, { rate: allPages });
+  } finally {
+    closeAsVisitor(folder, database);
+  }
+}
+
+/** Throws unless it is a whole store of this version or an older one. `file` is named in the messages. */
+export function checkContent(copy: DatabaseSync, file: string): void {
+  const version = versionOf(copy);
+  const id = Number(copy.prepare('PRAGMA application_id').get()?.['application_id']);
+  if (version === 0 || id !== applicationId) throw new StoreRefused('damaged', `${file} is not a store of Skep. Nothing was changed.`);
+  if (version > migrations.length) {
+    throw new StoreRefused(
+      'newer',
+      `${file} was written by a newer version of Skep (its schema is ${version}, this version knows ${migrations.length}). Restore it `
+        + 'with that version. Nothing was changed.',
+    );
+  }
+  const [row] = copy.prepare('PRAGMA integrity_check(1)').all();
+  if (row?.['integrity_check'] !== 'ok') throw damaged(file);
+}
+
+function damaged(file: string, cause?: unknown): StoreRefused {
+  return new StoreRefused('damaged', `${file} is damaged, or no store of Skep. Use another backup. Nothing was changed.`, { cause });
+}
+
+/** Returns an error of SQLite as a refusal, and any other error as it is. */
+export function refusalOf(file: string, error: unknown): unknown {
+  const reason = reasonOf(error);
+  if (reason === null) return error;
+  if (reason.code === 'damaged') return damaged(file, error);
+  return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)}`, { cause: error });
+}
+
+/** Does the work on a copy that nobody else uses, and leaves one file without a log. */
+export function changing<T>(file: string, work: (copy: DatabaseSync) => T): T {
+  try {
+    using copy = new DatabaseSync(file);
+    copy.exec('PRAGMA journal_mode = delete; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF');
+    return work(copy);
+  } catch (error) {
+    throw refusalOf(file, error);
+  }
+}

@@ -1,0 +1,132 @@
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { allPages, changing, checkContent, refusalOf } from './backup.ts';
+import {
+  createPrivateFile, type DataFolder, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused, syncFolders,
+} from './data-folder.ts';
+import { migrate } from './migrations.ts';
+import { openReadOnly } from './open-database.ts';
+import { clearMarker, forgetMarker } from './shutdown-marker.ts';
+import { reasonOf } from './sqlite-error.ts';
+
+/** How far the numbers of events are moved on, so that none is used twice, whatever was written since the backup. */
+const eventsMovedOn = 1_000_000_000;
+
+export interface RestoreOptions {
+  readonly dataDir: string;
+  readonly file: string;
+  /** The deployment of the data folder; null if it has none yet. */
+  readonly deploymentId: string | null;
+  /** In milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export interface RestoredStore {
+  /** The deployment that the records belong to; null if the backup does not say, which one of an older version does not. */
+  readonly deploymentId: string | null;
+  /** The runtime that has the sandboxes; null if the backup does not say. */
+  readonly runtime: string | null;
+  /** Where the store is that was replaced; null if there was none. */
+  readonly replaced: string | null;
+  /** Whether the keys that the replaced store knew to be revoked are revoked. Otherwise those of since the backup are valid again. */
+  readonly keepsRevocations: boolean;
+}
+
+/**
+ * Replaces the store of a data folder by a backup. Rejects with {@link StoreRefused}, and changes nothing, if a server has the folder
+ * open, or if the file is damaged, is no store of Skep, was written by a newer version, or belongs to another deployment.
+ *
+ * The world has moved on since the backup, so the restored store differs from it:
+ *
+ * - Pool members are left out: meanwhile each may have been given to an owner, and must not be given to another one.
+ * - Every sandbox counts as active now, so that the idle policy deletes none for the time since the backup.
+ * - Keys that were revoked stay revoked, if the replaced store can be read.
+ * - New events have higher numbers than all before, so that readers who go on from an event miss none.
+ */
+export async function restoreSqlite({ dataDir, file, deploymentId, now }: RestoreOptions): Promise<RestoredStore> {
+  if (!existsSync(file)) throw new StoreRefused('unusable', `There is no file ${file}.`);
+  const folder = prepareDataFolder(dataDir);
+  const lock = lockFolder(folder);
+  const draft = join(folder.path, 'skep.db-restoring');
+  try {
+    const revoked = revokedKeys(folder);
+    rmSync(draft, { force: true });
+    createPrivateFile(draft);
+    await copyFile(file, draft);
+    const restored = changing(draft, (copy) => {
+      checkContent(copy, file);
+      migrate(copy);
+      const kept = deploymentOf(copy);
+      if (kept.deploymentId !== null && deploymentId !== null && kept.deploymentId !== deploymentId) {
+        throw otherDeployment(folder, kept.deploymentId, deploymentId);
+      }
+      bringUpToNow(copy, now);
+      const revoke = copy.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
+      for (const { id = null, revoked_at: at = null } of revoked ?? []) revoke.run(at, id);
+      return kept;
+    });
+    return { ...restored, keepsRevocations: revoked !== null, replaced: exchange(folder, draft, now) };
+  } finally {
+    rmSync(draft, { force: true });
+    lock.release();
+  }
+}
+
+/** Returns null if there is no store, or it can't be read, which may be why another one is restored. */
+function revokedKeys(folder: DataFolder) {
+  if (!existsSync(folder.database)) return null;
+  try {
+    using database = openReadOnly(folder);
+    return database.prepare('SELECT id, revoked_at FROM api_keys WHERE revoked_at IS NOT NULL').all();
+  } catch (error) {
+    if (!isStoreRefused(error) && reasonOf(error) === null) throw error;
+    return null;
+  }
+}
+
+/** Copies a database that no server uses, with its log if there is one. */
+async function copyFile(file: string, draft: string): Promise<void> {
+  const url = pathToFileURL(resolve(file));
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) url.searchParams.set('immutable', '1');
+  try {
+    using source = new DatabaseSync(url, { readOnly: true });
+    await backup(source, draft, { rate: allPages });
+  } catch (error) {
+    throw refusalOf(file, error);
+  }
+}
+
+function bringUpToNow(copy: DatabaseSync, now: number): void {
+  const newest = Number(copy.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get()?.['seq'] ?? 0);
+  copy.exec(`
+    BEGIN IMMEDIATE;
+    DELETE FROM sandboxes WHERE owner_id = '' AND deleted_at IS NULL;
+    UPDATE sandboxes SET status_since = ${now}, last_active_at = ${now} WHERE deleted_at IS NULL;
+    DELETE FROM sqlite_sequence WHERE name = 'events';
+    INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ${newest + eventsMovedOn});
+    COMMIT;
+  `);
+  clearMarker(copy);
+}
+
+/** Moves the old store aside, and the new one into its place. Returns where the old one is. */
+function exchange(folder: DataFolder, draft: string, now: number): string | null {
+  const { database } = folder;
+  const aside = `${database}.replaced-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}`;
+  const isReplaced = existsSync(database);
+  // The log goes first: beside the new file it would damage it.
+  if (existsSync(`${database}-wal`)) renameSync(`${database}-wal`, `${aside}-wal`);
+  rmSync(`${database}-shm`, { force: true });
+  if (isReplaced) renameSync(database, aside);
+  renameSync(draft, database);
+  forgetMarker(folder);
+  syncFolders(folder.path, folder.path);
+  return isReplaced ? aside : null;
+}
+
+function deploymentOf(copy: DatabaseSync) {
+  const { id, runtime } = copy.prepare('SELECT id, runtime FROM deployment').get() ?? {};
+  return { deploymentId: typeof id === 'string' ? id : null, runtime: typeof runtime === 'string' ? runtime : null };
+}

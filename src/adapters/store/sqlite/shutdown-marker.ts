@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { type DataFolder, StoreRefused } from './data-folder.ts';
+import { reasonOf } from './sqlite-error.ts';
+
+/** Of a store that was closed. It is as long as any other, so that the row is overwritten in place. */
+const closed = '-'.repeat(36);
+
+/**
+ * While a server has a store open, the main file `skep.db` holds the id of this opening, and so does the file `skep.db-open` beside
+ * it. The last changes are in the write-ahead log then. So a `skep.db` with an id was copied without its log if there is none, and
+ * one with another id than its folder's is not the file that the log belongs to. A crash leaves both ids as they are.
+ */
+export function markOpen(folder: DataFolder, database: DatabaseSync): void {
+  let id = openingOf(database) ?? closed;
+  if (id === closed) {
+    id = randomUUID();
+    rmSync(markerFile(folder), { force: true });
+    writeOpening(database, id);
+  }
+  // The id has to be in the main file, not only in the log.
+  database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  writeFileSync(markerFile(folder), `${id}\n`, { mode: 0o600, flush: true });
+}
+
+/** Call it before the last connection is closed, which merges the log into the main file. */
+export function markClosed(folder: DataFolder, database: DatabaseSync): void {
+  try {
+    // A transaction that is cut off leaves nothing behind, and the write must not be part of it.
+    if (database.isTransaction) database.exec('ROLLBACK');
+    writeOpening(database, closed);
+  } catch (error) {
+    // Without the write, on a full disk for example, the store counts as not closed, which does no harm.
+    if (reasonOf(error) === null) throw error;
+    return;
+  }
+  rmSync(markerFile(folder), { force: true });
+}
+
+/** Returns whether a server has the store open, or crashed over it. */
+export function isMarkedOpen(folder: DataFolder): boolean {
+  return existsSync(markerFile(folder));
+}
+
+/** Call it when the database was replaced by another file. */
+export function forgetMarker(folder: DataFolder): void {
+  rmSync(markerFile(folder), { force: true });
+}
+
+/** Takes the mark off a copy, which has no log. Returns false for a copy of an older version, which has no marker and no deployment. */
+export function clearMarker(database: DatabaseSync): boolean {
+  if (openingOf(database) === null) return false;
+  writeOpening(database, closed);
+  return true;
+}
+
+/**
+ * Checks that the write-ahead log in the folder is that of its database, before anything reads it. Throws `log_missing` or
+ * `log_of_another`. `warn` gets a sentence if the log of a crashed server is gone, which is no loss if another program merged it.
+ */
+export function checkLog(folder: DataFolder, warn: (message: string) => void): void {
+  // In this order a server that closes meanwhile does not look like a copy.
+  const hasLog = (statSync(`${folder.database}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  const found = readMainFile(folder);
+  if (found === null) return;
+  const expected = readMarkerFile(folder) ?? closed;
+  const where = `in the data folder ${folder.path}`;
+  if (found === expected) {
+    if (found !== closed && !hasLog) {
+      warn(`skep.db ${where} was not closed, and its write-ahead log skep.db-wal is gone. Unless another program (sqlite3) merged it, the `
+        + 'last changes are lost. If you have a newer copy, stop the server and restore it: skep restore <file>');
+    }
+    return;
+  }
+  if (hasLog && expected !== closed) {
+    throw new StoreRefused(
+      'log_of_another',
+      `The write-ahead log skep.db-wal ${where} belongs to another skep.db than the one that is there, and would damage it. Move `
+        + 'skep.db-wal and skep.db-shm out of the folder, or put the skep.db back that they belong to. Nothing was changed.',
+    );
+  }
+  if (hasLog || found === closed) return;
+  throw new StoreRefused(
+    'log_missing',
+    `skep.db ${where} was copied from a running server without its write-ahead log skep.db-wal, so its last changes are missing. Put the `
+      + `log of the same moment beside it. If there is none, accept the loss: skep restore ${folder.database}\n`
+      + 'To copy the store of a running server, use: skep backup <file>. Nothing was changed.',
+  );
+}
+
+function markerFile(folder: DataFolder): string {
+  return `${folder.database}-open`;
+}
+
+function readMarkerFile(folder: DataFolder): string | null {
+  try {
+    return readFileSync(markerFile(folder), 'utf8').trim();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Reads the main file without its log. Returns null if that does not say: then whoever opens the database judges it. */
+function readMainFile(folder: DataFolder): string | null {
+  if ((statSync(folder.database, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
+  const url = pathToFileURL(folder.database);
+  url.searchParams.set('immutable', '1');
+  try {
+    using database = new DatabaseSync(url, { readOnly: true });
+    return openingOf(database);
+  } catch (error) {
+    if (reasonOf(error) === null) throw error;
+    return null;
+  }
+}
+
+/** Returns null for a database of an older version, which has no marker. */
+function openingOf(database: DatabaseSync): string | null {
+  const hasTable = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'deployment'").get() !== undefined;
+  const opening = hasTable ? database.prepare('SELECT opening FROM deployment').get()?.['opening'] : null;
+  return typeof opening === 'string' ? opening : null;
+}
+
+function writeOpening(database: DatabaseSync, id: string): void {
+  database.prepare('UPDATE deployment SET opening = ?').run(id);
+}

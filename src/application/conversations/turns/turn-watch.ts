@@ -1,0 +1,114 @@
+import { isHeld } from '../../../domain/conversation-next-step.ts';
+import { isFailure } from '../../../domain/failure.ts';
+import type { Sandbox } from '../../../domain/sandbox.ts';
+import { KeyedWorker } from '../../keyed-worker.ts';
+import { interval } from '../../timers.ts';
+import type { StepDeps } from '../conversation-reconciler.ts';
+import type { TurnOf } from './turn.ts';
+
+interface TurnWatchOptions extends Pick<TurnOf, 'conversation' | 'sandbox' | 'queued'> {
+  /** True while the agent only waits for its user. */
+  readonly isWaiting: () => boolean;
+  /** Called when the agent has said nothing for too long, and again later if it goes on. */
+  readonly onSilent: (withinMs: number) => void;
+}
+
+/** How often to look at least, if nothing happens to the sandbox. */
+const lookEveryMs = 30_000;
+
+/**
+ * Watches over a turn until it is disposed of: keeps its sandbox awake, shows when the turn is frozen, and reports an agent that says
+ * nothing for too long. A sandbox whose agent only waits for its user may rest, if the runtime can freeze.
+ */
+export class TurnWatch {
+  readonly #deps: StepDeps;
+  readonly #options: TurnWatchOptions;
+  readonly #looks = new KeyedWorker(() => this.#look());
+  readonly #ends = new DisposableStack();
+  #lastOutputAt: number;
+
+  constructor(deps: StepDeps, options: TurnWatchOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#lastOutputAt = deps.clock.now();
+  }
+
+  start(): void {
+    const { access, clock, events, runtime } = this.#deps;
+    const { conversation, sandbox, isWaiting } = this.#options;
+    this.#ends.use(access.keepAwake(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
+    const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
+    this.#ends.use(interval(clock, Math.max(100, Math.min(lookEveryMs, turnTimeoutMs / 2)), () => this.look()));
+    // A change of the sandbox is written without an event of a conversation.
+    this.#ends.defer(events.subscribe(({ sandboxIds, conversationIds }) => {
+      if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.look();
+    }));
+  }
+
+  /** The agent has said something. */
+  noteOutput(): void {
+    this.#lastOutputAt = this.#deps.clock.now();
+  }
+
+  /** Resumes the sandbox, because its user has answered. */
+  wake(): void {
+    this.noteOutput();
+    void this.#logged(async () => {
+      const { access, sandboxStore, clock } = this.#deps;
+      const { conversation, sandbox } = this.#options;
+      await sandboxStore.touch(sandbox.id, clock.now());
+      if ((await access.find(conversation))?.status === 'PAUSED') await access.resume(conversation);
+    });
+  }
+
+  /** Looks at the sandbox, because something may have happened to it or a message may wait. */
+  look(): void {
+    void this.#logged(() => this.#looks.run('turn'));
+  }
+
+  [Symbol.dispose](): void {
+    this.#ends.dispose();
+  }
+
+  async #look(): Promise<void> {
+    const { access, clock } = this.#deps;
+    const { conversation, isWaiting, onSilent } = this.#options;
+    const sandbox = await access.find(conversation);
+    if (sandbox === null || this.#ends.disposed) return;
+    const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
+    await this.#show(isFrozen);
+    // A frozen agent can't say anything.
+    if (isFrozen || isWaiting()) this.noteOutput();
+    if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#isToGoOn(sandbox))) return await access.resume(conversation);
+    const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
+    if (clock.now() - this.#lastOutputAt >= withinMs) onSilent(withinMs);
+  }
+
+  /** Returns true if a rule of Skep's paused it, or a message came after its owner or somebody outside froze it. */
+  async #isToGoOn(sandbox: Sandbox): Promise<boolean> {
+    if (sandbox.pausedBy?.actor === 'skep') return true;
+    const { queue = [] } = (await this.#deps.store.find(this.#options.conversation.id)) ?? {};
+    return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isHeld(sandbox, queue);
+  }
+
+  /** Writes that the turn is frozen, or that it goes on. One that waits for its user shows that instead. */
+  async #show(isFrozen: boolean): Promise<void> {
+    const { conversation: { id }, queued } = this.#options;
+    const [from, to] = isFrozen ? (['running', 'frozen'] as const) : (['frozen', 'running'] as const);
+    await this.#deps.records.change(id, ({ turn, permission, executionStatus }) =>
+      turn?.messageId === queued.messageId && permission === null && executionStatus === from
+        ? { to: { executionStatus: to }, actor: 'skep', reason: null }
+        : null,
+    );
+  }
+
+  /** What fails because the store or the runtime does not answer, or a limit is reached, is tried again at the next look. */
+  async #logged(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
+      this.#deps.logger.warn({ conversation: this.#options.conversation.id, ...fields }, 'the sandbox of a turn could not be looked after');
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { Failure } from '../../domain/failure.ts';
+import type { RepositoryLocation } from '../../domain/conversation.ts';
+import { matchesRepository } from '../../domain/principal.ts';
+import { parseRepositoryName } from '../../domain/repository-name.ts';
+import type { GitProvider, RepositoryInfo } from '../../ports/git-provider.ts';
+
+/** A repository's path on its provider, and the provider. */
+export interface LocatedRepository {
+  readonly provider: GitProvider;
+  readonly path: string;
+}
+
+/** A repository as its provider has it, and the provider. */
+export interface FoundRepository extends RepositoryInfo {
+  readonly provider: GitProvider;
+}
+
+/** The repositories that a caller may use; null is all of them. */
+export type RepositoryPatterns = readonly string[] | null;
+
+/** The repositories that the deployment's git providers serve. */
+export class Repositories {
+  readonly #providers: readonly GitProvider[];
+  readonly #hosts: readonly string[];
+
+  /** The first provider serves names without a host in front. */
+  constructor(providers: readonly GitProvider[]) {
+    this.#providers = providers;
+    this.#hosts = providers.flatMap(({ hosts }) => hosts);
+  }
+
+  /**
+   * Returns where the repository is. Without patterns its provider is not asked. Failures: `invalid_request` (not a repository name),
+   * `repository_not_found` if there is no provider; with patterns those of {@link find}.
+   */
+  async locate(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<LocatedRepository> {
+    return patterns === null ? this.#locate(name) : await this.find(name, patterns, signal);
+  }
+
+  /** Returns where a repository is that was found before. Failure: `repository_not_found` if the provider is no longer configured. */
+  located({ provider: name, path }: RepositoryLocation): LocatedRepository {
+    const provider = this.#providers.find((each) => each.name === name);
+    if (provider === undefined) throw new Failure('repository_not_found', { repository: path });
+    return { provider, path };
+  }
+
+  /** Chooses the provider by the host in front of the name. */
+  #locate(name: string): LocatedRepository {
+    const parsed = parseRepositoryName(name);
+    if (!parsed.ok) {
+      const reason = { code: 'repository_name', problem: parsed.problem } as const;
+      throw new Failure('invalid_request', { problems: [{ argument: 'repositoryName', reason }] });
+    }
+    const [first, ...rest] = parsed.segments;
+    const host = first.toLowerCase();
+    const named = rest.length === 0 ? undefined : this.#providers.find(({ hosts }) => hosts.includes(host));
+    const provider = named ?? this.#providers[0];
+    if (provider === undefined) throw new Failure('repository_not_found', { repository: name });
+    return { provider, path: named === undefined ? name : rest.join('/') };
+  }
+
+  /**
+   * Finds the repository on its provider. `patterns` are those of the caller's key: what none of them matches does not exist for it. They
+   * are compared with the path that the provider itself has, so another name of a repository leads nowhere else. Failures: those of
+   * {@link GitProvider}.
+   */
+  async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
+    const { provider, path } = this.#locate(name);
+    const found = await provider.find(path, signal);
+    if (patterns !== null && !matchesRepository(patterns, found.path, provider.hosts, this.#hosts)) {
+      throw new Failure('repository_not_found', { repository: path });
+    }
+    return { ...found, provider };
+  }
+}

@@ -1,0 +1,53 @@
+import { movedEvents } from '../../domain/event.ts';
+import { Failure } from '../../domain/failure.ts';
+import { adopted, isQuarantined } from '../../domain/quarantine.ts';
+import { isUserId, type OwnerScope } from '../../domain/principal.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import { getSandbox } from './sandbox-records.ts';
+import type { SandboxSpecs } from './sandbox-specs.ts';
+import { unknownSpec } from './start-sandbox.ts';
+
+export interface AdoptSandboxDeps {
+  readonly store: SandboxStore;
+  readonly runtime: Pick<SandboxRuntime, 'keptLaunch'>;
+  readonly specs: SandboxSpecs;
+  readonly clock: Clock;
+}
+
+/** Null is what the runtime knows. */
+export interface Adoption {
+  readonly ownerId: string | null;
+  readonly specId: string | null;
+}
+
+/**
+ * Gives a sandbox in quarantine to an owner, as one of the configured spec. It stays stopped until its owner resumes it. Throws
+ * `sandbox_not_found` if it is not in the scope, `sandbox_busy` while it is being stopped, `invalid_request` if it is not in quarantine,
+ * if there is no such spec, if owner or spec are not known, or if no caller can be that owner, and failures of the runtime.
+ */
+export async function adoptSandbox(deps: AdoptSandboxDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
+  const { store, runtime, specs, clock } = deps;
+  for (;;) {
+    const sandbox = await getSandbox(store, scope, id);
+    if (!isQuarantined(sandbox)) throw wrong('id', 'not_in_quarantine');
+    const kept = await runtime.keptLaunch(sandbox.instanceId);
+    const ownerId = given.ownerId ?? kept?.ownerId ?? null;
+    const specId = given.specId ?? kept?.specId ?? null;
+    if (ownerId === null) throw wrong('ownerId', 'not_known_to_runtime');
+    if (specId === null) throw wrong('sandboxSpecId', 'not_known_to_runtime');
+    if (!isUserId(ownerId)) throw wrong('ownerId', 'user_id');
+    const spec = specs.find(specId);
+    if (spec === undefined) throw unknownSpec(specId);
+    const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
+    const to = adopted(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
+    if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });
+    if ((await store.replace(to, movedEvents(null, to, 'user'))).kind === 'replaced') return to;
+  }
+}
+
+function wrong(argument: string, code: 'not_in_quarantine' | 'not_known_to_runtime' | 'user_id'): Failure {
+  return new Failure('invalid_request', { problems: [{ argument, reason: { code } }] });
+}

@@ -1,0 +1,106 @@
+import { movedEvents } from '../../domain/event.ts';
+import { isFailure } from '../../domain/failure.ts';
+import { quarantined, quarantinedStranger } from '../../domain/quarantine.ts';
+import { unlimited } from '../../domain/sandbox-limits.ts';
+import type { ObservedSandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { Random } from '../../ports/random.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import { unlessAborted } from '../timers.ts';
+import type { SandboxReconciler } from './sandbox-reconciler.ts';
+
+/** How long a sandbox of the runtime may have no record before something is done about it, if nothing else is configured. */
+export const defaultOrphanGraceMs = 10_000;
+
+export interface QuarantineDeps {
+  readonly store: SandboxStore;
+  readonly runtime: SandboxRuntime;
+  readonly sandboxReconciler: SandboxReconciler;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** How long a sandbox of the runtime may have no record before something is done about it. */
+  readonly orphanGraceMs: number;
+  /** How long a sandbox that the store does not know is kept. 0: not at all. */
+  readonly quarantineForMs: number;
+}
+
+/**
+ * Deals with the sandboxes of the runtime that no record owns. What is left of a deleted sandbox is removed. What the store never heard of
+ * is put in quarantine: the store may be older than the sandbox. There it has a record of its own, so the reconciler stops it, the idle
+ * policy deletes it after its time, and an administrator can see, adopt and delete it.
+ */
+export class Quarantine {
+  readonly #deps: QuarantineDeps;
+  readonly #orphansSince = new Map<string, number>();
+  #isPoolTrusted = false;
+
+  constructor(deps: QuarantineDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Call it once the runtime has answered, before pool members are made. If the store does not know a sandbox, it may be older than what
+   * the runtime has. Then a pool member may have got an owner since, whose files it has, and must not get another one.
+   */
+  async checkPool(orphans: readonly ObservedSandbox[]): Promise<void> {
+    const { store, clock, logger, sandboxReconciler, quarantineForMs: keptForMs } = this.#deps;
+    if (this.#isPoolTrusted) return;
+    if (keptForMs > 0 && (await this.#hasStranger(orphans))) {
+      for (const { sandbox } of await store.pooled()) {
+        const to = quarantined(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
+        if ((await store.replace(to)).kind === 'stale') continue;
+        logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, since the store is older than what the runtime has');
+        sandboxReconciler.enqueue(sandbox.id);
+      }
+    }
+    this.#isPoolTrusted = true;
+  }
+
+  async #hasStranger(orphans: readonly ObservedSandbox[]): Promise<boolean> {
+    for (const { id } of orphans) if ((await this.#deps.store.findByInstance(id)) === null) return true;
+    return false;
+  }
+
+  /** A failure of the runtime is logged, and the next sweep tries again. Rejects as soon as the signal is aborted. */
+  async sweep(orphans: readonly ObservedSandbox[], closing: AbortSignal): Promise<void> {
+    const { clock, logger, orphanGraceMs } = this.#deps;
+    const seen = new Set(orphans.map(({ id }) => id));
+    for (const id of this.#orphansSince.keys()) if (!seen.has(id)) this.#orphansSince.delete(id);
+    for (const id of seen) {
+      const since = this.#orphansSince.get(id) ?? clock.now();
+      this.#orphansSince.set(id, since);
+      if (closing.aborted || clock.now() - since < orphanGraceMs) continue;
+      try {
+        await this.#sweepOne(id, closing);
+      } catch (error) {
+        if (!isFailure(error) || error.code === 'store_unavailable') throw error;
+        logger.warn({ instance: id, code: error.code, context: error.context }, 'a sandbox without a record could not be dealt with');
+      }
+    }
+  }
+
+  async #sweepOne(id: string, closing: AbortSignal): Promise<void> {
+    const { store, runtime, logger, quarantineForMs } = this.#deps;
+    const record = await store.findByInstance(id);
+    if (record !== null && record.removedAt === null) return;
+    if (record === null && quarantineForMs > 0) {
+      await this.#add(id, closing);
+    } else {
+      await unlessAborted(closing, runtime.remove(id));
+      logger.warn({ instance: id }, 'removed a sandbox without a record');
+    }
+    this.#orphansSince.delete(id);
+  }
+
+  async #add(id: string, closing: AbortSignal): Promise<void> {
+    const { store, runtime, sandboxReconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
+    const { specId = null, ownerId = null } = (await unlessAborted(closing, runtime.keptLaunch(id))) ?? {};
+    const record = quarantinedStranger({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
+    await store.insert(record, unlimited, undefined, movedEvents(null, record, 'skep'));
+    logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox that the store does not know in quarantine');
+    sandboxReconciler.enqueue(id);
+  }
+}

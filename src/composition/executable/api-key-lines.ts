@@ -1,0 +1,51 @@
+import { isFailureOf } from '../../domain/failure.ts';
+import { isKeyValid } from '../../domain/principal.ts';
+import type { ApiKeyStore } from '../../ports/api-key-store.ts';
+import type { Auth } from '../../ports/auth.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
+import { type Line, note, notOk, ok } from './check-line.ts';
+
+/** Returns the state of the key in `SKEP_API_KEY`, which the client's commands and the examples of the first screen send. */
+export async function keyLine(apiKey: string, auth: Auth): Promise<Line> {
+  const key = 'the key in SKEP_API_KEY';
+  try {
+    const { keyName, access } = await auth.authenticate(apiKey);
+    if (keyName !== 'SKEP_API_KEY') {
+      const stored = `${key} is the key ${keyName} of the store`;
+      return access === 'read' ? note(`${stored}, which may only read: whatever changes something is refused`) : ok(stored);
+    }
+    if (!apiKey.startsWith('skep_')) return ok(`${key} is valid for as long as the server has it set`);
+    return note(`${key} was made by Skep, but not for this store: it is valid for as long as the server has it set, with full access, `
+      + 'and can not be revoked');
+  } catch (error) {
+    if (!isFailureOf(error, 'unauthorized')) throw error;
+    return notOk(`${key} was revoked or has expired: every request with it is refused`);
+  }
+}
+
+/** A checkout has no command of its own. */
+export const commandName = import.meta.url.endsWith('.ts') ? 'npm run -s skep --' : 'skep';
+const another = `${commandName} keys create <name>`;
+const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
+
+/** Returns what the first screen says about the key that is set. */
+export function setKeyText({ state, text }: Line): readonly string[] {
+  const sentence = `${text[0]?.toUpperCase()}${text.slice(1)}.`;
+  if (state === 'not ok') return [`WARNING: ${sentence}`, `Make another, and set it: ${another}`, ...exportKey];
+  return [state === 'note' ? `WARNING: ${sentence}` : sentence, 'The commands below use it.'];
+}
+
+/** Returns what the first screen says if no key is set. Makes a key if none was ever made. */
+export async function storedKeyText(
+  keys: ApiKeyStore, deps: { readonly clock: Clock; readonly random: Random },
+): Promise<readonly string[]> {
+  const records = await keys.list();
+  if (records.some((record) => isKeyValid(record, deps.clock.now()))) {
+    return [`The key was shown at the first start. Lost? Make another: ${another}`, ...exportKey];
+  }
+  if (records.length > 0) return [`WARNING: every key of the store was revoked or has expired. Make another: ${another}`, ...exportKey];
+  const { createApiKeys } = await import('../../adapters/auth/api-keys/index.ts');
+  const { key } = await createApiKeys({ keys, ...deps }).create({ name: 'first' });
+  return ['An API key was made; it is shown this once, and only its hash is kept:', '', `  export SKEP_API_KEY=${key}`];
+}

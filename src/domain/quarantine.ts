@@ -1,0 +1,55 @@
+import type { Reason } from './reason.ts';
+import { changed } from './sandbox-lifecycle.ts';
+import { newSandbox, type NewSandbox, type Sandbox } from './sandbox.ts';
+import { sandboxSpec, type SandboxSpec } from './sandbox-spec.ts';
+
+/** The owner of what is in quarantine. No caller has this id. */
+export const quarantineOwner = 'skep:quarantine';
+
+/** How long it is kept from when it was stopped, if nothing else is configured. */
+export const defaultQuarantineForMs = 24 * 3_600_000;
+
+/** What is known of a sandbox in quarantine. */
+export interface QuarantineFacts {
+  /** How long it is kept from when it was stopped, in milliseconds. */
+  readonly keptForMs: number;
+  /** As far as the runtime knows them. */
+  readonly specId: string | null;
+  readonly ownerId: string | null;
+}
+
+/**
+ * Returns the record of a sandbox that the runtime has and the store does not know. The store is then older than the sandbox, for example
+ * a restored backup. It is stopped and its files are kept for a while, in which an administrator may adopt or delete it.
+ */
+export function quarantinedStranger(stranger: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineFacts): Sandbox {
+  const record = newSandbox({ ...stranger, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
+  return quarantined(record, facts, stranger.now);
+}
+
+/** Returns the sandbox in quarantine, whoever it belonged to. */
+export function quarantined(sandbox: Sandbox, facts: QuarantineFacts, now: number): Sandbox {
+  const reason: Reason = { code: 'quarantined', ...facts };
+  // What the runtime does not stop at once is due again, with back-off.
+  const rest = { freezeAfterMs: 0, stopAfterMs: 0, deleteAfterMs: facts.keptForMs, maxLifeMs: null };
+  return changed(sandbox, now, {
+    ownerId: quarantineOwner,
+    spec: { ...sandbox.spec, rest },
+    status: 'PAUSING',
+    statusReason: reason,
+    statusSince: now,
+    pauseKind: 'stop',
+    pausedBy: { actor: 'skep', reason, version: sandbox.version + 1 },
+  });
+}
+
+/** Returns true until the sandbox is adopted or deleted. */
+export function isQuarantined({ ownerId, deletedAt }: Sandbox): boolean {
+  return ownerId === quarantineOwner && deletedAt === null;
+}
+
+/** Returns the sandbox as a new one of the owner's, with the rules of the spec; null if it is not in quarantine, or not stopped yet. */
+export function adopted(sandbox: Sandbox, as: Pick<Sandbox, 'ownerId' | 'sessionApiKey'>, spec: SandboxSpec, now: number): Sandbox | null {
+  if (!isQuarantined(sandbox) || sandbox.status !== 'PAUSED') return null;
+  return changed(sandbox, now, { ...as, spec, createdAt: now, statusReason: { code: 'adopted' }, statusSince: now });
+}

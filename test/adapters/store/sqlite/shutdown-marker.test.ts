@@ -1,0 +1,143 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSqliteStore, isStoreRefused, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
+import { someConversation } from '../../../contracts/records.ts';
+import { newFolder } from './harness.ts';
+import { endChildren, startChild } from './processes.ts';
+
+let folder: ReturnType<typeof newFolder>;
+let dataDir: string;
+let copyDir: string;
+let warnings: string[];
+const warn = (message: string): void => void warnings.push(message);
+
+beforeEach(() => {
+  folder = newFolder();
+  dataDir = join(folder.path, 'data');
+  copyDir = join(folder.path, 'copy');
+  mkdirSync(copyDir);
+  warnings = [];
+});
+
+afterEach(async () => {
+  await endChildren();
+  folder.remove();
+});
+
+/** Opens the folder and closes it again. Returns why that is refused, or whether the record is there. */
+async function open(path: string, exclusive = true): Promise<unknown> {
+  try {
+    const store = await createSqliteStore({ dataDir: path, exclusive, warn });
+    const found = await store.conversations.find('kept');
+    await store.close();
+    return found === null ? 'empty' : 'kept';
+  } catch (error) {
+    if (!isStoreRefused(error)) throw error;
+    return error.reason;
+  }
+}
+
+const copy = (...suffixes: readonly string[]): void => {
+  for (const suffix of suffixes) copyFileSync(join(dataDir, `skep.db${suffix}`), join(copyDir, `skep.db${suffix}`));
+};
+
+/** A server that was killed over a store with a record. */
+async function crashed(): Promise<void> {
+  const child = startChild('write', dataDir, 'w');
+  await child.said(1);
+  await child.kill();
+}
+
+describe('skep.db of a running server', () => {
+  test('that was copied without its write-ahead log is refused, by a server as by a visitor, and nothing is changed', async () => {
+    const store = await createSqliteStore({ dataDir });
+    await store.conversations.insert(someConversation('kept'));
+    copy('');
+    for (const exclusive of [true, false, true]) {
+      expect(await open(copyDir, exclusive)).toBe('log_missing');
+      expect(readdirSync(copyDir).filter((name) => name !== 'skep.lock')).toEqual(['skep.db']);
+    }
+    await expect(lookIntoSqlite(copyDir)).rejects.toMatchObject({ reason: 'log_missing' });
+    await store.close();
+    expect(await open(dataDir)).toBe('kept');
+    expect(warnings).toEqual([]);
+  });
+
+  test.each([[['', '-wal']], [['', '-wal', '-shm', '-open']]])('that was copied with its log is opened: %j', async (suffixes) => {
+    const store = await createSqliteStore({ dataDir });
+    await store.conversations.insert(someConversation('kept'));
+    copy(...suffixes);
+    await store.close();
+    expect([await open(copyDir), await open(copyDir), warnings]).toEqual(['kept', 'kept', []]);
+  });
+
+  test('is not put beside the log of another one', async () => {
+    await createSqliteStore({ dataDir }).then((store) => store.close());
+    copy('');
+    await crashed();
+    copyFileSync(join(copyDir, 'skep.db'), join(dataDir, 'skep.db'));
+    expect(await open(dataDir)).toBe('log_of_another');
+    rmSync(join(dataDir, 'skep.db-wal'));
+    rmSync(join(dataDir, 'skep.db-shm'), { force: true });
+    expect(await open(dataDir)).toBe('empty');
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('after a crash', () => {
+  test('the store is opened, again and again', async () => {
+    for (let times = 0; times < 3; times += 1) {
+      await crashed();
+      expect(existsSync(join(dataDir, 'skep.db-open'))).toBe(true);
+    }
+    expect(await open(dataDir)).toBe('empty');
+    expect(existsSync(join(dataDir, 'skep.db-open'))).toBe(false);
+    expect(warnings).toEqual([]);
+  });
+
+  test('a log that is gone is reported once', async () => {
+    await crashed();
+    rmSync(join(dataDir, 'skep.db-wal'));
+    await open(dataDir);
+    await open(dataDir);
+    expect(warnings).toEqual([expect.stringMatching(/was not closed, and its write-ahead log skep\.db-wal is gone.*skep restore/)]);
+  });
+
+  test('a visitor, who merges the log, leaves a closed store behind', async () => {
+    await crashed();
+    expect(await open(dataDir, false)).toBe('empty');
+    expect(existsSync(join(dataDir, 'skep.db-wal'))).toBe(false);
+    await open(dataDir);
+    expect(warnings).toEqual([]);
+  });
+
+  test('a program that merges the log does no harm', async () => {
+    await crashed();
+    const other = new DatabaseSync(join(dataDir, 'skep.db'));
+    other.prepare('SELECT count(*) FROM sandboxes').get();
+    other.close();
+    expect(await open(dataDir)).toBe('empty');
+    expect(warnings).toHaveLength(1);
+  });
+});
+
+test('a visitor that closes while a server has the store open leaves the marker alone', async () => {
+  const store = await createSqliteStore({ dataDir });
+  await open(dataDir, false);
+  copy('');
+  expect(await open(copyDir)).toBe('log_missing');
+  await store.close();
+});
+
+test('a visitor that is the last to close leaves a closed store behind', async () => {
+  const store = await createSqliteStore({ dataDir });
+  const visitor = await createSqliteStore({ dataDir, exclusive: false });
+  await store.conversations.insert(someConversation('kept'));
+  await store.close();
+  await visitor.close();
+  expect(existsSync(join(dataDir, 'skep.db-wal'))).toBe(false);
+  copy('');
+  expect([await open(copyDir), warnings]).toEqual(['kept', []]);
+});

@@ -1,0 +1,241 @@
+import { expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { createReady, gate } from './support.ts';
+import { calm, createOne, plain, said, told, until } from './world.ts';
+
+/** A world whose store answers nothing while it is down. */
+function outage() {
+  const state = { down: false };
+  const failing = <T extends object>(port: T): T =>
+    new Proxy(port, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function' || name === 'subscribe') return member;
+        return async (...args: unknown[]): Promise<unknown> => {
+          if (state.down) throw new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
+          return await (member as (...given: unknown[]) => unknown).apply(target, args);
+        };
+      },
+    });
+  const store = (made: Store): Store => ({ ...made, events: failing(made.events), conversations: failing(made.conversations), sandboxes: failing(made.sandboxes) });
+  return { state, store };
+}
+
+test('a turn survives a minute without a store, with all that its agent said, in order; the agent is held back meanwhile', async () => {
+  const { state, store } = outage();
+  const titles = Array.from({ length: 500 }, (_, n) => `${n}`);
+  let spoken = 0;
+  const w = await createReady({
+    store,
+    script: async (turn) => {
+      await turn.say('first');
+      state.down = true;
+      for (const title of titles) {
+        await turn.tool({ toolCallId: title, title });
+        spoken += 1;
+      }
+    },
+  });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => state.down);
+  await calm();
+  expect(spoken).toBeLessThan(300);
+  for (let seconds = 0; seconds < 60; seconds += 1) {
+    w.clock.advance(1000);
+    await calm();
+  }
+  expect(w.host.running).toHaveLength(1);
+  state.down = false;
+  for (let seconds = 0; seconds < 10; seconds += 1) {
+    w.clock.advance(1000);
+    await calm();
+  }
+  await w.rested();
+  const log = await w.log();
+  expect(told(log, 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
+  expect(told(log, 'tool_call').map(({ title }) => title)).toEqual(titles);
+});
+
+test('the end of a turn is written when the store answers again', async () => {
+  const { state, store } = outage();
+  const w = await createReady({ store, script: async () => void (state.down = true) });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => state.down);
+  for (let seconds = 0; seconds < 60; seconds += 1) {
+    w.clock.advance(1000);
+    await calm();
+  }
+  state.down = false;
+  w.clock.advance(5000);
+  await w.rested();
+  expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
+});
+
+test('a message that was taken off the queue when Skep shuts down, and did not reach the agent, is sent by the next process', async () => {
+  const late = gate();
+  let isLate = false;
+  const w = createOne({
+    store: (made) => ({
+      ...made,
+      conversations: {
+        ...made.conversations,
+        replace: (async (...args: Parameters<typeof made.conversations.replace>) => {
+          const outcome = await made.conversations.replace(...args);
+          if (isLate && args[0].turn !== null) await late.opened;
+          return outcome;
+        }) as typeof made.conversations.replace,
+      },
+    }),
+  });
+  const { conversation: { id } } = await w.conversations.start('me', plain);
+  await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
+  isLate = true;
+  const { messageId } = await w.conversations.send('me', id, said('go'));
+  await until(() => w.store.conversations.find(id), (found) => found?.turn !== null);
+  const closed = w.close();
+  await calm();
+  isLate = false;
+  late.open();
+  await closed;
+  expect(w.handed).toEqual([]);
+  expect(await w.store.conversations.find(id)).toMatchObject({ turn: null, queue: [{ messageId }], executionStatus: 'idle' });
+  const next = w.boot();
+  await next.reconciler.start();
+  await until(() => w.handed.length === 1);
+  await until(() => w.store.conversations.find(id), (found) => found?.turn === null);
+  const ended = (await w.log(id)).filter(({ kind }) => kind === 'turn_ended');
+  expect(ended).toMatchObject([{ reason: { code: 'message_requeued' }, data: { messageId } }, { reason: null, data: { messageId, stopReason: 'end_turn' } }]);
+  await next.close();
+});
+
+/** A store that holds up the write which takes a message off the queue; `fails` is how many writes of conversations fail after it. */
+function heldDequeue(fails = 0) {
+  const { opened, open } = gate();
+  const state = { isHeld: false, fails: 0, open };
+  const store = (made: Store): Store => {
+    const replace = async (...args: Parameters<typeof made.conversations.replace>) => {
+      if (args[0].turn !== null && !state.isHeld) {
+        state.isHeld = true;
+        await opened;
+        state.fails = fails;
+      } else if (state.fails > 0) {
+        state.fails -= 1;
+        throw new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
+      }
+      return await made.conversations.replace(...args);
+    };
+    return { ...made, conversations: { ...made.conversations, replace: replace as typeof made.conversations.replace } };
+  };
+  return { state, store };
+}
+
+test('a message whose agent ends before it gets it goes to the next agent', async () => {
+  const { state, store } = heldDequeue();
+  const w = await createReady({ store });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => state.isHeld);
+  w.host.running[0]?.end(1);
+  await w.agents.end(w.id);
+  await calm();
+  state.open();
+  await w.rested();
+  expect(w.handed).toEqual(['go']);
+  expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
+});
+
+test('a shutdown while the store fails once loses no message', async () => {
+  const { state, store } = heldDequeue(1);
+  const w = await createReady({ store });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => state.isHeld);
+  const closed = w.close();
+  await calm();
+  state.open();
+  await calm();
+  w.clock.advance(500);
+  await closed;
+  const next = w.boot();
+  await next.reconciler.start();
+  await w.rested();
+  expect(w.handed).toEqual(['go']);
+  await next.close();
+});
+
+test('a shutdown waits a few seconds for a store that does not answer, and not longer', async () => {
+  const { state, store } = outage();
+  const w = await createReady({ store, script: async () => void (state.down = true) });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => state.down);
+  let isClosed = false;
+  const closed = w.close().then(() => (isClosed = true));
+  for (let tries = 0; tries < 12; tries += 1) {
+    await calm();
+    expect(isClosed).toBe(tries >= 10);
+    w.clock.advance(500);
+  }
+  await closed;
+});
+
+test('an agent learns of the microagents also if the store fails just before its first turn', async () => {
+  let fails = 0;
+  const store = (made: Store): Store => ({
+    ...made,
+    events: {
+      ...made.events,
+      latest: async () => {
+        fails -= 1;
+        if (fails === 0) throw new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
+        return await made.events.latest();
+      },
+    },
+  });
+  const w = createOne({ store });
+  const { conversation: { id } } = await w.conversations.start('me', { ...plain, selectedRepository: 'acme/shop' });
+  await until(async () => (await w.store.conversations.find(id))?.startStatus === 'READY');
+  await calm();
+  fails = 1;
+  await w.conversations.send('me', id, said('go'));
+  await calm();
+  expect(w.handed).toEqual([]);
+  await w.reconciler.sweep();
+  await until(() => w.handed.length === 1);
+  expect(w.handed[0]).toMatch(/^Microagents of this repository.*\|go$/s);
+});
+
+const restless = { rest: { freezeAfterMs: 60_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } };
+
+test('an agent at work is not frozen, although the store was away for as long as a sandbox may be idle', async () => {
+  const { state, store } = outage();
+  const w = await createReady({ spec: restless, store, script: () => new Promise(() => {}) });
+  await w.reconciler.start();
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => w.handed.length === 1);
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      w.clock.advance(1000);
+      await calm();
+    }
+  };
+  state.down = true;
+  await pass(61);
+  state.down = false;
+  await pass(120);
+  expect(await w.view()).toMatchObject({ sandboxStatus: 'RUNNING', conversation: { executionStatus: 'running' } });
+  expect(told(await w.log(), 'execution_changed').map(({ to }) => to)).toEqual(['idle', 'running']);
+});
+
+test('a shutdown ends turns and is over, although the engine does not list its sandboxes', async () => {
+  const w = await createReady({ script: () => new Promise(() => {}) });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => w.handed.length === 1);
+  const listing = gate();
+  const unlisted = w.engine.list.bind(w.engine);
+  Object.assign(w.engine, { list: async () => await listing.opened.then(unlisted) });
+  void w.reconciler.start();
+  await calm();
+  await w.close();
+  expect(await w.record()).toMatchObject({ turn: null, statusReason: { code: 'interrupted_by_shutdown' } });
+  expect(w.host.running).toEqual([]);
+  listing.open();
+});

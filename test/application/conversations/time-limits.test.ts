@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { createReady, gate } from './support.ts';
+import { calm, said, told, until } from './world.ts';
+
+type Ready = Awaited<ReturnType<typeof createReady>>;
+
+const options = [{ optionId: 'y', name: 'Yes', kind: 'allow_once' as const }];
+const rest = { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
+const minute = 60_000;
+
+/** Lets time pass, in steps in which everything that is due is done. */
+async function pass(w: Ready, ms: number, stepMs = 5000): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    w.clock.advance(stepMs);
+    await calm();
+    await w.reconciler.sweep();
+    await calm();
+  }
+}
+
+async function lastTurn(w: Ready) {
+  return (await w.log()).findLast(({ kind }) => kind === 'turn_ended');
+}
+
+/** A conversation in whose turn the agent asks its user, and what it was answered. */
+async function asking(world: Parameters<typeof createReady>[0] = {}) {
+  const answers: (string | null)[] = [];
+  const w = await createReady({
+    spec: { rest },
+    ...world,
+    script: async (turn) => {
+      answers.push(await turn.ask({ toolCallId: 'c', title: 'c', options }));
+    },
+  });
+  await w.conversations.send('me', w.id, said('one'));
+  const permission = await until(async () => (await w.record()).permission);
+  const answer = () => w.conversations.answerPermission('me', w.id, permission?.permissionId ?? '', 'y');
+  return { w, answers, answer };
+}
+
+describe('a turn in which the agent says nothing', () => {
+  test('is ended after the time that its spec allows, and fails with the reason', async () => {
+    const w = await createReady({ agent: { turnTimeoutMs: 10 * minute }, script: () => new Promise(() => {}) });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.handed.length === 1);
+    await pass(w, 9 * minute, 30_000);
+    expect(await w.record()).toMatchObject({ executionStatus: 'running' });
+    await pass(w, 2 * minute, 5000);
+    await w.rested();
+    expect(await lastTurn(w)).toMatchObject({ actor: 'skep', data: { stopReason: 'failed' }, reason: { code: 'turn_silent', withinMs: 10 * minute } });
+    expect(await w.record()).toMatchObject({ executionStatus: 'error', statusReason: { code: 'turn_silent' } });
+  });
+
+  test('goes on while it says something, and does not age while it is frozen', async () => {
+    const steps = [gate(), gate()];
+    const w = await createReady({
+      agent: { turnTimeoutMs: 10 * minute },
+      script: async (turn) => {
+        for (const { opened } of steps) {
+          await opened;
+          await turn.say('still here');
+        }
+        await new Promise(() => {});
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    for (const { open } of steps) {
+      await pass(w, 9 * minute, 30_000);
+      open();
+      await calm();
+    }
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    await pass(w, 60 * minute, 30_000);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'frozen' } });
+    await w.sandboxes.resume('me', w.sandboxId);
+    await pass(w, 9 * minute, 30_000);
+    expect(await w.record()).toMatchObject({ executionStatus: 'running' });
+    await pass(w, 2 * minute, 5000);
+    expect(await lastTurn(w)).toMatchObject({ reason: { code: 'turn_silent' } });
+  });
+});
+
+describe('an agent that waits for its user', () => {
+  test('lets its sandbox rest, and the answer wakes it', async () => {
+    const { w, answers, answer } = await asking();
+    await pass(w, minute);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'waiting_for_permission' }, sandboxStatus: 'PAUSED' });
+    await answer();
+    await w.rested();
+    await until(w.view, ({ sandboxStatus }) => sandboxStatus === 'RUNNING');
+    expect(answers).toEqual(['y']);
+    expect(await lastTurn(w)).toMatchObject({ data: { stopReason: 'end_turn' } });
+  });
+
+  test('keeps its sandbox awake if the runtime can only stop', async () => {
+    const { w, answers, answer } = await asking();
+    w.engine.canFreeze = false;
+    await pass(w, 2 * minute);
+    expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'waiting_for_permission' }, sandboxStatus: 'RUNNING' });
+    await answer();
+    await w.rested();
+    expect(answers).toEqual(['y']);
+  });
+
+  test('waits no longer than its spec allows, rested or not', async () => {
+    for (const spec of [{}, { rest }]) {
+      const { w, answers } = await asking({ spec, agent: { permissionTimeoutMs: 60 * minute, turnTimeoutMs: 10 * minute } });
+      await pass(w, 59 * minute, 30_000);
+      expect(answers).toEqual([]);
+      await pass(w, 2 * minute, 5000);
+      await w.rested();
+      expect(answers).toEqual([null]);
+      const answered = (await w.log()).find(({ kind }) => kind === 'permission_answered');
+      expect(answered).toMatchObject({ actor: 'skep', reason: { code: 'permission_unanswered', withinMs: 60 * minute }, data: { optionId: null } });
+    }
+  });
+});
+
+test('a sandbox that a rule froze at the moment when a turn began goes on', async () => {
+  const held = gate();
+  const w = await createReady({ script: () => held.opened });
+  await w.conversations.send('me', w.id, said('one'));
+  await until(() => w.handed.length === 1);
+  const sandbox = await w.sandboxes.get('me', w.sandboxId);
+  const pausing = { status: 'PAUSING', pauseKind: 'freeze', pausedBy: { actor: 'skep', reason: null, version: sandbox.version + 1 } } as const;
+  await w.store.sandboxes.replace({ ...sandbox, ...pausing, version: sandbox.version + 1 });
+  await w.driver.reconcile(w.sandboxId);
+  await pass(w, 35_000);
+  expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' }, sandboxStatus: 'RUNNING' });
+  held.open();
+  await w.rested();
+  expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
+});
+
+test('a sandbox is not put to rest in a turn, and rests by its rule after it', async () => {
+  const held = gate();
+  const w = await createReady({ spec: { rest }, script: () => held.opened });
+  await w.conversations.send('me', w.id, said('one'));
+  await pass(w, 2 * minute);
+  expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' }, sandboxStatus: 'RUNNING' });
+  held.open();
+  await w.rested();
+  await pass(w, 30_000);
+  expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
+});

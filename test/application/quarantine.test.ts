@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest';
+import { quarantineOwner } from '../../src/domain/quarantine.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld, type WorldOptions } from './world.ts';
+
+const plain = sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } });
+const pooled = sandboxSpec({ id: 'pooled', ready: { probe: { kind: 'none' }, withinMs: 10_000 }, pool: { size: 1 } });
+const hour = 3_600_000;
+const stray = { id: 'sb-stray', spec: plain, sessionApiKey: 'key-of-the-stray', ownerId: 'ann' };
+const asKnown = { ownerId: null, specId: null };
+const problem = (argument: string, reason: object) => ({ code: 'invalid_request', context: { problems: [{ argument, reason }] } });
+
+/** A world whose runtime has sandboxes that the store knows nothing of, after the grace. */
+async function withStrays(
+  ids: readonly string[] = [stray.id], options: WorldOptions = {}, beforeStop: (world: ReturnType<typeof createWorld>) => void = () => {},
+) {
+  const world = createWorld({ specs: [plain, pooled], ...options });
+  const skep = world.boot([plain]);
+  for (const id of ids) world.engine.run({ ...stray, id });
+  await skep.reconciler.sweep();
+  beforeStop(world);
+  world.clock.advance(2000);
+  await skep.reconciler.sweep();
+  await calm();
+  const quarantine = async () => (await world.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 10 })).items;
+  return { ...world, ...skep, quarantine };
+}
+
+describe('a sandbox that the store does not know', () => {
+  test('is shown with what the runtime knows of it', async () => {
+    const { engine, quarantine } = await withStrays();
+    expect(engine.inspect(stray.id).state).toBe('stopped');
+    expect(await quarantine()).toMatchObject([
+      { id: stray.id, status: 'PAUSED', statusReason: { code: 'quarantined', keptForMs: 24 * hour, specId: 'plain', ownerId: 'ann' } },
+    ]);
+  });
+
+  test('belongs to no caller, and is kept for a day', async () => {
+    const { engine, reconciler, clock, sandboxes } = await withStrays();
+    expect(await codeOf(sandboxes.get('ann', stray.id))).toBe('sandbox_not_found');
+    clock.advance(24 * hour - 10_000);
+    await reconciler.sweep();
+    await calm();
+    expect(engine.inspect(stray.id).state).toBe('stopped');
+    clock.advance(20_000);
+    await reconciler.sweep();
+    await calm();
+    expect(engine.inspect(stray.id).state).toBe('absent');
+  });
+
+  test('is kept as long as the deployment says, over a restart of the server', async () => {
+    const { engine, boot, clock, mortal, quarantine } = await withStrays([stray.id], { quarantineForMs: 3 * hour });
+    mortal.die();
+    const next = boot([plain]);
+    clock.advance(3 * hour - 10_000);
+    await next.reconciler.sweep();
+    await calm();
+    expect(engine.inspect(stray.id).state).toBe('stopped');
+    clock.advance(20_000);
+    await next.reconciler.sweep();
+    await calm();
+    expect([engine.inspect(stray.id).state, await quarantine()]).toEqual(['absent', []]);
+  });
+
+  test('is removed after the grace if its deployment keeps no store', async () => {
+    const { engine, quarantine } = await withStrays([stray.id], { quarantineForMs: 0 });
+    expect([engine.inspect(stray.id).state, await quarantine()]).toEqual(['absent', []]);
+  });
+
+  test('comes into quarantine by a later sweep if the runtime does not answer for it now; the others do not wait', async () => {
+    const world = createWorld({ specs: [plain] });
+    const { reconciler } = world.boot();
+    for (const id of ['sb-stray-1', 'sb-stray-2']) world.engine.run({ ...stray, id });
+    await reconciler.sweep();
+    world.clock.advance(2000);
+    world.faults.plan({ call: 'keptLaunch', what: 'timeout', when: 'before' });
+    const ids = async () => (await world.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 10 })).items.map(({ id }) => id).toSorted();
+    await reconciler.sweep();
+    expect(await ids()).toEqual(['sb-stray-2']);
+    await reconciler.sweep();
+    expect(await ids()).toEqual(['sb-stray-1', 'sb-stray-2']);
+  });
+});
+
+describe('quarantine', () => {
+  test('ends a sandbox that the runtime refuses to stop at first', async () => {
+    const w = await withStrays([stray.id], {}, ({ faults }) => faults.plan({ call: 'stop', what: 'unavailable', when: 'before' }));
+    expect(w.engine.inspect(stray.id).state).toBe('running');
+    for (let minutes = 0; minutes < 10; minutes += 1) {
+      w.clock.advance(60_000);
+      await calm();
+    }
+    expect(w.engine.inspect(stray.id).state).toBe('stopped');
+    expect(await w.sandboxes.adopt(null, stray.id, asKnown)).toMatchObject({ status: 'PAUSED' });
+  });
+
+  test('forgets what is gone before it is stopped, and never says that it runs', async () => {
+    const w = await withStrays([stray.id], {}, ({ engine, store }) => {
+      const insert = store.sandboxes.insert.bind(store.sandboxes);
+      store.sandboxes.insert = async (...given) => {
+        engine.vanish(stray.id);
+        return await insert(...given);
+      };
+    });
+    await calm();
+    expect(await w.quarantine()).toEqual([]);
+    const log = await w.store.events.read({ ownerId: quarantineOwner }, 0, 100);
+    expect(log.map(({ data }) => data)).toMatchObject([{ to: 'PAUSING' }, { to: 'MISSING' }, { to: null }]);
+  });
+
+  test('does not count for the life that the spec of an adopted sandbox allows', async () => {
+    const rest = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 8 * hour };
+    const brief = sandboxSpec({ ...plain, id: 'brief', rest });
+    const world = createWorld({ specs: [brief] });
+    const { reconciler, sandboxes } = world.boot([brief]);
+    world.engine.run(stray);
+    const look = async (ms: number) => {
+      world.clock.advance(ms);
+      await reconciler.sweep();
+      await calm();
+    };
+    await look(0);
+    await look(2000);
+    await look(10 * hour);
+    await sandboxes.adopt(null, stray.id, { ownerId: 'me', specId: 'brief' });
+    await look(7 * hour);
+    expect(world.engine.inspect(stray.id).state).toBe('stopped');
+    await look(2 * hour);
+    expect(world.engine.inspect(stray.id).state).toBe('absent');
+  });
+});
+
+describe('adoption', () => {
+  test('comes before a resume, also for an administrator', async () => {
+    const { sandboxes, engine } = await withStrays();
+    expect(await codeOf(sandboxes.resume(null, stray.id))).toBe('sandbox_in_quarantine');
+    expect(engine.inspect(stray.id).state).toBe('stopped');
+    await sandboxes.adopt(null, stray.id, asKnown);
+    expect(await sandboxes.resume(null, stray.id)).toMatchObject({ ownerId: 'ann', spec: plain, status: 'RUNNING' });
+  });
+
+  test('gives it back as what the runtime knows: its owner, its spec, its own key', async () => {
+    const { sandboxes, engine, store, reconciler, clock } = await withStrays();
+    expect(await sandboxes.adopt(null, stray.id, asKnown)).toMatchObject({
+      id: stray.id, ownerId: 'ann', spec: plain, status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'adopted' }, sessionApiKey: stray.sessionApiKey,
+    });
+    clock.advance(30 * hour);
+    await reconciler.sweep();
+    await calm();
+    expect(await sandboxes.resume('ann', stray.id)).toMatchObject({ status: 'RUNNING' });
+    expect(engine.inspect(stray.id).state).toBe('running');
+    expect((await store.events.read({ ownerId: 'ann' }, 0, 10))[0]).toMatchObject({ kind: 'sandbox_moved', reason: { code: 'adopted' }, data: { to: 'PAUSED' } });
+  });
+
+  test('takes the owner and the spec that are named, and needs them if the runtime does not know them', async () => {
+    const { sandboxes, runtime } = await withStrays();
+    runtime.keptLaunch = async () => ({ specId: null, ownerId: null, fixedEnv: {} });
+    await expect(sandboxes.adopt(null, stray.id, asKnown)).rejects.toMatchObject(problem('ownerId', { code: 'not_known_to_runtime' }));
+    await expect(sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: null })).rejects.toMatchObject(problem('sandboxSpecId', { code: 'not_known_to_runtime' }));
+    expect(await codeOf(sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: 'none' }))).toBe('invalid_request');
+    expect(await sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: 'plain' })).toMatchObject({ ownerId: 'bob', spec: plain });
+  });
+
+  test('is done once, and gives nothing away that has an owner', async () => {
+    const { sandboxes } = await withStrays();
+    const { id } = await sandboxes.start('me', { specId: null });
+    await expect(sandboxes.adopt(null, id, { ownerId: 'you', specId: null })).rejects.toMatchObject(problem('id', { code: 'not_in_quarantine' }));
+    expect(await codeOf(sandboxes.adopt('me', stray.id, asKnown)), 'by no administrator').toBe('sandbox_not_found');
+    const both = await Promise.allSettled([sandboxes.adopt(null, stray.id, asKnown), sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: null })]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  });
+});
+
+describe('a pool over a store that is older than what the runtime has', () => {
+  test('gives no member away that may have got an owner since', async () => {
+    const world = createWorld({ specs: [pooled] });
+    const first = world.boot();
+    await first.reconciler.sweep();
+    await calm();
+    const [{ sandbox: member } = { sandbox: null }] = await world.store.sandboxes.pooled();
+    first.mortal.die();
+    world.engine.run({ ...stray, spec: pooled });
+    const next = world.boot();
+    await next.reconciler.sweep();
+    const started = await next.sandboxes.start('bob', { specId: null });
+    await calm();
+    expect(started.instanceId).not.toBe(member?.instanceId);
+    expect(await world.store.sandboxes.findByInstance(member?.instanceId ?? '')).toMatchObject({ ownerId: quarantineOwner, status: 'PAUSED' });
+    expect(world.engine.inspect(member?.instanceId ?? '').state).toBe('stopped');
+  });
+
+  test('gives its members away if the store knows all', async () => {
+    const world = createWorld({ specs: [pooled] });
+    const first = world.boot();
+    await first.reconciler.sweep();
+    await calm();
+    const [{ sandbox: member } = { sandbox: null }] = await world.store.sandboxes.pooled();
+    first.mortal.die();
+    const next = world.boot();
+    await next.reconciler.sweep();
+    expect((await next.sandboxes.start('bob', { specId: null })).instanceId).toBe(member?.instanceId);
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { createApiKeyAuth, createApiKeys } from '../../src/adapters/auth/api-keys/index.ts';
+import { createManualClock } from '../doubles/memory/index.ts';
+import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
+import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
+import { keyLine, setKeyText, storedKeyText } from '../../src/composition/executable/api-key-lines.ts';
+
+/** A store of keys, at a time that the test turns. */
+function world() {
+  const clock = createManualClock();
+  const { apiKeys } = createInMemoryStore();
+  const deps = { clock, random: createSystemRandom() };
+  const keys = createApiKeys({ keys: apiKeys, ...deps });
+  const line = async (apiKey: string) => await keyLine(apiKey, createApiKeyAuth({ keys: apiKeys, clock, staticKey: apiKey }));
+  const text = async (apiKey: string): Promise<string> => setKeyText(await line(apiKey)).join('\n');
+  return { clock, keys, line, text, stored: async () => (await storedKeyText(apiKeys, deps)).join('\n') };
+}
+
+const mine = 'a-static-key-of-mine';
+
+describe('the key that is set', () => {
+  test('is valid where the store does not know it', async () => {
+    const { line, text } = world();
+    expect((await line(mine)).state).toBe('ok');
+    expect(await text(mine)).not.toContain('WARNING');
+  });
+
+  test('is warned of where it was made for another store, since no revocation ends it', async () => {
+    const { key } = await world().keys.create({ name: 'ci' });
+    expect((await world().line(key)).state).toBe('note');
+    expect(await world().text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was made by Skep, but not for this store/);
+  });
+
+  test('is what its record says where the store has it', async () => {
+    const { keys, line, text } = world();
+    const { key: full } = await keys.create({ name: 'ci' });
+    const { key: read } = await keys.create({ name: 'look', access: 'read' });
+    expect((await line(full)).state).toBe('ok');
+    expect(await text(full)).toMatch(/is the key ci of the store\.\nThe commands below/);
+    expect(await text(full)).not.toContain('WARNING');
+    expect((await line(read)).state).toBe('note');
+    expect(await text(read)).toMatch(/WARNING: .*is the key look of the store, which may only read/);
+  });
+
+  test.each(['revoked', 'expired'])('is warned of where it was %s, with what to do', async (how) => {
+    const { clock, keys, line, text } = world();
+    const { key } = await keys.create({ name: 'ci', expiresInMs: 1000 });
+    if (how === 'revoked') await keys.revoke('ci');
+    else clock.advance(1000);
+    expect((await line(key)).state).toBe('not ok');
+    expect(await text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was revoked or has expired: every request with it is refused\.\nMake another, and set it: .*keys create <name>/);
+    expect(await text(key)).not.toContain(key);
+  });
+});
+
+describe('without a key that is set', () => {
+  test('one is made at the first start, and kept from then on', async () => {
+    const { stored, keys } = world();
+    expect(await stored()).toMatch(/export SKEP_API_KEY=skep_/);
+    expect(await stored()).toContain('Lost? Make another');
+    expect(await keys.list()).toHaveLength(1);
+  });
+
+  test('a store in which none is valid any more is warned of', async () => {
+    const { keys, stored } = world();
+    await stored();
+    await keys.revoke('first');
+    expect(await stored()).toMatch(/WARNING: every key of the store was revoked or has expired\. Make another: .*keys create/);
+  });
+});

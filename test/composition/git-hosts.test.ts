@@ -1,0 +1,27 @@
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/composition/config/read-config.ts';
+import { refusalOf } from './config-files.ts';
+
+describe('a token for a git host', () => {
+  const github = { SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_TOKEN: 'ghp_secret' };
+  const gitlab = { SKEP_GIT_PROVIDERS: 'gitlab', SKEP_GITLAB_TOKEN: 'glpat-secret' };
+
+  test.each([
+    ['SKEP_GITHUB_URL', { ...github, SKEP_GITHUB_URL: 'http://git.internal/api/v3' }],
+    ['SKEP_GITLAB_URL', { ...gitlab, SKEP_GITLAB_URL: 'http://git.internal:8080' }],
+    ['SKEP_GITLAB_URL', { ...gitlab, SKEP_GITLAB_URL: 'http://127.evil.example' }],
+  ])('is not sent in the clear to %s', (name, env) => {
+    expect(refusalOf(env).problems).toMatchObject([{ name, problem: expect.stringContaining('is plain http') }]);
+  });
+
+  test.each([
+    { ...github, SKEP_GITHUB_URL: 'http://git.internal/api/v3', SKEP_GIT_HTTP_HOSTS: 'other,git.internal' },
+    { ...gitlab, SKEP_GITLAB_URL: 'http://git.internal:8080', SKEP_GIT_HTTP_HOSTS: 'git.internal:8080' },
+    { ...gitlab, SKEP_GITLAB_URL: 'http://127.0.0.1:8080' },
+    { ...gitlab, SKEP_GITLAB_URL: 'http://localhost:8080' },
+    { ...gitlab, SKEP_GITLAB_URL: 'http://[::1]:8080' },
+    { SKEP_GIT_PROVIDERS: 'gitlab', SKEP_GITLAB_URL: 'http://git.internal' },
+  ])('may be sent, or there is none: %j', (env) => {
+    expect(() => readConfig(env)).not.toThrow();
+  });
+});

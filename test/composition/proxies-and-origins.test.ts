@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { readConfig } from '../../src/composition/config/read-config.ts';
+import { refusalOf } from './config-files.ts';
+
+test('the proxies that are trusted, and the origins that may call, are lists', () => {
+  const given = { SKEP_TRUST_PROXY: 'loopback, 10.0.0.0/8,::1', SKEP_CORS_ORIGINS: 'https://app.example.com,http://localhost:5173' };
+  expect(readConfig(given)).toMatchObject({
+    trustProxy: ['loopback', '10.0.0.0/8', '::1'], corsOrigins: ['https://app.example.com', 'http://localhost:5173'],
+  });
+});
+
+test.each([
+  ['SKEP_TRUST_PROXY', '10.0.0.0/99'], ['SKEP_TRUST_PROXY', 'proxy.example.com'], ['SKEP_TRUST_PROXY', '1'],
+  ['SKEP_CORS_ORIGINS', '*'], ['SKEP_CORS_ORIGINS', 'app.example.com'], ['SKEP_CORS_ORIGINS', 'https://app.example.com/'],
+])('%s=%s is refused', (name, text) => {
+  const problem = expect.stringMatching(/has an entry that is no (address|origin)/);
+  expect(refusalOf({ [name]: text }).problems).toMatchObject([{ name, problem }]);
+});

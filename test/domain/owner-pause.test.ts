@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { newConversation, type QueuedMessage } from '../../src/domain/conversation.ts';
+import { nextWorkStep } from '../../src/domain/conversation-next-step.ts';
+import type { EventActor } from '../../src/domain/event.ts';
+import { move, stopFrozen, type SandboxTransition } from '../../src/domain/sandbox-lifecycle.ts';
+import { newSandbox, type Sandbox } from '../../src/domain/sandbox.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+
+const spec = sandboxSpec({ id: 'plain' });
+const running: Sandbox = { ...newSandbox({ id: 'sb', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), status: 'RUNNING' };
+const fresh = newConversation({
+  id: 'conv', ownerId: 'me', title: null, taken: running, sandboxId: 'sb', spec, repository: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null, now: 0,
+});
+
+type Happening = 'message' | readonly [SandboxTransition, EventActor] | 'stop frozen';
+const paused = [['pause', 'user'], ['paused', 'skep']] as const;
+const rested = [['pause', 'skep'], ['paused', 'skep']] as const;
+const resumed = [['resume', 'user'], ['ready', 'runtime']] as const;
+
+/** Returns the next step of a conversation after all that, at one moment. */
+function stepAfter(happenings: readonly Happening[]): string {
+  let sandbox = running;
+  const queue: QueuedMessage[] = [];
+  for (const one of happenings) {
+    if (one === 'message') queue.push({ messageId: 'm', message: { content: [] }, sandboxVersion: sandbox.version });
+    else if (one === 'stop frozen') sandbox = stopFrozen(sandbox, { code: 'idle', tier: 'stop', afterMs: 1 }, 0);
+    else sandbox = move(sandbox, one[0], one[1], { now: 0, reason: null, ...(one[0] === 'pause' && { pauseKind: 'freeze' as const }) }) ?? sandbox;
+  }
+  expect(sandbox.status).toBe('PAUSED');
+  return nextWorkStep({ ...fresh, startStatus: 'READY', executionStatus: 'idle', queue }, sandbox, false, 0).kind;
+}
+
+test.each<readonly [string, boolean, readonly Happening[]]>([
+  ['its owner paused it after the message', true, ['message', ...paused]],
+  ['the message came after that', false, ['message', ...paused, 'message']],
+  ['the message came while it was being paused', false, [paused[0], 'message', paused[1]]],
+  ['a rule stopped it after its owner had frozen it', true, ['message', ...paused, 'stop frozen']],
+  ['a rule put it to rest', false, ['message', ...rested]],
+  ['it was ended from outside', false, ['message', ['pause', 'runtime'], ['paused', 'skep']]],
+  ['a resumption was refused', true, ['message', ...paused, ['resume', 'user'], ['refused', 'runtime']]],
+  ['it was resumed since, and rests by a rule now', false, ['message', ...paused, ...resumed, ...rested]],
+  ['its owner paused it again after a rule had', true, ['message', ...rested, ...resumed, ...paused]],
+])('a message that waits is held if its owner paused the sandbox after it: %s: %s', (_, held, happenings) => {
+  expect(stepAfter(happenings)).toBe(held ? 'none' : 'resume-sandbox');
+});
+
+test('who paused a sandbox, and why, is on its record until it runs', () => {
+  const reason = { code: 'paused_by_owner' } as const;
+  const pausing = move(running, 'pause', 'user', { now: 1, reason, pauseKind: 'stop' }) ?? running;
+  const resting = move(pausing, 'paused', 'skep', { now: 2, reason: null }) ?? running;
+  const again = move(move(resting, 'resume', 'user', { now: 3, reason: null }) ?? running, 'refused', 'runtime', { now: 4, reason: { code: 'vanished' } });
+  for (const one of [pausing, resting, again]) expect(one?.pausedBy).toEqual({ actor: 'user', reason, version: 2 });
+  expect(move(pausing, 'refused', 'runtime', { now: 2, reason: null })?.pausedBy).toBeNull();
+});

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
+import { acpScript } from '../../doubles/acp-agent/steps.ts';
+import { messageOf, openTalk, saidIn } from '../../support/conversation.ts';
+import { killSandboxes } from '../../support/processes.ts';
+import { createScene } from './scene.ts';
+
+/** Longer than a write waits by itself. */
+const lockedMs = 12_000;
+const chunks = 20_000;
+
+test('a turn goes on when another program holds the database for a while, and nothing of it is lost or doubled', async () => {
+  const agent = { protocol: 'acp', command: acpAgentCommand() };
+  const scene = await createScene({ config: () => ({ specs: [{ id: 'scripted', command: ['sh', '-c', 'while :; do sleep 1000; done'], agent }] }) });
+  try {
+    const talk = await openTalk(() => scene.call, { initial_message: messageOf(acpScript({ say: 'begin ' }, { flood: chunks })) });
+    await talk.event('message_chunk');
+    const other = new DatabaseSync(join(scene.dataDir, 'skep.db'), { timeout: 5000 });
+    other.exec('BEGIN IMMEDIATE');
+    const begun = performance.now();
+    await pause(lockedMs / 2);
+    // The server answers meanwhile, at once.
+    const asked = performance.now();
+    expect(await talk.now()).toMatchObject({ execution_status: 'running' });
+    expect(performance.now() - asked).toBeLessThan(2000);
+    await pause(lockedMs - (performance.now() - begun));
+    other.exec('ROLLBACK');
+    other.close();
+    const turn = await talk.turn();
+    expect(turn.stopReason).toBe('end_turn');
+    expect(saidIn(turn).join('').replace(/^begin /, '')).toBe(Array.from({ length: chunks }, (_, n) => String(n)).join(''));
+  } finally {
+    await scene.close((dataDir) => killSandboxes(dataDir));
+  }
+});

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
+import { acpScript } from '../../doubles/acp-agent/steps.ts';
+import { object } from '../../support/client.ts';
+import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { killSandboxes } from '../../support/processes.ts';
+import { until } from '../../support/until.ts';
+import { createScene, type Scene } from './scene.ts';
+
+let scene: Scene;
+let talk: Talk;
+const sandbox = async () => `/api/v1/sandboxes/${await talk.sandboxId()}`;
+
+beforeAll(async () => {
+  const agent = { protocol: 'acp', command: acpAgentCommand() };
+  const command = ['sh', '-c', 'while :; do sleep 1000; done'];
+  scene = await createScene({ config: () => ({
+    specs: [
+      { id: 'scripted', command, agent, rest: { freeze_after: '2s' } },
+      { id: 'impatient', command, agent: { ...agent, turn_timeout: '2s', permission_timeout: '2s' } },
+    ],
+  }) });
+});
+afterAll(async () => await scene?.close((dataDir) => killSandboxes(dataDir)));
+
+test('a sandbox whose agent waits for its user is frozen by its rule, and the answer wakes it', async () => {
+  const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
+  const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } }, { say: ' and done' });
+  talk = await openTalk(() => scene.call, { initial_message: messageOf(script) });
+  const { data } = await talk.event('permission_requested');
+  const resting = await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', 60_000);
+  expect(resting).toMatchObject({ execution_status: 'waiting_for_permission' });
+  await talk.post(`/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
+  const turn = await talk.turn();
+  expect(turn.stopReason).toBe('end_turn');
+  expect(saidIn(turn).join('')).toBe('chosen: yes and done');
+});
+
+test('a frozen turn shows as such, and one whose sandbox its owner stops reads as that', async () => {
+  const messageId = await talk.say(acpScript({ stall: 'heeds' }));
+  await talk.event('message_chunk', ({ data }) => data['text'] === 'stalling');
+  expect(object(await scene.call('POST', `${await sandbox()}/pause`, { pause_kind: 'freeze' }))).toMatchObject({ status: 'PAUSED', paused_by: 'user' });
+  expect(await talk.now()).toMatchObject({ execution_status: 'frozen' });
+  await talk.event('execution_changed', ({ data }) => data['to'] === 'frozen');
+  await scene.call('POST', `${await sandbox()}/resume`);
+  await talk.event('execution_changed', ({ data }) => data['from'] === 'frozen' && data['to'] === 'running');
+  await scene.call('POST', `${await sandbox()}/pause`, { pause_kind: 'stop' });
+  expect((await talk.turn(messageId)).stopReason).toBe('interrupted');
+  const ended = await talk.event('turn_ended', ({ data }) => data['message_id'] === messageId);
+  expect(ended).toMatchObject({ actor: 'user', reason: 'The sandbox was stopped during the turn. Paused on request.' });
+  expect(await talk.now()).toMatchObject({ status_reason: { code: 'sandbox_stopped', cause: { code: 'paused_by_owner' } } });
+});
+
+test('a turn without output, and a request that nobody answers, end after the time that the spec allows', async () => {
+  const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
+  const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } });
+  const impatient = await openTalk(() => scene.call, { sandbox_spec_id: 'impatient', initial_message: messageOf(script) });
+  const answered = await impatient.event('permission_answered');
+  expect(answered).toMatchObject({ actor: 'skep', reason: 'Nobody answered within 2 s.', data: { option_id: null } });
+  await impatient.turn();
+  const messageId = await impatient.say(acpScript({ stall: 'heeds' }));
+  expect((await impatient.turn(messageId)).stopReason).toBe('failed');
+  expect(await impatient.now()).toMatchObject({ execution_status: 'error', status_reason: { code: 'turn_silent', within_ms: 2000 } });
+});

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { killSandboxes } from '../support/processes.ts';
+import { rawSocket } from '../support/raw.ts';
+import { removeFolder, startServer, temporaryFolder } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+let folder: string;
+beforeAll(async () => void (folder = await temporaryFolder()));
+afterAll(async () => {
+  killSandboxes(folder);
+  await removeFolder(folder);
+});
+
+test('the server takes the two signals of one Ctrl-C for one, and ends at once by a second Ctrl-C', { timeout: 60_000 }, async () => {
+  const key = 'a-static-key-of-16-or-more';
+  const interrupted = async (dataDir: string) => {
+    const server = await startServer({ dataDir, env: { SKEP_API_KEY: key } });
+    const request = rawSocket(server.url);
+    const head = ['POST /api/v1/sandboxes HTTP/1.1', 'Host: x', `X-Session-API-Key: ${key}`, 'Content-Type: application/json', 'Content-Length: 2'];
+    request.socket.write(`${[...head, 'Expect: 100-continue', 'Connection: close'].join('\r\n')}\r\n\r\n`);
+    await until(() => request.text(), (text) => text.includes('100 Continue'));
+    const at = performance.now();
+    server.process.kill('SIGINT');
+    await setTimeout(10);
+    server.process.kill('SIGINT');
+    await until(() => server.output().stderr, (log) => /draining.*a second Ctrl-C stops at once/.test(log));
+    return { server, request, at };
+  };
+
+  const drained = await interrupted(join(folder, 'interrupted'));
+  drained.request.socket.write('{}');
+  expect(await drained.server.exited).toBe(0);
+  expect(drained.request.text()).toMatch(/HTTP\/1\.1 201 /);
+
+  const { server, at } = await interrupted(join(folder, 'interrupted twice'));
+  await until(() => server.process.kill('SIGINT'), () => server.process.signalCode !== null);
+  expect([server.process.signalCode, performance.now() - at > 990]).toEqual(['SIGINT', true]);
+});
