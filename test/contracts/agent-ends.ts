@@ -21,7 +21,7 @@ export const endCases: readonly AgentCase[] = [
       assert.equal((await turn).stopReason, 'cancelled');
       await session.cancel();
       assert.deepEqual(await prompt(scripted({ say: ' on' })), { stopReason: 'end_turn', reason: null });
-      assert.equal(client.said(), 'stalling on');
+      assert.equal(client.said(), 'stalling. on');
     },
   ],
   [

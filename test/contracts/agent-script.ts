@@ -19,7 +19,8 @@ export interface AgentUsage {
  * - `flood`: says so many chunks, one after the other: `0`, `1`, `2`...
  * - `fail`: the turn ends with an error that says these words.
  * - `crash`: the agent ends.
- * - `stall`: says `stalling` and goes on only when the turn is cancelled, which ends it as `cancelled` (`heeds`); or never (`deaf`).
+ * - `stall`: says `stalling.` and goes on only when the turn is cancelled, which ends it as `cancelled` (`heeds`); or never (`deaf`).
+ *   The text ends with a character that begins no secret: what may be the beginning of one is held back until more is said.
  * - `stop`: ends the turn for the reason; without it, it ends as `end_turn` after the last step.
  */
 export type AgentStep =

@@ -115,7 +115,7 @@ describe('a turn', () => {
   test('is stopped by /cancel, also while it asks leave', async () => {
     const chat = talk(apiOf(world), await readyConversation(world));
     chat.type('stall');
-    await chat.sees('stalling');
+    await chat.sees('stalling.');
     chat.type('/cancel');
     await chat.sees('the turn ended: cancelled');
     chat.type('ask');
@@ -168,7 +168,7 @@ describe('what there is no talking with', () => {
     const chat = talk(apiOf(world), id);
     chat.type('stall');
     chat.type('never');
-    await chat.sees('stalling');
+    await chat.sees('stalling.');
     const { sandbox_id: sandboxId } = object(await world.ann('GET', `${conversations}/${id}`));
     world.engine.crash(String(sandboxId));
     chat.end();

@@ -30,7 +30,7 @@ const script: MemoryAgentScript = async (turn) => {
     case 'stall': {
       const { promise, resolve } = Promise.withResolvers<void>();
       turn.signal.addEventListener('abort', () => resolve(), { once: true });
-      await turn.say('stalling');
+      await turn.say('stalling.');
       await promise;
       return 'cancelled';
     }

@@ -29,7 +29,7 @@ describe('a person at a terminal', () => {
     const chat = talk(apiOf(world), id, { interactive: true });
     await chat.sees('> ');
     chat.type('stall');
-    await chat.sees('stalling');
+    await chat.sees('stalling.');
     chat.key('\u0003');
     await chat.sees('the turn ended: cancelled');
     chat.key('\u0003');

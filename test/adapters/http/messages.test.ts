@@ -21,7 +21,7 @@ beforeAll(async () => {
       else {
         const { promise, resolve } = Promise.withResolvers<void>();
         turn.signal.addEventListener('abort', () => resolve(), { once: true });
-        await turn.say('stalling');
+        await turn.say('stalling.');
         await promise;
         return 'cancelled';
       }

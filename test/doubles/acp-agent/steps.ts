@@ -12,7 +12,7 @@ import type { AgentStep } from '../../contracts/agent-script.ts';
  * - `env`: says the value of a variable of its environment, or `unset`.
  * - `after`: done when the turn has been answered.
  * - `error`: the turn is answered with this error; `answer`: with this result.
- * - `objects`: says `stalling`, and answers the turn with an error when it is cancelled.
+ * - `objects`: says `stalling.`, and answers the turn with an error when it is cancelled.
  * - `deaf`: reads its standard input no more.
  */
 export type AcpStep =

@@ -32,11 +32,11 @@ export async function perform(step: AcpStep, turn: Turn): Promise<Answer | null>
     await say(session, `chosen: ${outcome.optionId ?? 'nothing'}`);
     if (turn.isCancelled()) return stopped('cancelled');
   } else if ('stall' in step) {
-    await say(session, 'stalling');
+    await say(session, 'stalling.');
     await (step.stall === 'heeds' ? turn.cancelled : new Promise<never>(() => {}));
     return stopped('cancelled');
   } else if ('objects' in step) {
-    await say(session, 'stalling');
+    await say(session, 'stalling.');
     await turn.cancelled;
     return { error: { code: -32_603, message: 'AbortError: it was aborted' } };
   } else if ('fail' in step) return { error: { code: -32_603, message: 'Internal error', data: { details: step.fail } } };

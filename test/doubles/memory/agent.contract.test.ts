@@ -17,7 +17,7 @@ async function perform(step: AgentStep, turn: MemoryTurn): Promise<TurnStopReaso
     await turn.say(`chosen: ${(await turn.ask(step.ask)) ?? 'nothing'}`);
     if (turn.signal.aborted) return 'cancelled';
   } else if ('stall' in step) {
-    await turn.say('stalling');
+    await turn.say('stalling.');
     await new Promise<void>((resolve) => {
       if (step.stall === 'deaf') return;
       if (turn.signal.aborted) resolve();

@@ -48,7 +48,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
     const stalls = async (): Promise<string> => {
       const message = await talk.say(acpScript({ stall: 'heeds' }));
       const { id } = await talk.event('turn_started', ({ data }) => data['message_id'] === message);
-      await talk.event('message_chunk', ({ data }) => data['text'] === 'stalling', id);
+      await talk.event('message_chunk', ({ data }) => data['text'] === 'stalling.', id);
       return message;
     };
     const agents = async () => (await talk.events()).filter(({ kind }) => kind === 'agent_started').map(({ data }) => data);

@@ -38,7 +38,7 @@ test('a sandbox whose agent waits for its user is frozen by its rule, and the an
 
 test('a frozen turn shows as such, and one whose sandbox its owner stops reads as that', async () => {
   const messageId = await talk.say(acpScript({ stall: 'heeds' }));
-  await talk.event('message_chunk', ({ data }) => data['text'] === 'stalling');
+  await talk.event('message_chunk', ({ data }) => data['text'] === 'stalling.');
   expect(object(await scene.call('POST', `${await sandbox()}/pause`, { pause_kind: 'freeze' }))).toMatchObject({ status: 'PAUSED', paused_by: 'user' });
   expect(await talk.now()).toMatchObject({ execution_status: 'frozen' });
   await talk.event('execution_changed', ({ data }) => data['to'] === 'frozen');
