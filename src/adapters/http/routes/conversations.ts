@@ -150,8 +150,8 @@ export const conversationOperations = [
       };
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', asked);
       const view = await skep.conversations.start(principal.userId, { ...asked, ...claim, patterns: principal.repositories ?? null });
-      const location = context.link(`${conversations}/${view.conversation.id}`);
-      return { value: presentConversation(view), headers: { Location: location } };
+      context.response.location(context.link(`${conversations}/${view.conversation.id}`));
+      return presentConversation(view);
     },
   }),
   operation({
@@ -168,7 +168,7 @@ export const conversationOperations = [
       const listing = `app-conversations/${query.sort_order}`;
       const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
       const page = await skep.conversations.search(scopeOf(principal), filterOf(query), query.sort_order, wanted);
-      return { value: presentPage(context, page, listing, presentConversation) };
+      return presentPage(context, page, listing, presentConversation);
     },
   }),
   operation({
@@ -180,9 +180,7 @@ export const conversationOperations = [
     params: conversationPath,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
-    }),
+    handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
   }),
   operation({
     ...common,
@@ -194,10 +192,7 @@ export const conversationOperations = [
     params: conversationPath,
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => {
-      await skep.conversations.delete(scopeOf(principal), params.id);
-      return { value: undefined };
-    },
+    handle: async ({ skep, principal }, { params }) => await skep.conversations.delete(scopeOf(principal), params.id),
   }),
 ];
 

@@ -8,7 +8,7 @@ import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
 import { inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
 import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
-import { noInput, operation, type StreamReply } from '../operation.ts';
+import { noInput, operation, StreamedText } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { createSealer } from '../sealed-text.ts';
@@ -141,9 +141,8 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
-    handle: async (context, { params, query }) => ({
-      value: await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
-    }),
+    handle: async (context, { params, query }) =>
+      await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
   }),
   operation({
     ...common,
@@ -168,7 +167,7 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
-    handle: async (context, { query }) => ({ value: await page(context, { kinds: query.kinds ?? changes }, 'events', query) }),
+    handle: async (context, { query }) => await page(context, { kinds: query.kinds ?? changes }, 'events', query),
   }),
   operation({
     ...common,
@@ -180,7 +179,7 @@ export const eventOperations = [
     handle: ({ skep, credential }) => {
       const expiresAt = skep.clock.now() + ticketLifeMs;
       const ticket = ticketSealer.seal(JSON.stringify(['ticket', expiresAt, credential]));
-      return { value: { ticket, expires_at: toTimestamp(expiresAt) } };
+      return { ticket, expires_at: toTimestamp(expiresAt) };
     },
   }),
   operation({
@@ -210,7 +209,7 @@ async function follow(
   wanted: EventsWanted,
   { query, headers }: StreamInput,
   otherwise: 0 | 'latest',
-): Promise<StreamReply> {
+): Promise<StreamedText> {
   const { skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
@@ -218,7 +217,8 @@ async function follow(
   const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
-  return { parts: serverSentEvents(after, batches, presentEvent), ends, headers: { 'Last-Event-ID': String(after) } };
+  context.response.set('Last-Event-ID', String(after));
+  return new StreamedText(serverSentEvents(after, batches, presentEvent), ends);
 }
 
 /** The schema of what {@link inSnakeCase} returns for a value of the schema. */

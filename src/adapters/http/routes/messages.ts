@@ -32,7 +32,7 @@ export const messageOperations = [
     handle: async ({ skep, principal }, { params, headers, body }) => {
       const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
       const { messageId } = await skep.conversations.send(scopeOf(principal), params.id, body, claim.claim);
-      return { value: { message_id: messageId } };
+      return { message_id: messageId };
     },
   }),
   operation({
@@ -46,9 +46,7 @@ export const messageOperations = [
     params: conversationPath,
     success: { status: 202, description: 'The conversation; its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentConversation(await skep.conversations.cancel(scopeOf(principal), params.id)),
-    }),
+    handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.cancel(scopeOf(principal), params.id)),
   }),
   operation({
     ...common,
@@ -59,10 +57,7 @@ export const messageOperations = [
     body: permissionAnswerBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'permission_not_found'],
-    handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentConversation(
-        await skep.conversations.answerPermission(scopeOf(principal), params.id, params.permission_id, body.option_id),
-      ),
-    }),
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentConversation(await skep.conversations.answerPermission(scopeOf(principal), params.id, params.permission_id, body.option_id)),
   }),
 ];

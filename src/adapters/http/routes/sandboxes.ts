@@ -115,7 +115,7 @@ const search = operation({
     const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
+    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access));
   },
 });
 
@@ -139,7 +139,8 @@ export const sandboxOperations = [
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
-      return { value: presentSandbox(sandbox, principal.access), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
+      context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
+      return presentSandbox(sandbox, principal.access);
     },
   }),
   operation({
@@ -151,9 +152,8 @@ export const sandboxOperations = [
     params: sandboxPath,
     success: theSandbox,
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params }) =>
+      presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
   }),
   operation({
     ...common,
@@ -167,7 +167,7 @@ export const sandboxOperations = [
     failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params }) => {
       const { cpuMs, memoryBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), params.id);
-      return { value: { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes } };
+      return { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes };
     },
   }),
   operation({
@@ -180,10 +180,7 @@ export const sandboxOperations = [
     params: sandboxPath,
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => {
-      await skep.sandboxes.delete(scopeOf(principal), params.id);
-      return { value: undefined };
-    },
+    handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
   }),
   operation({
     ...common,
@@ -196,9 +193,8 @@ export const sandboxOperations = [
     body: sandboxPauseBody,
     success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
   }),
   operation({
     ...common,
@@ -213,9 +209,8 @@ export const sandboxOperations = [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
     ],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params }) =>
+      presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
   }),
   operation({
     ...common,
@@ -231,9 +226,8 @@ export const sandboxOperations = [
     body: sandboxAdoptBody,
     success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
-      value: presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
+      presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
   }),
 ];
 
