@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
-import { inSnakeCase } from '../shared/snake-case.ts';
+import { inSnakeCase } from '../shared/letter-case.ts';
 
 /** A point in time in an answer: RFC 3339, UTC. */
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import { snakeCase } from '../shared/snake-case.ts';
+import { snakeCase } from '../shared/letter-case.ts';
 import { presentReason, statusReason } from './common-schemas.ts';
 
 /** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */

@@ -58,14 +58,3 @@ export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof defined<T>>;
 }
-
-type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
-export type InCamelCase<T> = { [K in keyof T & string as CamelCase<K>]: T[K] };
-
-export const camelCase = (key: string): string => key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-/** Returns the members of a mapping of the file under the names that the program uses: `git_timeout` is `gitTimeout`. */
-export function inCamelCase<T extends object>(values: T): InCamelCase<T> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [camelCase(key), value])) as InCamelCase<T>;
-}

@@ -1,8 +1,8 @@
 import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/options.ts';
+import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { addressWarnings, unknownVariables } from './environment-warnings.ts';
-import { inCamelCase } from './field-schemas.ts';
 import { configSchema, type SkepConfig } from './file-schema.ts';
 import { fieldName, formAt, type Mistake, mistakesIn } from './mistakes.ts';
 import { settings, settingsSchema } from './settings.ts';

@@ -3,9 +3,10 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
+import { camelCase, type InCamelCase } from '../../adapters/shared/letter-case.ts';
 import { defaultProduct } from '../../domain/microagent.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { camelCase, duration, durationForm, type InCamelCase } from './field-schemas.ts';
+import { duration, durationForm } from './field-schemas.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')

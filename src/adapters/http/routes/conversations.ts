@@ -5,6 +5,7 @@ import { conversationSortOrders, conversationStartStatuses, executionStatuses } 
 import { scopeOf } from '../../../domain/principal.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data.ts';
+import { inCamelCase } from '../../shared/letter-case.ts';
 import {
   claimOf, idempotencyHeaders, list, locationHeader, presentStatus, resourceId, specId, statusFields, text, timeQuery, timestamp,
   toTimestamp,
@@ -139,15 +140,7 @@ export const conversationOperations = [
     handle: async (context, { headers, body }) => {
       const { skep, principal } = context;
       if (body.sandbox_spec_id !== null) refuseUnknownSpec(skep, body.sandbox_spec_id, 'body');
-      const asked = {
-        title: body.title,
-        sandboxId: body.sandbox_id,
-        sandboxSpecId: body.sandbox_spec_id,
-        selectedRepository: body.selected_repository,
-        selectedBranch: body.selected_branch,
-        initialMessage: body.initial_message,
-        permissionPolicy: body.permission_policy,
-      };
+      const asked = inCamelCase(body);
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', asked);
       const view = await skep.conversations.start(principal.userId, { ...asked, ...claim, patterns: principal.repositories ?? null });
       context.response.location(context.link(`${conversations}/${view.conversation.id}`));

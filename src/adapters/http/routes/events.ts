@@ -5,7 +5,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
 import { scopeOf } from '../../../domain/principal.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
-import { inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
+import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
 import { noInput, operation, StreamedText } from '../operation.ts';
@@ -28,7 +28,7 @@ const eventFields = {
 };
 
 const eventOf = (kind: EventKind) => {
-  const id = `_${kind}_event`.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const id = camelCase(`_${kind}_event`);
   const data = schemaInSnakeCase(eventDataSchemas[kind]).meta({ id: `${id}Data` });
   return z.object({ ...eventFields, kind: z.literal(kind), data }).meta({ id });
 };
