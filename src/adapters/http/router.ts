@@ -4,7 +4,7 @@ import helmet from 'helmet';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { KeyAccess } from '../../domain/principal.ts';
-import { apiReferenceFiles } from './api-reference.ts';
+import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { eventStreamMedia, sendStream } from './event-stream.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
@@ -68,7 +68,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   };
   const router = Router({ caseSensitive: true, strict: true });
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
-  router.use('/docs', apiReferenceFiles());
+  router.get(apiReferencePaths, apiReferenceFiles());
   router.route('/').get((_request, response) => response.redirect(response.locals.context.link('/docs')));
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
   router.use(refuse(new HttpProblem('not_found', {}), true), answerError);
@@ -205,8 +205,7 @@ function unforeseen({ request, response, requestId, skep }: RequestContext, erro
   // What breaks because the client is gone is no incident.
   const clientIsGone = response.destroyed || request.errored !== null;
   if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
-  const failure = new Failure('internal', { incident }, { cause: error });
-  return problemOf(failure) ?? failure;
+  return new Failure('internal', { incident }, { cause: error });
 }
 
 function isOfTheServer(code: string): boolean {
