@@ -118,6 +118,7 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
 
 const conversations = '/api/v1/app-conversations';
 const common = { ...noInput, tag: 'Conversations', needsKey: true } as const;
+const one = { ...common, path: `${conversations}/{id}`, params: conversationPath };
 
 export const conversationOperations = [
   operation({
@@ -165,24 +166,20 @@ export const conversationOperations = [
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'get',
-    path: `${conversations}/{id}`,
     operationId: 'get_app_conversation',
     summary: 'Get a conversation',
-    params: conversationPath,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
   }),
   operation({
-    ...common,
+    ...one,
     method: 'delete',
-    path: `${conversations}/{id}`,
     operationId: 'delete_app_conversation',
     summary: 'End a conversation',
     description: 'Its sandbox goes too if no other conversation uses it. Ending it again is a success.',
-    params: conversationPath,
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => await skep.conversations.delete(scopeOf(principal), params.id),

@@ -13,7 +13,7 @@ const permissionAnswerBody = z
   .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { ...noInput, tag: 'Conversations', needsKey: true, method: 'post' } as const;
+const common = { ...noInput, tag: 'Conversations', needsKey: true, method: 'post', params: conversationPath } as const;
 
 export const messageOperations = [
   operation({
@@ -24,7 +24,6 @@ export const messageOperations = [
     description:
       'The agent gets messages in order, each when the turn before it has ended. One that comes while the sandbox is paused resumes it. ' +
       'The events show what follows.',
-    params: conversationPath,
     headers: idempotencyHeaders,
     body: message,
     success: { status: 202, description: 'The message is kept.', schema: messageAccepted },
@@ -43,7 +42,6 @@ export const messageOperations = [
     description:
       'Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not touched. ' +
       'Between turns nothing happens.',
-    params: conversationPath,
     success: { status: 202, description: 'The conversation; its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.cancel(scopeOf(principal), params.id)),

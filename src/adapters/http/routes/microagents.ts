@@ -52,7 +52,7 @@ export const microagentOperations = [
     handle: async (context, { params }) => {
       const { skep, principal, response } = context;
       const patterns = principal.repositories ?? null;
-      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.signal());
+      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.closed);
       if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
       return microagents.map(presentMicroagent);
     },

@@ -97,6 +97,9 @@ function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sa
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
+const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
+/** Something that is done with one sandbox, and answered with it. */
+const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
 
 /** Names the listing in its page tokens. */
 const listing = 'sandboxes';
@@ -144,12 +147,10 @@ export const sandboxOperations = [
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'get',
-    path: `${sandboxes}/{id}`,
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
-    params: sandboxPath,
     success: theSandbox,
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) =>
@@ -171,40 +172,32 @@ export const sandboxOperations = [
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'delete',
-    path: `${sandboxes}/{id}`,
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description: 'It is gone, with its files, when this answers. Deleting it again is a success.',
-    params: sandboxPath,
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
     description: 'Pausing a paused one is a success that changes nothing; the answer says which tier holds.',
-    params: sandboxPath,
     body: sandboxPauseBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params, body }) =>
       presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/resume`,
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
     description: 'Resuming a running one only notes the activity.',
-    params: sandboxPath,
-    success: theSandbox,
     failures: [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
@@ -213,8 +206,7 @@ export const sandboxOperations = [
       presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/adopt`,
     operationId: 'adopt_sandbox',
     adminOnly: true,
@@ -222,9 +214,7 @@ export const sandboxOperations = [
     description:
       "Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list; their owner is `skep:quarantine`. " +
       'The sandbox stays stopped until it is resumed.',
-    params: sandboxPath,
     body: sandboxAdoptBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
       presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
