@@ -27,16 +27,15 @@ const product = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-c
 
 const gitProviderNames = ['github', 'gitlab', 'local'] as const;
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));
+const listOf = <Entry extends string>(entry: z.ZodType<Entry, string>) =>
+  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
 const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, no provider that Skep knows` });
-const providers = z.union([names, z.array(z.string())], { error: 'is not a list of names' })
-  .pipe(z.array(providerName).min(1, 'is empty').refine((names) => new Set(names).size === names.length, 'names a provider twice'));
+const providers = listOf(providerName).refine((names) => new Set(names).size === names.length, 'names a provider twice');
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' });
 const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is no origin');
 const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
 const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is no address' });
-const listOf = (entry: z.ZodType<string, string>) =>
-  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
 /** Whether it is of a form that Docker's client knows. A bare `host:port` is one of `tcp`. */
 function isEngineAddress(text: string): boolean {
   const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
@@ -97,7 +96,6 @@ export const settings = Object.entries(settingsSchema.shape).map(([key, schema])
   key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));
 
-/** Returns the problem of a setting. */
 export function problemWith(key: Key, problem: string): ConfigProblem {
   return { name: variableOf(key), problem, form: settingsSchema.shape[key].description ?? '' };
 }
