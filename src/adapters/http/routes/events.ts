@@ -14,7 +14,6 @@ import type { RequestContext } from '../request-context.ts';
 import { createSealer } from '../sealed-text.ts';
 import { conversationPath } from './conversations.ts';
 
-/** What every event has, whatever its kind. */
 const eventFields = {
   id: z.int().meta({ description: 'Its place in the log: later events have greater ones.' }),
   at: timestamp,
@@ -95,7 +94,6 @@ export function openTicket({ skep }: RequestContext, ticket: string): string {
   return content[2];
 }
 
-/** What the head of a stream says of it. */
 const eventStreamHead = z.object({
   'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from there if no event was seen.' }),
 });
@@ -126,9 +124,6 @@ const streamForm = {
 
 /** The kinds in the events of the whole deployment, unless a request asks for others: changes, and no messages. */
 const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_deleted'];
-
-type PageQuery = z.output<typeof eventPageQuery>;
-type StreamInput = { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> };
 
 export const eventOperations = [
   operation({
@@ -196,7 +191,7 @@ export const eventOperations = [
   }),
 ];
 
-async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: PageQuery) {
+async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: z.output<typeof eventPageQuery>) {
   const { skep, principal } = context;
   const from = pageKeyOf(context, listing, query)?.value ?? query.after ?? 0;
   const { items, next } = await skep.events.page(scopeOf(principal), wanted, from, query.limit);
@@ -207,13 +202,14 @@ async function page(context: RequestContext, wanted: EventsWanted, listing: stri
 async function follow(
   context: RequestContext,
   wanted: EventsWanted,
-  { query, headers }: StreamInput,
+  { query, headers }: { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> },
   otherwise: 0 | 'latest',
 ): Promise<StreamedText> {
-  const { skep, principal } = context;
+  const { http, skep, principal, credential, closed } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
-  const ends = context.openStream();
+  const refused = http.authenticator.openStream(principal, credential, closed);
+  const ends = AbortSignal.any([closed, http.ending, refused]);
   const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
