@@ -60,6 +60,7 @@ function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
   return found.length > path.length ? Object.keys(propertiesOf(alternativesOf(found.at(-1) ?? {}))) : [];
 }
 
+const secretSettings = new Set(settings.filter(({ isSecret }) => isSecret).map(({ key }) => key));
 const isSetting = (key: PropertyKey | undefined): boolean => key !== undefined && Object.hasOwn(settingsSchema.shape, key);
 
 /** Returns the paths of all fields that are no settings: `specs[].ready.within`. */
@@ -97,23 +98,18 @@ function ofAlternative(issue: Issue): readonly Issue[] {
   return last.flatMap((below) => ofAlternative({ ...below, path: [...issue.path, ...below.path] }));
 }
 
-/** Returns the mistake of an unknown field. */
 function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
   // What only Docker understands was a part of `isolation`.
   const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
   if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
-  const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !isSecretSetting(name));
+  const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
   const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
   return {
     path,
     problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
     form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
   };
-}
-
-function isSecretSetting(name: string): boolean {
-  return settings.some((each) => each.isSecret && each.key === name);
 }
 
 /** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
