@@ -12,7 +12,6 @@ const conversationPath = (id: string): string => pathOf(conversations, id);
 const sandboxes = '/api/v1/sandboxes';
 const sandboxPath = (id: string): string => pathOf(sandboxes, id);
 
-/** The options of every command of the client. */
 interface Common {
   /** The server to talk to. Default: the one of this machine's settings. */
   readonly url?: string;

@@ -93,7 +93,6 @@ const rows: Rows = {
 /** All codes; those of one status stand together. */
 export const problemCodes: readonly string[] = Object.keys(rows);
 
-/** The HTTP status of a code. */
 export function statusOf(code: ProblemCode): number {
   return rows[code][0];
 }

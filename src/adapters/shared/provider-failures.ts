@@ -25,7 +25,6 @@ export function providerFailures(provider: string) {
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
     malformed: (what: string): Failure<'provider_failed'> => failed({ code: 'malformed_answer', about: what }),
     tooLarge: (limit: string): Failure<'provider_failed'> => failed({ code: 'too_large', limit }),
-    /** The failure of an unexpected status. */
     unexpected: (status: number, cause: unknown): Failure<'provider_failed'> =>
       failed({ code: status >= 500 ? 'server_error' : 'unexpected_status', status }, cause),
   };

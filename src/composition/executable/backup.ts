@@ -4,7 +4,6 @@ import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config
 import { readConfig } from '../config/read-config.ts';
 import { commandName } from './api-key-lines.ts';
 
-/** Copies the store into a new file. */
 export async function backup(env: NodeJS.ProcessEnv, file: string): Promise<number> {
   const { dataDir } = readConfig(env);
   const { backupSqlite } = await import('../../adapters/store/sqlite/index.ts');

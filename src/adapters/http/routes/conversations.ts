@@ -52,7 +52,6 @@ const branchName = z.string().max(255).regex(branchPattern, 'must be a branch na
 /** A field that may be null or left out, which is the same. */
 const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });
 
-/** A filter of a listing. */
 const filter = <S extends z.ZodType>(schema: S, description: string) => schema.optional().meta({ description });
 
 /** No field is needed; the refinements say which of them go together. */

@@ -15,7 +15,6 @@ const microagentResource = z
   })
   .meta({ id: 'MicroagentResponse', description: 'A Markdown file in a repository that guides agents.' });
 
-/** A decoded repository name. */
 export const repositoryName = z
   .string()
   .superRefine((name, context) => {
