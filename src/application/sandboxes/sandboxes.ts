@@ -5,16 +5,16 @@ import type { SandboxFilter } from '../../ports/sandbox-store.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox, type AdoptSandboxDeps } from './adopt-sandbox.ts';
 import { deleteSandbox, type DeleteSandboxDeps } from './delete-sandbox.ts';
+import { getSandboxUsage, type GetSandboxUsageDeps } from './get-sandbox-usage.ts';
 import { pauseSandbox, type PauseSandboxDeps } from './pause-sandbox.ts';
 import { resumeSandbox, type ResumeSandboxDeps } from './resume-sandbox.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { sandboxUsage, type SandboxUsageDeps } from './sandbox-usage.ts';
 import { startSandbox, startSandboxAs, type StartSandboxDeps } from './start-sandbox.ts';
 
 export type { StartSandboxRequest } from './start-sandbox.ts';
 
 type SandboxesDeps = StartSandboxDeps & PauseSandboxDeps & ResumeSandboxDeps & DeleteSandboxDeps & AdoptSandboxDeps
-  & SandboxUsageDeps;
+  & GetSandboxUsageDeps;
 
 const useCases = {
   start: startSandbox,
@@ -23,7 +23,7 @@ const useCases = {
   /** Returns the sandboxes, newest first. Reads the store only. */
   search: ({ store }: SandboxesDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
     store.search(scope, filter, page),
-  usage: sandboxUsage,
+  usage: getSandboxUsage,
   pause: pauseSandbox,
   resume: resumeSandbox,
   delete: deleteSandbox,
