@@ -1,3 +1,5 @@
+import { isLoopback } from '../../adapters/shared/plain-http.ts';
+import { commandName } from '../../client/command-name.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { fileSchema } from './file-schema.ts';
 import { nearest } from './mistakes.ts';
@@ -19,7 +21,7 @@ function meaning(name: string, known: readonly string[]): string {
   const [word = '', ...words] = [name, ...known].map((variable) => variable.replace(/^SKEP_/, '').toLowerCase());
   if (Object.hasOwn(fileSchema.shape, word)) return `${word} belongs in the file that SKEP_CONFIG names`;
   const meant = nearest(word, words);
-  return meant === null ? '`skep doctor` lists those that it knows' : `did you mean SKEP_${meant.toUpperCase()}?`;
+  return meant === null ? `\`${commandName} doctor\` lists those that it knows` : `did you mean SKEP_${meant.toUpperCase()}?`;
 }
 
 /** Returns a warning for each secret of a spec or its agent that has no value, with its consequence. */
@@ -36,10 +38,6 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
 }
 
 const advice = "set it in the server's environment and start the server again";
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-}
 
 /** Whether a server that listens there is reached by every address of its machine. */
 export function isEveryAddress(host: string | undefined): boolean {
