@@ -10,7 +10,7 @@ import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { startTimeout, withTimeout } from '../shared/timeout.ts';
-import { Budget } from './http-client.ts';
+import { withBudget } from './http-client.ts';
 import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
 import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
 
@@ -126,9 +126,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
-      const opened = await join(listings, repository, signal, (within) =>
-        new Budget(options, host.failures).run(() => listing.list(repository, query, within)),
-      );
+      const opened = await join(listings, repository, signal, (within) => withBudget(() => listing.list(repository, query, within)));
       const selected = selectFiles(opened, query);
       if (selected !== null) return selected;
     }
