@@ -18,6 +18,6 @@ export function demandSuccess({ code, signal, stderr }: GitExit): void {
   throw failed('git could not read the repository', cause);
 }
 
-export function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.has(error.code);
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }
