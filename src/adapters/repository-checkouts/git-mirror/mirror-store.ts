@@ -8,7 +8,7 @@ import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner } from './git-runner.ts';
-import { mirrorId, mirrorIn, repack, type Mirror } from './mirror.ts';
+import { mirrorId, mirrorIn, repack, unlessMissing, type Mirror } from './mirror.ts';
 
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {
@@ -88,9 +88,7 @@ export class MirrorStore {
   /** Removes a folder in one step. A file that is being read at this moment can be read to its end. */
   async discard(path: string): Promise<void> {
     const trash = this.temporary();
-    await rename(path, trash).catch((error: unknown) => {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    });
+    await rename(path, trash).catch(unlessMissing);
     await rm(trash, { recursive: true, force: true });
   }
 
