@@ -87,11 +87,8 @@ export function historiesQuery({ owner, repo: name }: RepositoryName, head: stri
   const variables: Record<string, unknown> = { owner, name, head };
   const declarations = ['$owner: String!', '$name: String!', '$head: GitObjectID!'];
   const selections = pages.map(({ path, first, after }, index) => {
-    variables[`p${index}`] = path;
-    declarations.push(`$p${index}: String!`);
-    if (after === null) return `${pageAlias(index)}: history(path: $p${index}, first: ${first}) { ...page }`;
-    variables[`c${index}`] = after;
-    declarations.push(`$c${index}: String!`);
+    Object.assign(variables, { [`p${index}`]: path, [`c${index}`]: after });
+    declarations.push(`$p${index}: String!`, `$c${index}: String`);
     return `${pageAlias(index)}: history(path: $p${index}, first: ${first}, after: $c${index}) { ...page }`;
   });
   const text = `query(${declarations.join(', ')}) {
