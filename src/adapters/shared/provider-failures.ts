@@ -27,7 +27,7 @@ export function providerFailures(provider: string) {
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
     malformed,
     /** Throws `provider_failed` if the value is not of the documented form. */
-    parse<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+    parse: <T>(schema: z.ZodType<T>, value: unknown, what: string): T => {
       const { success, data } = schema.safeParse(value);
       if (!success) throw malformed(what);
       return data;

@@ -85,7 +85,6 @@ function portOf({ port, protocol }: URL): number {
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
 }
 
-/** A proxy in front of the sandbox accepts the connection and closes it if nobody listens behind. */
 const closedUnanswered: ProbeMiss = { kind: 'closed' };
 
 const misses: readonly (readonly [codes: RegExp, miss: ProbeMiss])[] = [
