@@ -164,20 +164,3 @@ export async function sizeOf(folder: string): Promise<number> {
   }
   return bytes;
 }
-
-const watchIntervalMs = 500;
-
-/** A signal that fires with `signal`, and with a failure when the repository's objects take more than the limit. */
-export function watchSize(
-  gitDir: string,
-  maxBytes: number,
-  failure: () => Error,
-  signal: AbortSignal,
-): { readonly signal: AbortSignal; readonly end: () => void } {
-  const tooLarge = new AbortController();
-  const look = async (): Promise<void> => {
-    if ((await sizeOf(join(gitDir, 'objects'))) > maxBytes) tooLarge.abort(failure());
-  };
-  const timer = setInterval(() => void look(), watchIntervalMs);
-  return { signal: AbortSignal.any([signal, tooLarge.signal]), end: () => clearInterval(timer) };
-}
