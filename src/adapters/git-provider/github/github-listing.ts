@@ -22,11 +22,8 @@ function isSegment(segment: string | undefined): segment is string {
   return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
 }
 
-/** A repository and one of its directories, at the same commit. */
-interface OpenedRepository {
-  /** Its `id` is the `owner/name` that GitHub has. */
-  readonly head: Head;
-  readonly directory: string;
+/** A directory without dates. The `id` of its head is the `owner/name` that GitHub has. */
+interface OpenedRepository extends Omit<Opened, 'files'> {
   readonly files: readonly TreeFile[];
   /** Is the earlier commit part of the head's history? */
   descends(signal: AbortSignal): Promise<boolean>;
