@@ -9,10 +9,10 @@ import type { ListingCache } from '../../ports/listing-cache.ts';
 import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
-import { startTimeout, withTimeout } from '../shared/timeout.ts';
 import { withBudget } from './http-client.ts';
 import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
 import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
+import type { TimeLimit } from './time-limit.ts';
 
 /** The options that every provider of repositories on another host has. */
 export interface GitHostOptions {
@@ -91,18 +91,6 @@ export interface GitHost {
   failureOf(error: unknown, repository: string): unknown;
   /** What its credential needs, as a sentence for a person. */
   readonly permissions: string;
-}
-
-export type TimeLimit = ReturnType<typeof createTimeLimit>;
-
-/** Limits the time of work for a host, until it is closed. Work that ends early rejects with the signal's reason. */
-export function createTimeLimit(clock: Clock, timeoutMs: number, { timedOut, failed }: ProviderFailures) {
-  const closing = new AbortController();
-  return {
-    run: <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-      withTimeout(startTimeout(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work),
-    close: () => closing.abort(failed({ code: 'closed' })),
-  };
 }
 
 /**

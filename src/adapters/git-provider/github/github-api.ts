@@ -3,8 +3,8 @@ import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
 import { networkFailure } from '../../shared/bounded-fetch.ts';
-import type { TimeLimit } from '../hosted-provider.ts';
 import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../http-client.ts';
+import type { TimeLimit } from '../time-limit.ts';
 import { failed, failures, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-options.ts';
 

@@ -4,7 +4,8 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 /** The name that the provider is configured by. */
 export const providerName = 'local';
 
-export const { failed, timedOut, notFound, tooLarge } = providerFailures(providerName);
+export const failures = providerFailures(providerName);
+export const { failed, timedOut, notFound, tooLarge } = failures;
 
 const corrupt = /missing|corrupt|unable to read|could not read|failed to|bad (?:object|tree|revision)|not a tree|inflate/iu;
 
