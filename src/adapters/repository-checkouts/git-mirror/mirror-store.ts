@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
-import { access, chmod, constants, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
@@ -27,7 +27,6 @@ export async function openMirrorStore(options: ResolvedOptions, closing: AbortSi
   await chmod(root, 0o700);
   await Promise.all([mirrors, temporary].map((path) => mkdir(path, { recursive: true, mode: 0o700 })));
   const own = await makeProcessFolder(temporary, '');
-  await access(root, constants.R_OK | constants.W_OK | constants.X_OK);
   const store = new MirrorStore(options, mirrors, own, closing);
   store.evictLater();
   return store;
