@@ -6,11 +6,12 @@ export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
 /** Limits the time of work for a provider, until it is closed. Work that ends early rejects with the signal's reason. */
 export function createTimeLimit(timers: Pick<Clock, 'after'>, timeoutMs: number, { timedOut, failed }: ProviderFailures) {
-  const closing = new AbortController();
+  const controller = new AbortController();
+  const closing: AbortSignal = controller.signal;
   return {
-    closing: closing.signal,
+    closing,
     run: <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-      withTimeout(startTimeout(timers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work),
-    close: () => closing.abort(failed({ code: 'closed' })),
+      withTimeout(startTimeout(timers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]), work),
+    close: () => controller.abort(failed({ code: 'closed' })),
   };
 }

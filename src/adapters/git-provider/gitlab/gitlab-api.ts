@@ -99,7 +99,8 @@ function apiOf(get: Get, { origin }: HostUrl) {
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
   return {
     project: async (project: ProjectName) => parse(Project, await projects.show(project), 'a project'),
-    commit: async (project: ProjectName, name: string) => parse(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
+    commit: async (project: ProjectName, name: string) =>
+      parse(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
     /** The newest commit comes first. */
     async history(project: ProjectName, { ref, path, firstParent, page = 1 }: HistoryQuery) {
       const query = {
