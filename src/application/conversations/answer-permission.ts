@@ -1,20 +1,14 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { ConversationReconciler } from './conversation-reconciler.ts';
-import {
-  checkVisible, conversationNotFound, getConversation, type ConversationView, type GetConversationDeps,
-} from './get-conversation.ts';
-
-export interface AnswerPermissionDeps extends GetConversationDeps {
-  readonly reconciler: ConversationReconciler;
-}
+import type { ConversationsDeps } from './conversation-deps.ts';
+import { checkVisible, conversationNotFound, getConversation, type ConversationView } from './get-conversation.ts';
 
 /**
  * Answers the agent's request for permission. Throws `conversation_not_found`, `permission_not_found` (the agent does not
  * wait for it, or no longer), `invalid_request` (no such option) or `store_unavailable`.
  */
 export async function answerPermission(
-  deps: AnswerPermissionDeps,
+  deps: ConversationsDeps,
   scope: OwnerScope,
   id: string,
   permissionId: string,

@@ -5,18 +5,16 @@ import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
 
-type SandboxAccessDeps = Pick<ConversationReconcilerDeps, 'sandboxes' | 'sandboxStore' | 'sandboxReconciler' | 'clock' | 'logger'>;
-
 /** How often the activity of a sandbox in use is written at least; twice in the time after which it would be frozen. */
 const touchEveryMs = 30_000;
 
 /** What conversations do with their sandboxes. */
 export class SandboxAccess {
-  readonly #deps: SandboxAccessDeps;
+  readonly #deps: ConversationReconcilerDeps;
   /** Conversations that wait for a change of their sandbox, by its id. */
   readonly #waiting = new Map<string, Set<string>>();
 
-  constructor(deps: SandboxAccessDeps) {
+  constructor(deps: ConversationReconcilerDeps) {
     this.#deps = deps;
   }
 

@@ -3,24 +3,15 @@ import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolMember, type PoolPlan } from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Random } from '../../ports/random.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
+import type { SandboxDeps } from './sandbox-deps.ts';
 import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 
-interface SandboxPoolDeps {
-  readonly store: SandboxStore;
-  readonly runtime: SandboxRuntime;
+interface SandboxPoolDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly reconciler: SandboxReconciler;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
   /** How many members start at a time, over all specs and processes. */
   readonly startsAtOnce: number;
 }

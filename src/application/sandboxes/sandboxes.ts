@@ -3,18 +3,16 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxFilter } from '../../ports/sandbox-store.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
-import { adoptSandbox, type AdoptSandboxDeps } from './adopt-sandbox.ts';
-import { deleteSandbox, type DeleteSandboxDeps } from './delete-sandbox.ts';
-import { pauseSandbox, type PauseSandboxDeps } from './pause-sandbox.ts';
-import { resumeSandbox, type ResumeSandboxDeps } from './resume-sandbox.ts';
+import { adoptSandbox } from './adopt-sandbox.ts';
+import { deleteSandbox } from './delete-sandbox.ts';
+import { pauseSandbox } from './pause-sandbox.ts';
+import { resumeSandbox } from './resume-sandbox.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { sandboxUsage, type SandboxUsageDeps } from './sandbox-usage.ts';
-import { startSandbox, startSandboxAs, type StartSandboxDeps } from './start-sandbox.ts';
+import { sandboxUsage } from './sandbox-usage.ts';
+import { startSandbox, startSandboxAs } from './start-sandbox.ts';
 
 export type { StartSandboxRequest } from './start-sandbox.ts';
-
-type SandboxesDeps = StartSandboxDeps & PauseSandboxDeps & ResumeSandboxDeps & DeleteSandboxDeps & AdoptSandboxDeps
-  & SandboxUsageDeps;
 
 const useCases = {
   start: startSandbox,
