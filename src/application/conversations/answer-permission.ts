@@ -14,8 +14,7 @@ export async function answerPermission(
   permissionId: string,
   optionId: string,
 ): Promise<ConversationView> {
-  const { reconciler } = deps;
-  const written = await reconciler.records.change(id, (conversation) => {
+  const written = await deps.reconciler.records.change(id, (conversation) => {
     checkVisible(conversation, scope);
     const { permission } = conversation;
     if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });
@@ -31,6 +30,5 @@ export async function answerPermission(
     };
   });
   if (written === null) throw conversationNotFound(id);
-  reconciler.answered(id, permissionId, optionId);
   return await getConversation(deps, scope, id);
 }

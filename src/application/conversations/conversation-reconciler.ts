@@ -79,11 +79,6 @@ export class ConversationReconciler {
     this.enqueue(id);
   }
 
-  /** Passes on the owner's choice, which is written already. */
-  answered(id: string, permissionId: string, optionId: string): void {
-    this.#turns.answered(id, permissionId, optionId);
-  }
-
   /** Ends all work and all agents. Starts continue in the next process; turns are written as interrupted. */
   async close(): Promise<void> {
     this.#closed = true;
