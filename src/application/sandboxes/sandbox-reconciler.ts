@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { type AnyFailure, Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
-import { reportProgress } from '../../domain/sandbox-lifecycle.ts';
+import { changed } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
@@ -145,7 +145,7 @@ export class SandboxReconciler {
     const { store, clock } = this.#deps;
     const reason = reasonOfFailure(failure);
     if (sandbox?.status !== 'STARTING' || sandbox.deletedAt !== null || isSameReason(sandbox.statusReason, reason)) return sandbox;
-    const noted = reportProgress(sandbox, reason, clock.now());
+    const noted = changed(sandbox, clock.now(), { statusReason: reason });
     return (await store.replace(noted)).kind === 'replaced' ? noted : await store.find(sandbox.id);
   }
 
