@@ -34,16 +34,10 @@ export class SandboxPool {
     this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
   }
 
-  /**
-   * Tries running members of the spec's pool until `write` has given one to the owner. Returns null if there is none. `write` gets
-   * the owner's record and the member.
-   */
-  async claim<T extends { readonly kind: string }>(
-    asked: Omit<NewSandbox, 'sessionApiKey'>,
-    write: (sandbox: Sandbox, member: Sandbox) => Promise<T>,
-  ): Promise<T | null> {
+  /** Yields the running members of the spec's pool, each with the record that its owner would get. The next one is for a claim that failed. */
+  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<{ readonly member: Sandbox; readonly sandbox: Sandbox }, void> {
     const fingerprint = this.#deps.specs.pooled(asked.spec.id)?.fingerprint;
-    if (fingerprint === undefined) return null;
+    if (fingerprint === undefined) return;
     const members = await this.#deps.store.pooled();
     const running = members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === 'RUNNING');
     for (const { sandbox: member } of running) {
@@ -51,18 +45,13 @@ export class SandboxPool {
       this.#tried.add(member.id);
       try {
         const observed = await this.#inspect(member);
-        if (observed === null) break;
-        if (observed.state !== 'running') {
-          this.#deps.reconciler.enqueue(member.id);
-          continue;
-        }
-        const outcome = await write(claimedFromPool(member, asked, observed.exposedUrls), member);
-        if (outcome.kind !== 'stale') return outcome;
+        if (observed === null) return;
+        if (observed.state === 'running') yield { member, sandbox: claimedFromPool(member, asked, observed.exposedUrls) };
+        else this.#deps.reconciler.enqueue(member.id);
       } finally {
         this.#tried.delete(member.id);
       }
     }
-    return null;
   }
 
   /** Fills the pools. Nobody waits. */

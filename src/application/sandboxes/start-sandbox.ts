@@ -54,13 +54,11 @@ type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
 async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
   const { store, pool, limits, random } = deps;
-  const warm = await pool.claim(asked, async (sandbox, member) => {
+  for await (const { member, sandbox } of pool.candidates(asked)) {
     const outcome = await store.claimFromPool(sandbox, member, limits, claim, movedEvents(null, sandbox, 'user'));
-    return outcome.kind === 'stale' ? outcome : started(deps, sandbox, outcome);
-  });
-  if (warm !== null && warm.kind !== 'stale') {
-    if (warm.kind === 'started') pool.enqueue();
-    return warm;
+    if (outcome.kind === 'stale') continue;
+    if (outcome.kind === 'inserted') pool.enqueue();
+    return started(deps, sandbox, outcome);
   }
   const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
   return started(deps, cold, await store.insert(cold, limits, claim, movedEvents(null, cold, 'user')));
