@@ -1,6 +1,6 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { ConversationsDeps } from './conversation-deps.ts';
-import { getConversation, getVisible, type ConversationView } from './get-conversation.ts';
+import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /**
  * Asks the agent to stop its turn and returns at once. The turn ends a moment later, by itself or with the agent. Queued
@@ -8,7 +8,7 @@ import { getConversation, getVisible, type ConversationView } from './get-conver
  * `conversation_not_found` or `store_unavailable`.
  */
 export async function cancelTurn(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const { turn } = await getVisible(deps.store, scope, id);
-  if (turn !== null) deps.reconciler.cancel(id);
-  return await getConversation(deps, scope, id);
+  const view = await getConversation(deps, scope, id);
+  if (view.conversation.turn !== null) deps.reconciler.cancel(id);
+  return view;
 }

@@ -67,7 +67,7 @@ export class ConversationReconciler {
   /** The same, but nobody waits for it. A turn that runs looks at its sandbox. */
   enqueue(id: string): void {
     if (this.#closed) return;
-    this.#turns.look(id);
+    this.#turns.get(id)?.look();
     this.reconcile(id).catch((error: unknown) => {
       this.#deps.logger.error({ conversation: id, error }, 'a conversation could not be reconciled');
     });
@@ -75,7 +75,7 @@ export class ConversationReconciler {
 
   /** Asks the agent to stop the turn. A turn that runs nowhere ends as interrupted. */
   cancel(id: string): void {
-    this.#turns.cancel(id);
+    this.#turns.get(id)?.cancel();
     this.enqueue(id);
   }
 

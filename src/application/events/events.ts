@@ -114,20 +114,23 @@ export async function* follow(
   signal: AbortSignal,
 ): AsyncGenerator<readonly Event[], void> {
   const { kinds, conversationId } = filter;
-  const bell = new Bell();
+  let woken = Promise.withResolvers<void>();
+  // It wakes after the present work of the event loop, once for everything that it writes.
+  const wake = (): void => void setImmediate(woken.resolve);
   using ends = new DisposableStack();
-  ends.defer(store.subscribe((written) => concerns(written, filter) && bell.ring()));
-  ends.use(onAbort(signal, () => bell.ring()));
+  ends.defer(store.subscribe((written) => concerns(written, filter) && wake()));
+  ends.use(onAbort(signal, wake));
   let last = after;
   while (!signal.aborted) {
-    bell.reset();
+    // What is written during the read is read next.
+    woken = Promise.withResolvers();
     const events = await store.read(withEnd(filter), last, batchSize);
     if (signal.aborted) return;
     last = events.at(-1)?.sequence ?? last;
     const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
     if (wanted.length > 0) yield wanted;
     if (conversationId !== undefined && events.some((event) => isDeletion(event, conversationId))) return;
-    if (events.length < batchSize && !signal.aborted) await waitAtMost(clock, pollEveryMs, bell.rung);
+    if (events.length < batchSize && !signal.aborted) await waitAtMost(clock, pollEveryMs, woken.promise);
   }
 }
 
@@ -146,26 +149,4 @@ function withEnd(filter: EventFilter): EventFilter {
   const end: EventKind = 'conversation_deleted';
   if (filter.kinds === undefined || filter.conversationId === undefined || filter.kinds.includes(end)) return filter;
   return { ...filter, kinds: [...filter.kinds, end] };
-}
-
-/** Remembers that something was written until it is reset, so that what is written during a read is read next. */
-class Bell {
-  #rang = false;
-  #rung = Promise.withResolvers<void>();
-
-  /** Resolves when it has rung since it was reset. */
-  get rung(): Promise<void> {
-    return this.#rung.promise;
-  }
-
-  /** Wakes whoever waits after the present work of the event loop, once for everything that it writes. */
-  ring(): void {
-    if (!this.#rang) setImmediate(this.#rung.resolve);
-    this.#rang = true;
-  }
-
-  reset(): void {
-    this.#rang = false;
-    this.#rung = Promise.withResolvers();
-  }
 }

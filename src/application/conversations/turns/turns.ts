@@ -32,14 +32,9 @@ export class Turns {
     }
   }
 
-  /** Asks the agent to stop the conversation's turn, if one runs here. */
-  cancel(conversationId: string): void {
-    this.#running.get(conversationId)?.cancel();
-  }
-
-  /** Looks at the sandbox of the conversation's turn, if one runs here. */
-  look(conversationId: string): void {
-    this.#running.get(conversationId)?.look();
+  /** Returns the conversation's turn, if one runs here. */
+  get(conversationId: string): Turn | undefined {
+    return this.#running.get(conversationId);
   }
 
   /**
