@@ -16,6 +16,12 @@ interface SandboxPoolDeps extends SandboxDeps {
   readonly startsAtOnce: number;
 }
 
+/** A member, and the record of the owner who claims it. */
+interface PoolCandidate {
+  readonly member: Sandbox;
+  readonly sandbox: Sandbox;
+}
+
 /** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */
 export class SandboxPool {
   readonly #deps: SandboxPoolDeps;
@@ -34,8 +40,8 @@ export class SandboxPool {
     this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
   }
 
-  /** Yields the running members of the spec's pool, each with the record that its owner would get. The next one is for a claim that failed. */
-  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<{ readonly member: Sandbox; readonly sandbox: Sandbox }, void> {
+  /** Yields the running members of the spec's pool, each with the record that its owner would get, until the caller has claimed one. */
+  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
     const fingerprint = this.#deps.specs.pooled(asked.spec.id)?.fingerprint;
     if (fingerprint === undefined) return;
     const members = await this.#deps.store.pooled();

@@ -47,8 +47,9 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
   provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, system], (runtime, protocols, secrets, system) =>
     new Agents({ runtime, protocols, secrets, ...system }));
-  provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system], (store, sandboxes, repositories, checkouts, system) =>
-    ({ store: store.conversations, sandboxStore: store.sandboxes, sandboxes, repositories, checkouts, ...system }));
+  provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
+    ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
+      ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
   provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, closers],
     (deps, { events }, sandboxReconciler, runtime, microagents, agents, closers) =>
       closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents }), close));
