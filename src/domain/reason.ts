@@ -99,6 +99,8 @@ export interface ReasonData {
   host_restarted: None;
   being_removed: None;
   pause_refused: None;
+  /** Only for the moment. */
+  freeze_refused: None;
   pool_spec_changed: None;
   pool_full: None;
   pool_member_lost: Cause & { readonly status: SandboxStatus };

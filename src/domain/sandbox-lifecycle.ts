@@ -96,11 +96,7 @@ export function markDeleted(sandbox: Sandbox, reason: Reason, now: number): Sand
   return changed(sandbox, now, { deletedAt: now, statusReason: reason });
 }
 
-/** Returns the record of a deleted sandbox of which the runtime has nothing left. */
-export function markRemoved(sandbox: Sandbox, now: number): Sandbox {
-  return changed(sandbox, now, { removedAt: now });
-}
-
+/** Returns the next version of the record. */
 export function changed(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
   return { ...sandbox, ...fields, version: sandbox.version + 1, updatedAt: now };
 }
@@ -116,21 +112,6 @@ export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
 /** Returns the record of a sandbox that got a start slot. Its spec limits the time from now on. */
 export function takeStartSlot(sandbox: Sandbox, now: number, reason: Reason | null = null): Sandbox {
   return changed(sandbox, now, { startingSince: now, statusReason: reason });
-}
-
-/** Returns the record of a frozen sandbox whose processes ended before it was resumed. It waits for a start slot to run again. */
-export function requeue(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
-  return changed(sandbox, now, { startingSince: null, pauseKind: 'stop', statusReason: reason });
-}
-
-/** Returns the record with what happens right now. */
-export function reportProgress(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
-  return changed(sandbox, now, { statusReason: reason });
-}
-
-/** Returns the record of a running sandbox whose ports have other URLs than before. */
-export function relocate(sandbox: Sandbox, exposedUrls: readonly ExposedUrl[], now: number): Sandbox {
-  return changed(sandbox, now, { exposedUrls });
 }
 
 /** Returns when the start or resumption is too late, in milliseconds since the epoch; null while it waits for a start slot. */

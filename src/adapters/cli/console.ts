@@ -1,11 +1,12 @@
 import type { z } from 'zod';
+import { commandName } from '../../client/command-name.ts';
 import { ClientError, type conversation, createClient, safeLine, type sandbox, type SkepClient } from '../../client/client.ts';
 
 /** Returns the client of a command. Throws a {@link ClientError} if no key is set. */
 export function clientOf({ url }: { readonly url?: string }): SkepClient {
   const { env } = process;
   const key = env['SKEP_API_KEY'] ?? '';
-  if (key === '') throw new ClientError('Set SKEP_API_KEY to a key of the server; `skep keys create <name>` makes one.');
+  if (key === '') throw new ClientError(`Set SKEP_API_KEY to a key of the server; \`${commandName} keys create <name>\` makes one.`);
   const own = localUrl(env['SKEP_HOST'] ?? '127.0.0.1', env['SKEP_PORT'] ?? '3000');
   return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own).replace(/\/+$/, ''), key });
 }

@@ -5,16 +5,8 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { Random } from '../../ports/random.ts';
-import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
-import type { ConversationReconciler } from './conversation-reconciler.ts';
-import { checkVisible, getConversation, getVisible, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
-
-export interface SendMessageDeps extends GetConversationDeps {
-  readonly specs: SandboxSpecs;
-  readonly reconciler: ConversationReconciler;
-  readonly random: Random;
-}
+import type { ConversationsDeps } from './conversation-deps.ts';
+import { checkVisible, getConversation, getVisible, type ConversationView } from './get-conversation.ts';
 
 /** A message that was accepted, with the id that the events of its turn name. */
 export interface SentMessage extends ConversationView {
@@ -28,7 +20,7 @@ export interface SentMessage extends ConversationView {
  * failed start or sandbox, a full queue), `idempotency_conflict` or `store_unavailable`.
  */
 export async function sendMessage(
-  deps: SendMessageDeps,
+  deps: ConversationsDeps,
   scope: OwnerScope,
   id: string,
   message: Message,

@@ -2,20 +2,16 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { awaitStatus, type AwaitStatusDeps } from './sandbox-reconciler.ts';
-import { getSandbox, type WriteDeps, writeMove } from './sandbox-records.ts';
-
-export interface PauseSandboxDeps extends AwaitStatusDeps, WriteDeps {
-  readonly runtime: Pick<SandboxRuntime, 'name' | 'capabilities'>;
-}
+import type { SandboxesDeps } from './sandbox-deps.ts';
+import { awaitStatus } from './sandbox-reconciler.ts';
+import { getSandbox, writeMove } from './sandbox-records.ts';
 
 /**
  * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned as it is. Without a `pauseKind` it is
  * frozen if the runtime can, and stopped otherwise. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`,
  * `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
  */
-export async function pauseSandbox(deps: PauseSandboxDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
+export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
   const { name: runtime, capabilities: { freeze: canFreeze } } = deps.runtime;
   const pauseKind = asked ?? (canFreeze ? 'freeze' : 'stop');
   for (;;) {

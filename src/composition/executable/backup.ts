@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
+import { commandName } from '../../client/command-name.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config/deployment-file.ts';
 import { readConfig } from '../config/read-config.ts';
-import { commandName } from './api-key-lines.ts';
 
 export async function backup(env: NodeJS.ProcessEnv, file: string): Promise<number> {
   const { dataDir } = readConfig(env);

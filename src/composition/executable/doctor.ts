@@ -7,6 +7,7 @@ import { duration } from '../../adapters/shared/status-and-error-message-parts.t
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
+import { commandName } from '../../client/command-name.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import { defaultQuarantineForMs, quarantineOwner } from '../../domain/quarantine.ts';
@@ -18,7 +19,7 @@ import { readConfig } from '../config/read-config.ts';
 import { settings } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
-import { commandName, keyLine } from './api-key-lines.ts';
+import { keyLine } from './api-key-lines.ts';
 import { type Line, note, notOk, ok, printed } from './check-line.ts';
 import { explain, listenProblem } from './explain-error.ts';
 import { runtimeLines } from './runtime-checks.ts';

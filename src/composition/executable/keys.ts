@@ -1,8 +1,8 @@
 import { print, table } from '../../adapters/cli/console.ts';
 import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
+import { commandName } from '../../client/command-name.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess } from '../../domain/principal.ts';
 import { readConfig } from '../config/read-config.ts';
-import { commandName } from './api-key-lines.ts';
 
 export interface CreateKeyOptions {
   readonly name: string;

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
+import { commandName } from '../../client/command-name.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
@@ -13,7 +14,6 @@ import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions } from
 import { createContainer, resolve } from '../create-skep.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 import { tokens } from '../wiring/tokens.ts';
-import { commandName } from './api-key-lines.ts';
 import { type Line, note, notOk, ok } from './check-line.ts';
 
 /** Returns which runtime serves and why, whether it answers, and what it lacks for the specs. */

@@ -55,6 +55,7 @@ const examples: Examples = {
   host_restarted: none,
   being_removed: none,
   pause_refused: none,
+  freeze_refused: none,
   pool_spec_changed: none,
   pool_full: none,
   pool_member_lost: { status: 'ERROR', cause: exit },
