@@ -91,6 +91,12 @@ export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandb
   return changed(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }
 
+/** The same at its owner's request, who then paused it, whoever froze it. */
+export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
+  const reason: Reason = { code: 'paused_by_owner' };
+  return { ...stopFrozen(sandbox, reason, now), pausedBy: { actor: 'user', reason, version: sandbox.version + 1 } };
+}
+
 /** Returns the record of a sandbox that is to be deleted. */
 export function markDeleted(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
   return changed(sandbox, now, { deletedAt: now, statusReason: reason });

@@ -191,7 +191,7 @@ export const sandboxOperations = [
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
-    description: 'Pausing a paused one is a success that changes nothing; the answer says which tier holds.',
+    description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
     params: sandboxPath,
     body: sandboxPauseBody,
     success: theSandbox,
