@@ -57,7 +57,7 @@ export function move(sandbox: Sandbox, transition: SandboxTransition, by: EventA
 function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, reason: Reason | null): PausedBy | null {
   const version = sandbox.version + 1;
   if (status === 'PAUSING') return { actor: by, reason, version };
-  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: sandbox.statusReason, version, hasFailed: true } : sandbox.pausedBy;
+  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: reasonBefore(sandbox), version, hasFailed: true } : sandbox.pausedBy;
 }
 
 /** Returns true if the record is that with which a rule of Skep's begins a pause. Activity since the decision makes it void. */
@@ -132,6 +132,20 @@ export function requeue(sandbox: Sandbox, reason: Reason, now: number): Sandbox 
 /** Returns the record with what happens right now. */
 export function reportProgress(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
   return changed(sandbox, now, { statusReason: reason });
+}
+
+/** Returns the record of a sandbox that is not to run, and that the runtime does not stop or freeze. */
+export function noteStillRunning(sandbox: Sandbox, cause: Reason, now: number): Sandbox {
+  return reportProgress(sandbox, { code: 'still_running', cause, before: reasonBefore(sandbox) }, now);
+}
+
+/** Returns the record without that note. */
+export function noteAtRest(sandbox: Sandbox, now: number): Sandbox {
+  return changed(sandbox, now, { statusReason: reasonBefore(sandbox) });
+}
+
+function reasonBefore({ statusReason }: Sandbox): Reason | null {
+  return statusReason?.code === 'still_running' ? statusReason.before : statusReason;
 }
 
 /** Returns the record of a running sandbox whose ports have other URLs than before. */
