@@ -128,7 +128,9 @@ export const sandboxOperations = [
     path: sandboxes,
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
-    description: 'Answers while it is STARTING; ask for it again until it is RUNNING.',
+    description:
+      'Answers while it is STARTING; ask for it again until it is RUNNING. It is accepted also while the runtime does not answer, and ' +
+      'becomes an ERROR if that lasts.',
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
@@ -176,9 +178,11 @@ export const sandboxOperations = [
     path: `${sandboxes}/{id}`,
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
-    description: 'It is gone, with its files, when this answers. Deleting it again is a success.',
+    description:
+      'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
+      'than 20 seconds or does not answer: then later. Deleting it again is a success.',
     params: sandboxPath,
-    success: { status: 204, description: 'It is gone.', schema: noBody },
+    success: { status: 204, description: 'It is deleted.', schema: noBody },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => {
       await skep.sandboxes.delete(scopeOf(principal), params.id);
