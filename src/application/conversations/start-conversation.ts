@@ -7,6 +7,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { Random } from '../../ports/random.ts';
+import type { AgentMemory } from '../agents/agent-memory.ts';
 import type { FoundRepository, Repositories, RepositoryPatterns } from '../repositories/repositories.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -23,6 +24,7 @@ export interface StartConversationDeps extends GetConversationDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly conversationLimits: ConversationLimits;
+  readonly agentMemory: AgentMemory;
 }
 
 /** A guess: when there is room again depends on what users end. */
@@ -103,6 +105,7 @@ async function toConversation(
   if (message !== null && spec.agent === null) {
     throw new Failure('invalid_request', { problems: [{ argument: 'initialMessage', reason: { code: 'agent_not_named' } }] });
   }
+  if (spec.agent !== null) deps.agentMemory.check();
   const repository = selectedRepository === null ? null : await repositories.find(selectedRepository, patterns);
   if (repository !== null && selectedBranch !== null) await checkBranch(checkouts, repository, selectedBranch);
   return newConversation({

@@ -1,4 +1,5 @@
 import { ContainerModule } from 'inversify';
+import { AgentMemory } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { createConversations } from '../../application/conversations/conversations.ts';
@@ -15,7 +16,7 @@ import { Sweeper } from '../../application/sweeper.ts';
 import { all, provide, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
-const { repositories, microagents, checkouts, events, agents, conversationReconciler } = tokens;
+const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -46,8 +47,9 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, microagents, [repositories, tokens.deployment], (all, { product }) => new Microagents(all, product));
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
-  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, system], (runtime, protocols, secrets, system) =>
-    new Agents({ runtime, protocols, secrets, ...system }));
+  provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
+  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
+    (runtime, protocols, secrets, memory, system) => new Agents({ runtime, protocols, secrets, memory, ...system }));
   provide(bind, conversationReconciler,
     [store, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, system, closers],
     (store, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, system, closers) => {
@@ -55,11 +57,11 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
       const parts = { sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents };
       return closers.adopt(new ConversationReconciler({ ...stores, ...parts, ...system }), close);
     });
-  const conversationDeps = [rules, store, sandboxes, specs, repositories, checkouts, conversationReconciler, system] as const;
+  const conversationDeps = [rules, store, sandboxes, specs, repositories, checkouts, conversationReconciler, agentMemory, system] as const;
   provide(bind, tokens.conversations, conversationDeps,
-    ({ answerWithinMs, conversationLimits }, store, sandboxes, specs, repositories, checkouts, reconciler, system) => {
+    ({ answerWithinMs, conversationLimits }, store, sandboxes, specs, repositories, checkouts, reconciler, agentMemory, system) => {
       const stores = { store: store.conversations, sandboxStore: store.sandboxes };
-      const useCases = { sandboxes, specs, repositories, checkouts, reconciler };
+      const useCases = { sandboxes, specs, repositories, checkouts, reconciler, agentMemory };
       return createConversations({ ...stores, ...useCases, ...system, answerWithinMs, conversationLimits });
     });
 });

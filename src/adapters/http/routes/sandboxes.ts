@@ -128,9 +128,7 @@ export const sandboxOperations = [
     path: sandboxes,
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
-    description:
-      'Answers while it is STARTING; ask for it again until it is RUNNING. It is accepted also while the runtime does not answer, and ' +
-      'becomes an ERROR if that lasts.',
+    description: 'Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays silent, it becomes an ERROR.',
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
