@@ -3,14 +3,8 @@ import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import type { OpenRequests } from './connection.ts';
 import type { Listener } from './listener.ts';
+import type { AcpOptions } from './protocol.ts';
 import { oneLine } from './updates.ts';
-
-export interface InboundLimits {
-  /** The longest line. */
-  readonly lineBytes: number;
-  /** How many lines in a row may be no message of the protocol. */
-  readonly invalidLines: number;
-}
 
 /** Ends the connection. */
 export class ConnectionFailure extends Error {
@@ -41,7 +35,7 @@ export async function* inbound(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   listener: Listener,
   requests: OpenRequests,
-  limits: InboundLimits,
+  { maxLineBytes, maxInvalidLines: maxLines }: Required<AcpOptions>,
   onHeld: (bytes: number) => void,
 ): AsyncGenerator<AnyMessage> {
   let invalidLines = 0;
@@ -49,11 +43,11 @@ export async function* inbound(
   const countInvalid = (line: string): void => {
     if (invalidLines === 0) firstInvalid = line;
     invalidLines += 1;
-    if (invalidLines <= limits.invalidLines) return;
+    if (invalidLines <= maxLines) return;
     const firstLine = oneLine(firstInvalid.slice(0, 200));
-    throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines: limits.invalidLines, firstLine });
+    throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines, firstLine });
   };
-  for await (const line of linesOf(reader, limits.lineBytes, onHeld)) {
+  for await (const line of linesOf(reader, maxLineBytes, onHeld)) {
     const parsed = parse(line);
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;

@@ -14,15 +14,11 @@ export interface AcpOptions {
   readonly maxInvalidLines?: number;
 }
 
-const defaultMaxLineBytes = 16 * 1024 * 1024;
-const defaultMaxInvalidLines = 1000;
+const defaults = { maxLineBytes: 16 * 1024 * 1024, maxInvalidLines: 1000 };
 
 /** The Agent Client Protocol, version 1: JSON-RPC, one message a line. */
 export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
-  const limits = {
-    lineBytes: options.maxLineBytes ?? defaultMaxLineBytes,
-    invalidLines: options.maxInvalidLines ?? defaultMaxInvalidLines,
-  };
+  const limits = { ...defaults, ...options };
   return {
     name: 'acp',
     async open(request, signal) {
