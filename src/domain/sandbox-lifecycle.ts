@@ -57,7 +57,7 @@ export function move(sandbox: Sandbox, transition: SandboxTransition, by: EventA
 function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, reason: Reason | null): PausedBy | null {
   const version = sandbox.version + 1;
   if (status === 'PAUSING') return { actor: by, reason, version };
-  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: sandbox.statusReason, version, hasFailed: true } : sandbox.pausedBy;
+  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: reasonBefore(sandbox), version, hasFailed: true } : sandbox.pausedBy;
 }
 
 /** Returns true if the record is that with which a rule of Skep's begins a pause. Activity since the decision makes it void. */
@@ -91,6 +91,12 @@ export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandb
   return changed(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }
 
+/** The same at its owner's request, who then paused it, whoever froze it. */
+export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
+  const reason: Reason = { code: 'paused_by_owner' };
+  return { ...stopFrozen(sandbox, reason, now), pausedBy: { actor: 'user', reason, version: sandbox.version + 1 } };
+}
+
 /** Returns the record of a sandbox that is to be deleted. */
 export function markDeleted(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
   return changed(sandbox, now, { deletedAt: now, statusReason: reason });
@@ -112,6 +118,20 @@ export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
 /** Returns the record of a sandbox that got a start slot. Its spec limits the time from now on. */
 export function takeStartSlot(sandbox: Sandbox, now: number, reason: Reason | null = null): Sandbox {
   return changed(sandbox, now, { startingSince: now, statusReason: reason });
+}
+
+/** Returns the record of a sandbox that is not to run, and that the runtime does not stop or freeze. */
+export function noteStillRunning(sandbox: Sandbox, cause: Reason, now: number): Sandbox {
+  return changed(sandbox, now, { statusReason: { code: 'still_running', cause, before: reasonBefore(sandbox) } });
+}
+
+/** Returns the record without that note. */
+export function noteAtRest(sandbox: Sandbox, now: number): Sandbox {
+  return changed(sandbox, now, { statusReason: reasonBefore(sandbox) });
+}
+
+function reasonBefore({ statusReason }: Sandbox): Reason | null {
+  return statusReason?.code === 'still_running' ? statusReason.before : statusReason;
 }
 
 /** Returns when the start or resumption is too late, in milliseconds since the epoch; null while it waits for a start slot. */

@@ -3,7 +3,7 @@ import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
 import {
-  changed, isTooLate, markDeleted, move, type SandboxTransition, stopFrozen, takeStartSlot, type TransitionChange,
+  changed, isTooLate, markDeleted, move, noteAtRest, type SandboxTransition, stopFrozen, takeStartSlot, type TransitionChange,
 } from './sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 
@@ -67,7 +67,7 @@ export function nextSandboxStep(
       // Nobody asks for a stranger that is gone.
       if (isQuarantined(sandbox) && observed.state === 'absent') return write(markDeleted(sandbox, vanished, now), 'runtime');
       // Nothing of it may run any more. The files stay for whoever looks into the error.
-      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : none;
+      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : atRest(sandbox, now);
   }
 }
 
@@ -173,8 +173,13 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
       if (sandbox.pauseKind === 'stop') return { kind: 'stop' };
   }
   const due = dueIdleAction(sandbox, now, canFreeze);
-  if (due === null) return none;
+  if (due === null) return atRest(sandbox, now);
   return write((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
+}
+
+/** What is at rest does not run any more, whatever its record says. */
+function atRest(sandbox: Sandbox, now: number): SandboxStep {
+  return sandbox.statusReason?.code === 'still_running' ? write(noteAtRest(sandbox, now), null) : none;
 }
 
 function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun: boolean): SandboxStep {

@@ -44,6 +44,8 @@ export interface OpenAgentSession {
   /** The session to continue. Null: a new one. */
   readonly sessionId: string | null;
   readonly client: AgentClient;
+  /** To be told how many bytes of the agent's output are held that led to no update yet, such as the beginning of a line. */
+  readonly onHeld?: (bytes: number) => void;
 }
 
 export interface AgentTurn {

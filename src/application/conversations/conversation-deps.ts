@@ -5,6 +5,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { AgentMemory } from '../agents/agent-memory.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
@@ -27,6 +28,7 @@ export interface ConversationsDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
   readonly reconciler: ConversationReconciler;
   readonly conversationLimits: ConversationLimits;
+  readonly agentMemory: AgentMemory;
   /** How long to wait for the end of a deleted conversation, in milliseconds. */
   readonly answerWithinMs: number;
 }

@@ -87,6 +87,7 @@ async function toConversation(
   if (message !== null && spec.agent === null) {
     throw new Failure('invalid_request', { problems: [{ argument: 'initialMessage', reason: { code: 'agent_not_named' } }] });
   }
+  if (spec.agent !== null) deps.agentMemory.check();
   const repository = selectedRepository === null ? null : await repositories.find(selectedRepository, patterns);
   if (repository !== null && selectedBranch !== null) await checkBranch(checkouts, repository, selectedBranch);
   return newConversation({

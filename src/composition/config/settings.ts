@@ -4,9 +4,10 @@ import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
 import { camelCase, type InCamelCase } from '../../adapters/shared/letter-case.ts';
+import { defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { defaultProduct } from '../../domain/microagent.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { duration, durationForm } from './field-schemas.ts';
+import { duration, durationForm, size } from './field-schemas.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')
@@ -80,6 +81,7 @@ export const settingsSchema = z.object({
   docker_firewall: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on')
     .describe('on, or off if you manage these firewall rules yourself'),
   data_dir: path.default(() => envPaths('skep', { suffix: '' }).data).describe('a folder, for example /var/lib/skep'),
+  agent_memory: size('256MiB').default(defaultAgentMemoryBytes),
   shutdown_timeout: duration('30s').default(30_000),
   log_level: logLevel.default('info').describe('debug, info, warn, error or silent'),
 });

@@ -1,4 +1,5 @@
 import { ContainerModule } from 'inversify';
+import { AgentMemory } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
 import type { ConversationDeps } from '../../application/conversations/conversation-deps.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
@@ -17,7 +18,7 @@ import { Sweeper } from '../../application/sweeper.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
-const { repositories, microagents, checkouts, events, agents, conversationReconciler } = tokens;
+const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
@@ -45,16 +46,17 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, microagents, [repositories, tokens.deployment], (all, { product }) => new Microagents(all, product));
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
-  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, system], (runtime, protocols, secrets, system) =>
-    new Agents({ runtime, protocols, secrets, ...system }));
+  provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
+  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
+    (runtime, protocols, secrets, memory, system) => new Agents({ runtime, protocols, secrets, memory, ...system }));
   provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
     ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
       ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
   provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, closers],
     (deps, { events }, sandboxReconciler, runtime, microagents, agents, closers) =>
       closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents }), close));
-  provide(bind, tokens.conversations, [conversationDeps, rules, specs, conversationReconciler], (deps, rules, specs, reconciler) =>
-    createConversations({ ...rules, ...deps, specs, reconciler }));
+  provide(bind, tokens.conversations, [conversationDeps, rules, specs, agentMemory, conversationReconciler],
+    (deps, rules, specs, agentMemory, reconciler) => createConversations({ ...rules, ...deps, specs, agentMemory, reconciler }));
 });
 
 /** What runs by itself while a deployment is open. */

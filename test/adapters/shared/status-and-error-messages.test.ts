@@ -56,6 +56,7 @@ const examples: Examples = {
   being_removed: none,
   pause_refused: none,
   freeze_refused: none,
+  still_running: { cause: { code: 'unreachable' }, before: exit },
   pool_spec_changed: none,
   pool_full: none,
   pool_member_lost: { status: 'ERROR', cause: exit },

@@ -27,7 +27,7 @@ export const messageOperations = [
     headers: idempotencyHeaders,
     body: message,
     success: { status: 202, description: 'The message is kept.', schema: messageAccepted },
-    failures: ['conversation_not_found', 'conversation_not_ready', 'idempotency_conflict'],
+    failures: ['conversation_not_found', 'conversation_not_ready', 'conversation_limit_reached', 'idempotency_conflict'],
     handle: async ({ skep, principal }, { params, headers, body }) => {
       const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
       const { messageId } = await skep.conversations.send(scopeOf(principal), params.id, body, claim.claim);

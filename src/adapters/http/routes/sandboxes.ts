@@ -131,7 +131,7 @@ export const sandboxOperations = [
     path: sandboxes,
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
-    description: 'Answers while it is STARTING; ask for it again until it is RUNNING.',
+    description: 'Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays silent, it becomes an ERROR.',
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
@@ -176,8 +176,10 @@ export const sandboxOperations = [
     method: 'delete',
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
-    description: 'It is gone, with its files, when this answers. Deleting it again is a success.',
-    success: { status: 204, description: 'It is gone.', schema: noBody },
+    description:
+      'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
+      'than 20 seconds or does not answer: then later. Deleting it again is a success.',
+    success: { status: 204, description: 'It is deleted.', schema: noBody },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
   }),
@@ -186,7 +188,7 @@ export const sandboxOperations = [
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
-    description: 'Pausing a paused one is a success that changes nothing; the answer says which tier holds.',
+    description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
     body: sandboxPauseBody,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params, body }) =>

@@ -52,11 +52,12 @@ export class Turn {
   constructor(deps: StepDeps, of: TurnOf) {
     this.#deps = deps;
     this.#of = of;
-    this.#recorder = new TurnRecorder({ ...deps, from: of.from, signal: of.signal }, of.conversation);
+    this.#recorder = new TurnRecorder({ ...deps, from: of.from, signal: of.signal, memory: of.agent.memory }, of.conversation);
     this.#permissions = new TurnPermissions(deps, of, this.#recorder, () => this.#watch.wake());
     this.#watch = new TurnWatch(deps, {
       ...of,
       isWaiting: () => this.#permissions.isWaiting,
+      isHeldBack: () => of.agent.memory.isHeldBack,
       onSilent: (withinMs) => {
         this.#silent = { code: 'turn_silent', withinMs };
         this.#stop();
@@ -153,6 +154,7 @@ export class Turn {
       return await this.#judge(ended);
     } catch (error) {
       // What the agent says can't be written, so it must not go on.
+      this.#recorder.discard();
       await agent.kill();
       throw error;
     } finally {
