@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Skep } from '../../../application/skep.ts';
-import { type KeyAccess, scopeOf } from '../../../domain/principal.ts';
+import { scopeOf } from '../../../domain/principal.ts';
 import { pauseOf, pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
 import {
@@ -8,9 +7,10 @@ import {
   toTimestamp,
 } from '../common-schemas.ts';
 import { alias, noBody, noInput, operation } from '../operation.ts';
+import { portUrl, type ProxyAddress } from '../port-links.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
-import { invalidRequest } from '../request-input.ts';
-import { refuseUnknownSpec } from './sandbox-specs.ts';
+import type { RequestContext } from '../request-context.ts';
+import { specAskedFor } from './sandbox-specs.ts';
 
 const pauseKind = z
   .enum(pauseKinds)
@@ -75,7 +75,7 @@ const sandboxUsage = z
 const sandboxPath = z.object({ id: resourceId });
 
 /** A key that may only read does not get the sandbox's own key, with which it could do more. */
-function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
+function presentSandbox(sandbox: Sandbox, { principal: { access }, http: { options } }: RequestContext): z.output<typeof sandboxResource> {
   const running = sandbox.status === 'RUNNING';
   return {
     id: sandbox.id,
@@ -87,11 +87,16 @@ function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sa
     paused_by: pauseOf(sandbox)?.actor ?? null,
     paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
     session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    exposed_urls: running ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url, port })) : null,
+    exposed_urls: running ? exposedUrlsOf(sandbox, options.proxy) : null,
     created_at: toTimestamp(sandbox.createdAt),
     updated_at: toTimestamp(sandbox.updatedAt),
     last_active_at: toTimestamp(sandbox.lastActiveAt),
   };
+}
+
+/** By the proxy, if there is one: the addresses of the runtime are for the server's machine. */
+function exposedUrlsOf({ id, exposedUrls }: Sandbox, proxy: ProxyAddress | undefined): z.output<typeof exposedUrl>[] {
+  return exposedUrls.map(({ name, url, port }) => ({ name, url: proxy === undefined ? url : portUrl(proxy, id, port), port }));
 }
 
 const sandboxes = '/api/v1/sandboxes';
@@ -115,7 +120,7 @@ const search = operation({
     const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
+    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context)) };
   },
 });
 
@@ -139,7 +144,7 @@ export const sandboxOperations = [
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
-      return { value: presentSandbox(sandbox, principal.access), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
+      return { value: presentSandbox(sandbox, context), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
     },
   }),
   operation({
@@ -151,8 +156,8 @@ export const sandboxOperations = [
     params: sandboxPath,
     success: theSandbox,
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
+    handle: async (context, { params }) => ({
+      value: presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
     }),
   }),
   operation({
@@ -196,8 +201,8 @@ export const sandboxOperations = [
     body: sandboxPauseBody,
     success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
+    handle: async (context, { params, body }) => ({
+      value: presentSandbox(await context.skep.sandboxes.pause(scopeOf(context.principal), params.id, body.pause_kind), context),
     }),
   }),
   operation({
@@ -213,8 +218,8 @@ export const sandboxOperations = [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
     ],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
+    handle: async (context, { params }) => ({
+      value: presentSandbox(await context.skep.sandboxes.resume(scopeOf(context.principal), params.id), context),
     }),
   }),
   operation({
@@ -231,18 +236,8 @@ export const sandboxOperations = [
     body: sandboxAdoptBody,
     success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
-      value: presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
+    handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
+      value: presentSandbox(await context.skep.sandboxes.adopt(scopeOf(context.principal), params.id, { ownerId, specId }), context),
     }),
   }),
 ];
-
-/** The spec that is named in the query or the body; null is the deployment's default. */
-function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
-  if (inQuery !== null && inBody !== null && inQuery !== inBody) {
-    throw invalidRequest(['query', 'sandbox_spec_id'], 'must be that of the body, or be left out', 'contradiction');
-  }
-  const specId = inBody ?? inQuery;
-  if (specId !== null) refuseUnknownSpec(skep, specId, inBody === null ? 'query' : 'body');
-  return specId;
-}
