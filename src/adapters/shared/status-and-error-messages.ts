@@ -67,6 +67,9 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   host_restarted: () => 'Its host was restarted while it ran.',
   being_removed: () => 'The runtime is removing it, or failed to remove it.',
   pause_refused: () => 'The runtime left the sandbox running.',
+  freeze_refused: () => 'It could not hold all processes of the sandbox at that moment; they go on.',
+  still_running: ({ cause, before }) =>
+    join(join('The runtime did not end or freeze its processes, so they still run. Skep tries again.', cause), before),
   pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
   pool_full: () => 'The pool has enough members without it.',
   pool_member_lost: ({ status, cause }) => join(`It is ${status}.`, cause),

@@ -3,11 +3,12 @@ import { exposedPort, isWokenByAccess, touchIntervalMs } from '../../domain/sand
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { authorizePort, type PortVisitor } from './authorize-port.ts';
-import { resumeSandbox, type ResumeSandboxDeps } from './resume-sandbox.ts';
+import { resumeSandbox } from './resume-sandbox.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox } from './sandbox-records.ts';
 
-export interface OpenPortDeps extends ResumeSandboxDeps {
+export interface OpenPortDeps extends SandboxesDeps {
   /** The resumptions under way, by the id of the sandbox: all visitors of one sandbox wait for the same one. */
   readonly wakes: Map<string, Promise<Sandbox>>;
 }

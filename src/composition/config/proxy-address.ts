@@ -1,5 +1,5 @@
 import { browserDomain } from '../../adapters/http/port-links.ts';
-import { isLoopback } from './environment-warnings.ts';
+import { isLoopback } from '../../adapters/shared/plain-http.ts';
 import type { Settings } from './settings.ts';
 
 /** Returns the port on which the proxy listens, the one after the API's unless it is set; null if it is off. */

@@ -42,7 +42,7 @@ export const portOperations = [
     handle: async (context, { params: { id, port }, body }) => {
       const { skep, principal } = context;
       const grant = await skep.sandboxes.createPortLink(scopeOf(principal), id, port, body.expires_in_seconds * 1000);
-      return { value: { url: linkOf(context, { ...grant, digest: digestOf(context) }), expires_at: toTimestamp(grant.expiresAt) } };
+      return { url: linkOf(context, { ...grant, digest: digestOf(context) }), expires_at: toTimestamp(grant.expiresAt) };
     },
   }),
 ];

@@ -102,6 +102,9 @@ function exposedUrlsOf({ id, exposedUrls }: Sandbox, proxy: ProxyAddress | undef
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
+const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
+/** Something that is done with one sandbox, and answered with it. */
+const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
 
 /** Names the listing in its page tokens. */
 const listing = 'sandboxes';
@@ -120,7 +123,7 @@ const search = operation({
     const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context)) };
+    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context));
   },
 });
 
@@ -133,7 +136,7 @@ export const sandboxOperations = [
     path: sandboxes,
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
-    description: 'Answers while it is STARTING; ask for it again until it is RUNNING.',
+    description: 'Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays silent, it becomes an ERROR.',
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
@@ -144,21 +147,19 @@ export const sandboxOperations = [
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
-      return { value: presentSandbox(sandbox, context), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
+      context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
+      return presentSandbox(sandbox, context);
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'get',
-    path: `${sandboxes}/{id}`,
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
-    params: sandboxPath,
     success: theSandbox,
     failures: ['sandbox_not_found'],
-    handle: async (context, { params }) => ({
-      value: presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
-    }),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
   }),
   operation({
     ...common,
@@ -172,59 +173,47 @@ export const sandboxOperations = [
     failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params }) => {
       const { cpuMs, memoryBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), params.id);
-      return { value: { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes } };
+      return { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes };
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'delete',
-    path: `${sandboxes}/{id}`,
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
-    description: 'It is gone, with its files, when this answers. Deleting it again is a success.',
-    params: sandboxPath,
-    success: { status: 204, description: 'It is gone.', schema: noBody },
+    description:
+      'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
+      'than 20 seconds or does not answer: then later. Deleting it again is a success.',
+    success: { status: 204, description: 'It is deleted.', schema: noBody },
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => {
-      await skep.sandboxes.delete(scopeOf(principal), params.id);
-      return { value: undefined };
-    },
+    handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
-    description: 'Pausing a paused one is a success that changes nothing; the answer says which tier holds.',
-    params: sandboxPath,
+    description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
     body: sandboxPauseBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async (context, { params, body }) => ({
-      value: presentSandbox(await context.skep.sandboxes.pause(scopeOf(context.principal), params.id, body.pause_kind), context),
-    }),
+    handle: async (context, { params, body }) =>
+      presentSandbox(await context.skep.sandboxes.pause(scopeOf(context.principal), params.id, body.pause_kind), context),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/resume`,
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
     description: 'Resuming a running one only notes the activity.',
-    params: sandboxPath,
-    success: theSandbox,
     failures: [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
     ],
-    handle: async (context, { params }) => ({
-      value: presentSandbox(await context.skep.sandboxes.resume(scopeOf(context.principal), params.id), context),
-    }),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.resume(scopeOf(context.principal), params.id), context),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/adopt`,
     operationId: 'adopt_sandbox',
     adminOnly: true,
@@ -232,12 +221,9 @@ export const sandboxOperations = [
     description:
       "Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list; their owner is `skep:quarantine`. " +
       'The sandbox stays stopped until it is resumed.',
-    params: sandboxPath,
     body: sandboxAdoptBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
-      value: presentSandbox(await context.skep.sandboxes.adopt(scopeOf(context.principal), params.id, { ownerId, specId }), context),
-    }),
+    handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
+      presentSandbox(await context.skep.sandboxes.adopt(scopeOf(context.principal), params.id, { ownerId, specId }), context),
   }),
 ];
