@@ -5,6 +5,7 @@ import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type
 import { followEvents } from '../../client/events.ts';
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { forward, linkTo, parsePorts } from './ports.ts';
 import { Transcript } from './transcript.ts';
 
 const conversations = '/api/v1/app-conversations';
@@ -30,6 +31,18 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--message <text>', 'the first message')
     .option('--once', 'read no input: leave when the message is answered')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
+  subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, for a browser')
+    .addOption(new Option('--expires <seconds>', 'how long it can be used').argParser(Number))
+    .action(async (id: string, port: string | undefined, { expires, ...options }: Common & { readonly expires?: number }) => {
+      const link = await linkTo(clientOf(options), id, port === undefined ? undefined : Number(port), expires);
+      print(options, link, `${link.url}\n`);
+    });
+  subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
+    .action(async (id: string, text: string, options: Common) => {
+      const ports = parsePorts(text);
+      if (ports === null) throw new ClientError('Name the ports as LOCAL:REMOTE, for example 8080:8000.');
+      await forward(clientOf(options), id, ports);
+    });
   addConversations(program.command('conversations').description('list, follow and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }

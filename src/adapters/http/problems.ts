@@ -33,7 +33,7 @@ export class HttpProblem<C extends keyof HttpContexts = keyof HttpContexts> exte
 }
 
 const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) => string } = {
-  not_found: () => 'There is no such route. The OpenAPI document lists all routes.',
+  not_found: () => 'There is nothing at this address. The OpenAPI document of the API lists its routes.',
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
   payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
@@ -64,12 +64,14 @@ const rows: Rows = {
   conversation_not_found: [404, { id: conversationId }],
   permission_not_found: [404, { id: 'perm-5h2j8v4s' }],
   file_not_found: [404, { path: '/workspace/notes.md' }],
+  port_not_exposed: [404, { id: sandboxId, port: 5173, exposed: [8000] }],
   method_not_allowed: [405, { allow: ['GET', 'HEAD'] }],
   repository_empty: [409, { repository, branch: 'main' }],
   sandbox_not_running: [409, { id: sandboxId, status: 'ERROR' }],
   sandbox_not_paused: [409, { id: sandboxId, status: 'ERROR' }],
   sandbox_busy: [409, { id: sandboxId, status: 'STARTING' }],
   sandbox_in_quarantine: [409, { id: sandboxId }],
+  proxy_off: [409, {}],
   freeze_unsupported: [409, { runtime }],
   conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
   idempotency_conflict: [409, { key: 'order-4711' }],
@@ -79,6 +81,7 @@ const rows: Rows = {
   conversation_limit_reached: [429, { limit: 'conversations_per_owner', max: 100, retryAfterSeconds: 60 }],
   rate_limited: [429, { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
   internal: [500, { incident: 'inc-7k3p9w2d' }],
+  port_closed: [502, { id: sandboxId, port: 8000 }],
   repository_forbidden: [502, { provider, repository }],
   provider_unauthorized: [502, { provider }],
   provider_failed: [502, { provider, reason: { code: 'server_error', status: 500 } }],
@@ -129,13 +132,18 @@ export function problemAnswer(problem: AnyProblem): { status: number; body: stri
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Failure',
     status,
-    detail: problem instanceof HttpProblem ? problem.message : sentenceOfFailure(problem),
+    detail: detailOf(problem),
     code: problem.code,
     ...membersOf(problem),
     ...('reason' in problem.context && { reason: presentReason(problem.context.reason) }),
     ...(retryAfter !== null && { retry_after_seconds: retryAfter }),
   };
   return { status, body: JSON.stringify(body), headers: headersOf(problem, retryAfter) };
+}
+
+/** What went wrong, and what to do, as a sentence. */
+export function detailOf(problem: AnyProblem): string {
+  return problem instanceof HttpProblem ? problem.message : sentenceOfFailure(problem);
 }
 
 /** Parts of a context that the problem details show in another way. */
@@ -147,8 +155,13 @@ const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryA
  */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
-  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${code.split('_')[0]}_${name}` : snakeCase(name));
+  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${ownerOf(code)}_${name}` : snakeCase(name));
   return Object.fromEntries(members.map(([name, value]) => [nameOf(name), value]));
+}
+
+/** The resource that a code is about. */
+function ownerOf(code: ProblemCode): string {
+  return code.startsWith('port_') ? 'sandbox' : (code.split('_')[0] ?? code);
 }
 
 /** The body of the answer to a problem with this code, as an example. */
@@ -187,6 +200,8 @@ export const problemSchema = z
     sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status of the sandbox that refused the move.' }),
     conversation_id: z.string().optional(),
     permission_id: z.string().optional(),
+    port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
+    exposed: z.array(z.int()).optional().meta({ description: 'The ports that the spec of the sandbox names.' }),
     path: z.string().optional().meta({ description: 'A path inside a sandbox.' }),
     allow: z.array(z.string()).optional(),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),

@@ -17,6 +17,7 @@ import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
+import { portOperations } from './routes/ports.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
@@ -32,6 +33,7 @@ const operations: readonly Operation[] = [
   ...messageOperations,
   ...eventOperations,
   ...sandboxOperations,
+  ...portOperations,
   ...sandboxSpecOperations,
   ...serviceOperations,
 ];

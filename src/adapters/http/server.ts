@@ -63,7 +63,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
  * Returns what closes the server: it stops listening, waits for the requests under way, closes all other connections, and cuts off what
  * is left after the limit. Node alone would wait for connections on which no request was ever sent.
  */
-function drainer(server: Server): (limitMs: number) => Promise<void> {
+export function drainer(server: Server): (limitMs: number) => Promise<void> {
   const unanswered = new Map<Socket, number>();
   let draining = false;
   const closeIfIdle = (): void => {
@@ -104,7 +104,7 @@ function originForm(target: string): string {
 }
 
 /** An address by which this machine reaches what listens on the host. */
-function shownHost(host: string): string {
+export function shownHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return isIPv6(host) ? `[${host}]` : host;
