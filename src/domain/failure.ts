@@ -18,6 +18,7 @@ export interface FailureContexts {
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
   permission_not_found: { readonly id: string };
+  execution_not_found: { readonly id: string };
   /** A path inside a sandbox. */
   file_not_found: { readonly path: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
@@ -29,10 +30,15 @@ export interface FailureContexts {
   freeze_unsupported: { readonly runtime: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
+  /** The execution has ended, has no standard input, or that is closed. */
+  input_closed: Readonly<Record<string, never>>;
+  /** The next byte of an output is not kept any more. */
+  output_dropped: { readonly oldest: number };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   conversation_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
+  execution_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
   internal: { readonly incident: string };
   provider_unauthorized: { readonly provider: string };

@@ -165,6 +165,13 @@ export interface ReasonData {
   start_failed: Cause;
   queue_full: { readonly limit: 'messages' | 'bytes'; readonly max: number };
 
+  // Executions
+  execution_timed_out: { readonly afterMs: number };
+  /** Its start failed, and the runtime does not have it. */
+  execution_not_started: None;
+  /** The runtime does not have it any more. */
+  execution_vanished: None;
+
   // Turns and permissions
   turn_failed: { readonly stopReason: TurnStopReason };
   interrupted_by_shutdown: None;

@@ -133,6 +133,10 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   start_failed: ({ cause }) => join('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The limit of ${max} ${limit} that wait is reached. Wait until the agent has handled some.`,
 
+  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
+  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
+  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
+
   turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
   interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
   message_requeued: () => 'Skep was shut down before the agent got the message. It is sent after the restart.',
@@ -195,18 +199,24 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_not_found: ({ id }) => `There is no sandbox ${quoted(id)}.`,
   conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
+  execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
-  sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
+  sandbox_not_running: ({ id, status }) =>
+    `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>
     `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR whose files are left.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
   sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
   freeze_unsupported: ({ runtime }) => `The sandbox runtime ${runtime} can't freeze here. Pause with stop: it keeps the files.`,
   conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
+  input_closed: () => 'The execution takes no input: it has ended, was started without stdin, or its input is closed.',
+  output_dropped: ({ oldest }) => `The output from there on is not kept any more. The oldest byte that is kept is at the offset ${oldest}.`,
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
   conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
+  execution_limit_reached: ({ limit, max }) =>
+    `The limit ${limit} (${max}) is reached. Wait until an execution has ended, or delete one, then try again.`,
   rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
   internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
   provider_unauthorized: ({ provider }) =>

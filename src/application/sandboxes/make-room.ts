@@ -5,6 +5,7 @@ import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached, SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import { waitAtMost } from '../timers.ts';
 import type { AwaitStatusDeps } from './sandbox-reconciler.ts';
 import { writeMove, type WriteDeps } from './sandbox-records.ts';
@@ -15,6 +16,7 @@ export type WhenFull = 'refuse' | 'pause_idle';
 export interface AdmissionDeps extends WriteDeps, AwaitStatusDeps {
   readonly runtime: Pick<SandboxRuntime, 'capabilities'>;
   readonly conversations: Pick<ConversationStore, 'findUsing'>;
+  readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
   readonly limits: SandboxLimits;
   /** Default: `refuse`. */
   readonly whenFull?: WhenFull;
@@ -58,7 +60,7 @@ export async function admit<T extends { readonly kind: string }>(
 }
 
 /**
- * Pauses the longest idle sandbox that was not tried yet and whose agent is not at work. Returns false if there is none, or if the runtime
+ * Pauses the longest idle sandbox that was not tried yet and in which neither an agent nor an execution works. Returns false if there is none, or if the runtime
  * takes its time: then that one makes room for a later start, and no further one is paused.
  */
 async function makeRoom(
@@ -80,12 +82,12 @@ async function makeRoom(
 }
 
 async function longestIdle(
-  { store, conversations, clock, minIdleMs }: AdmissionDeps, ownerId: string | null, tried: Set<string>,
+  { store, conversations, executions, clock, minIdleMs }: AdmissionDeps, ownerId: string | null, tried: Set<string>,
 ): Promise<Sandbox | null> {
   for (const sandbox of await store.longestIdle(ownerId, maxTries)) {
     if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
     tried.add(sandbox.id);
-    if (!(await conversations.findUsing(sandbox.id)).some(isWorking)) return sandbox;
+    if (!(await conversations.findUsing(sandbox.id)).some(isWorking) && !(await executions.keepsAwake(sandbox))) return sandbox;
   }
   return null;
 }

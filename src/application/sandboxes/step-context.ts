@@ -7,6 +7,7 @@ import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import type { Run } from '../keyed-worker.ts';
 import { timeout } from '../timers.ts';
 import { recordMove, type WriteDeps } from './sandbox-records.ts';
@@ -19,6 +20,7 @@ export interface SandboxReconcilerDeps extends WriteDeps {
   readonly queue: StartQueue;
   readonly secrets: Secrets;
   readonly conversations: Pick<ConversationStore, 'findUsing'>;
+  readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
 }
 
 /** A step, and the state that it was decided on; null if that is not known. */

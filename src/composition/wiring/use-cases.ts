@@ -3,6 +3,8 @@ import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { createConversations } from '../../application/conversations/conversations.ts';
 import { Events } from '../../application/events/events.ts';
+import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
+import { createExecutions } from '../../application/executions/executions.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
 import { Quarantine } from '../../application/sandboxes/quarantine.ts';
@@ -12,9 +14,16 @@ import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
+import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import { Failure } from '../../domain/failure.ts';
+import { explained } from '../../domain/reason.ts';
+import type { SandboxExecutions } from '../../ports/sandbox-executions.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Store } from '../../ports/store.ts';
 import { all, provide, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
+const { executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agents, conversationReconciler } = tokens;
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
@@ -23,22 +32,31 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, sandboxReconciler, [store, runtime, tokens.probe, startQueue, tokens.secrets, system, closers],
-    (store, runtime, probe, queue, secrets, system, closers) => {
+  provide(bind, executionReconciler, [store, runtime, system, closers], (store, runtime, system, closers) =>
+    closers.adopt(new ExecutionReconciler({ ...executionDeps(store, runtime), ...system }), close));
+  provide(bind, sandboxReconciler, [store, runtime, executionReconciler, tokens.probe, startQueue, tokens.secrets, system, closers],
+    (store, runtime, executions, probe, queue, secrets, system, closers) => {
       const stores = { store: store.sandboxes, conversations: store.conversations };
-      return closers.adopt(new SandboxReconciler({ ...stores, runtime, probe, queue, secrets, ...system }), close);
+      return closers.adopt(new SandboxReconciler({ ...stores, runtime, executions, probe, queue, secrets, ...system }), close);
     });
   provide(bind, sandboxPool, [rules, store, runtime, specs, sandboxReconciler, system, closers],
     ({ poolStartsAtOnce }, store, runtime, specs, reconciler, system, closers) => {
       const deps = { store: store.sandboxes, runtime, specs, reconciler, ...system };
       return closers.adopt(new SandboxPool({ ...deps, startsAtOnce: poolStartsAtOnce }), close);
     });
-  provide(bind, sandboxes, [rules, store, runtime, specs, sandboxReconciler, sandboxPool, system],
-    (rules, store, runtime, specs, reconciler, pool, system) => {
+  provide(bind, sandboxes, [rules, store, runtime, executionReconciler, specs, sandboxReconciler, sandboxPool, system],
+    (rules, store, runtime, executions, specs, reconciler, pool, system) => {
       const stores = { store: store.sandboxes, conversations: store.conversations };
-      return createSandboxes({ ...rules, ...stores, runtime, specs, reconciler, pool, ...system });
+      return createSandboxes({ ...rules, ...stores, runtime, executions, specs, reconciler, pool, ...system });
     });
+  provide(bind, tokens.executions, [rules, store, runtime, executionReconciler, system],
+    ({ executionLimits: limits, answerWithinMs }, store, runtime, reconciler, system) =>
+      createExecutions({ ...executionDeps(store, runtime), reconciler, limits, answerWithinMs, ...system }));
 });
+
+function executionDeps({ executions: store, sandboxes }: Store, { executions, name }: SandboxRuntime): ExecutionRecordsDeps {
+  return { store, sandboxes, executions: executions ?? noExecutions(name) };
+}
 
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
@@ -69,9 +87,18 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [rules, store, runtime, sandboxReconciler, system], (rules, store, runtime, sandboxReconciler, system) =>
     new Quarantine({ ...rules, store: store.sandboxes, runtime, sandboxReconciler, ...system }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, sandboxReconciler, conversationReconciler, sandboxPool, tokens.quarantine, events, system, closers],
-    (rules, store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events, system, closers) => {
-      const deps = { store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events };
+    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, events, system,
+      closers],
+    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events, system, closers) => {
+      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events };
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });
+
+/** What stands for the executions of a runtime that can't run any. */
+function noExecutions(runtime: string): SandboxExecutions {
+  const refuse = async (): Promise<never> => {
+    throw new Failure('runtime_unavailable', { runtime, reason: explained('it runs no executions'), retryAfterSeconds: 3600 });
+  };
+  return { start: refuse, state: refuse, ended: refuse, output: refuse, write: refuse, signal: refuse, resize: refuse, remove: refuse };
+}
