@@ -31,8 +31,8 @@ export interface FailureContexts {
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
   /** The execution has ended, has no standard input, or that is closed. */
-  input_closed: Readonly<Record<string, never>>;
-  /** The next byte of an output is not kept any more. */
+  input_closed: { readonly id: string };
+  /** The output before the offset `oldest` is not kept any more. */
   output_dropped: { readonly oldest: number };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };

@@ -1,3 +1,4 @@
 export type { HttpServerOptions, RouterOptions } from './options.ts';
 export { createRouter } from './router.ts';
+export { handleUpgrades } from './web-socket.ts';
 export { createHttpServer, type HttpServer } from './server.ts';

@@ -1,3 +1,4 @@
+import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { FailureCode } from '../../domain/failure.ts';
 import type { RequestContext } from './request-context.ts';
@@ -9,6 +10,7 @@ export const tags = {
   Conversations: 'Conversations with agents; each is powered by a sandbox.',
   Events: 'What was said and done, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',
+  Executions: 'Commands in sandboxes, which go on when the connection or the server is gone.',
   'Sandbox specs': 'Templates from which sandboxes are started.',
   Service: 'About the server and the caller.',
 } as const;
@@ -32,10 +34,15 @@ export interface Reply<T> {
 
 /** What a handler answers part by part. */
 export interface StreamReply {
-  readonly parts: AsyncIterable<string>;
+  readonly parts: AsyncIterable<string | Uint8Array>;
   /** Fires when the stream has to end, although there may be more. */
   readonly ends: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a handler answers that takes the connection as a WebSocket. */
+export interface UpgradeReply {
+  readonly accept: (socket: WebSocket) => void;
 }
 
 /** The failures of a git provider that any operation on a repository may have. */
@@ -60,13 +67,17 @@ interface Described<
   /** Only for keys with the access `admin`. */
   readonly adminOnly?: boolean;
   /** The failures that are its own; those of every operation of its kind are added. */
-  readonly failures: readonly FailureCode[];
+  readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden')[];
   /** An answer besides the success that is no failure. */
   readonly otherwise?: ResponseForm;
   readonly params: P;
   readonly query: Q;
   readonly headers: H;
   readonly body: B;
+  /** The handler reads the body itself, as bytes. */
+  readonly takesBytes?: true;
+  /** Takes a ticket instead of the key, for browsers, which can send no header there. */
+  readonly takesTicket?: true;
   readonly success: ResponseForm<R>;
 }
 
@@ -84,6 +95,9 @@ export const noFields = z.object({});
 /** A body that is not read, or not sent. */
 export const noBody = z.undefined();
 
+/** A body that is bytes. */
+export const byteStream = z.string().meta({ format: 'binary' });
+
 /** What is spread into the declaration of an operation that takes nothing, or not everything. */
 export const noInput = { params: noFields, query: noFields, headers: noFields, body: noBody };
 
@@ -92,7 +106,7 @@ export interface Operation extends Described {
   readonly perform: (context: RequestContext) => Promise<AnyReply>;
 }
 
-export type AnyReply = Reply<unknown> | StreamReply;
+export type AnyReply = Reply<unknown> | StreamReply | UpgradeReply;
 
 /** The same operation under another path. */
 export function alias(original: Operation, path: string, operationId: string): Operation {
@@ -102,7 +116,7 @@ export function alias(original: Operation, path: string, operationId: string): O
 /** Declares an operation; the schemas type what its handler gets and returns. */
 export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
   declaration: Described<P, Q, H, B, R> & {
-    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<Reply<z.output<R>> | StreamReply>;
+    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<Reply<z.output<R>> | StreamReply | UpgradeReply>;
   },
 ): Operation {
   const { handle, ...described } = declaration;

@@ -18,6 +18,8 @@ interface HttpContexts {
   not_found: Readonly<Record<string, never>>;
   method_not_allowed: { readonly allow: readonly string[] };
   payload_too_large: { readonly limitBytes: number };
+  upgrade_required: Readonly<Record<string, never>>;
+  origin_forbidden: Readonly<Record<string, never>>;
   invalid_request: { readonly problems: readonly ValidationProblem[] };
 }
 
@@ -43,6 +45,8 @@ const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) 
   not_found: () => 'There is no such route. The OpenAPI document lists all routes.',
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
   payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
+  upgrade_required: () => 'This is a WebSocket: the request has to ask for the upgrade.',
+  origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. The setting SKEP_CORS_ORIGINS allows origins.',
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
 
@@ -64,13 +68,14 @@ const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', typ
 const rows: Rows = {
   unauthorized: [401, {}],
   forbidden: [403, { action: 'start a sandbox' }],
+  origin_forbidden: [403, {}],
   not_found: [404, {}],
   repository_not_found: [404, { repository }],
   branch_not_found: [404, { repository, branch: 'next' }],
   sandbox_not_found: [404, { id: sandboxId }],
   conversation_not_found: [404, { id: conversationId }],
   permission_not_found: [404, { id: 'perm-5h2j8v4s' }],
-  execution_not_found: [404, { id: 'exec-6t1y9b3n' }],
+  execution_not_found: [404, { id: 'exec-4k2m9x7q' }],
   file_not_found: [404, { path: '/workspace/notes.md' }],
   method_not_allowed: [405, { allow: ['GET', 'HEAD'] }],
   repository_empty: [409, { repository, branch: 'main' }],
@@ -80,13 +85,14 @@ const rows: Rows = {
   sandbox_in_quarantine: [409, { id: sandboxId }],
   freeze_unsupported: [409, { runtime }],
   conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
-  input_closed: [409, {}],
+  input_closed: [409, { id: 'exec-4k2m9x7q' }],
   idempotency_conflict: [409, { key: 'order-4711' }],
   output_dropped: [410, { oldest: 1_048_576 }],
   payload_too_large: [413, { limitBytes: 262_144 }],
   invalid_request: [422, { problems: [wrongLimit] }],
   sandbox_limit_reached: [429, { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
   conversation_limit_reached: [429, { limit: 'conversations_per_owner', max: 100, retryAfterSeconds: 60 }],
+  upgrade_required: [426, {}],
   execution_limit_reached: [429, { limit: 'executions_per_sandbox', max: 100, retryAfterSeconds: 10 }],
   rate_limited: [429, { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
   internal: [500, { incident: 'inc-7k3p9w2d' }],
@@ -159,7 +165,8 @@ const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryA
  */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
-  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${code.split('_')[0]}_${name}` : snakeCase(name));
+  const resource = code === 'input_closed' ? 'execution' : code.split('_')[0];
+  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${resource}_${name}` : snakeCase(name));
   return Object.fromEntries(members.map(([name, value]) => [nameOf(name), value]));
 }
 
@@ -179,6 +186,7 @@ function headersOf(problem: AnyProblem, retryAfter: number | null): Record<strin
   const headers: Record<string, string> = { 'Content-Type': 'application/problem+json; charset=utf-8' };
   if (retryAfter !== null) headers['Retry-After'] = String(retryAfter);
   if (problem.code === 'unauthorized') headers['WWW-Authenticate'] = 'ApiKey, Bearer';
+  if (problem.code === 'upgrade_required') headers['Upgrade'] = 'websocket';
   if (problem.code === 'method_not_allowed') headers['Allow'] = problem.context.allow.join(', ');
   if (problem.code === 'payload_too_large' || problem.code === 'shutting_down') headers['Connection'] = 'close';
   return headers;

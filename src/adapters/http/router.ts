@@ -6,15 +6,18 @@ import { Failure } from '../../domain/failure.ts';
 import type { KeyAccess } from '../../domain/principal.ts';
 import { apiReferenceFiles } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
-import { eventStreamMedia, sendStream } from './event-stream.ts';
+import { sendStream } from './event-stream.ts';
+import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
+import { acceptUpgrade } from './web-socket.ts';
 import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
+import { executionOperations } from './routes/executions.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
@@ -32,6 +35,7 @@ const operations: readonly Operation[] = [
   ...messageOperations,
   ...eventOperations,
   ...sandboxOperations,
+  ...executionOperations,
   ...sandboxSpecOperations,
   ...serviceOperations,
 ];
@@ -61,6 +65,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     options,
     authenticator: new Authenticator(skep.auth, options),
     sealer: createSealer(skep.secret),
+    writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),
     openApi: () => (document ??= openApiDocument(operations, options.product)),
@@ -151,7 +156,9 @@ function answer(operation: Operation): HttpHandler {
     if (operation.needsKey && !allows(context.principal.access, operation)) throw new Failure('forbidden', { action: actionOf(operation) });
     const reply = await operation.perform(context);
     const { status, media = 'application/json; charset=utf-8' } = operation.success;
-    if ('parts' in reply) {
+    if ('accept' in reply) {
+      acceptUpgrade(context, reply);
+    } else if ('parts' in reply) {
       setHead(context, status, { 'Content-Type': media, ...reply.headers });
       await sendStream(context, reply);
     } else if (reply.value === undefined) {
@@ -176,7 +183,7 @@ function actionOf({ summary }: Operation): string {
 
 async function authenticate(context: RequestContext): Promise<void> {
   const { http, request, operation } = context;
-  const ticket = operation?.success.media === eventStreamMedia ? new URLSearchParams(context.query).get('ticket') : null;
+  const ticket = operation?.takesTicket === true ? new URLSearchParams(context.query).get('ticket') : null;
   context.credential = ticket === null ? http.authenticator.credentialOf(request) : openTicket(context, ticket);
   context.caller = await http.authenticator.authenticate(request, context.credential);
 }

@@ -7,6 +7,9 @@ export interface WriteInputDeps extends ExecutionRecordsDeps {
   readonly clock: Clock;
 }
 
+/** How often the activity of a long input is written. */
+const touchEveryMs = 30_000;
+
 /**
  * Writes to the standard input of the execution, and closes it afterwards if asked to. Returns when all is handed over, which waits while
  * the command does not read. That counts as activity. Throws `sandbox_not_found`, `execution_not_found`, `sandbox_not_running`,
@@ -18,7 +21,17 @@ export async function writeInput(
 ): Promise<void> {
   const { sandboxes, executions, clock } = deps;
   const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
-  if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', {});
-  await sandboxes.touch(sandbox.id, clock.now());
-  await onRuntime(sandbox, () => executions.write(sandbox.instanceId, id, content, close, signal));
+  if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
+  let touchedAt = -Infinity;
+  const touching = new TransformStream<Uint8Array, Uint8Array>({
+    async transform(bytes, controller) {
+      const now = clock.now();
+      if (now - touchedAt >= touchEveryMs) {
+        touchedAt = now;
+        await sandboxes.touch(sandbox.id, now);
+      }
+      controller.enqueue(bytes);
+    },
+  });
+  await onRuntime(sandbox, () => executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
 }

@@ -148,7 +148,7 @@ const failures: FailureContexts = {
   permission_not_found: { id: 'perm-1' },
   file_not_found: { path: '/workspace/notes.md' },
   execution_not_found: { id: 'exec-1' },
-  input_closed: {},
+  input_closed: { id: 'exec-1' },
   output_dropped: { oldest: 4096 },
   execution_limit_reached: { limit: 'executions_per_sandbox', max: 100, retryAfterSeconds: 10 },
   sandbox_not_running: { id: 'sb-1', status: 'PAUSED' },

@@ -104,7 +104,7 @@ export function createMemoryExecutions(engine: MemoryEngine): SandboxExecutions 
 
     async write(sandboxId, executionId, content, close, signal) {
       const entry = find(sandboxId, executionId);
-      if (entry.input === null || !entry.inputIsOpen || entry.status !== 'running') throw new Failure('input_closed', {});
+      if (entry.input === null || !entry.inputIsOpen || entry.status !== 'running') throw new Failure('input_closed', { id: executionId });
       demandRunning(sandboxId);
       for await (const bytes of content) {
         demandRunning(sandboxId);

@@ -53,9 +53,13 @@ const eventPageQuery = z.object({
     .meta({ description: 'Begin after the event of this id; `page_id` goes before it.', override: { type: 'string' } }),
 });
 
+/** The ticket of an operation that takes one. */
+export const ticketQuery = z.string().optional()
+  .meta({ description: 'Instead of the header with the key, for browsers, which can send none here.' });
+
 const eventStreamQuery = z.object({
   kinds,
-  ticket: z.string().optional().meta({ description: 'Instead of the header with the key, for `EventSource` in browsers.' }),
+  ticket: ticketQuery,
   after: z
     .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
     .optional()
@@ -149,6 +153,7 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/app-conversations/{id}/events/stream',
     operationId: 'stream_app_conversation_events',
+    takesTicket: true,
     summary: 'Follow the events of a conversation',
     description: 'From the beginning of its log, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
     params: conversationPath,
@@ -174,7 +179,7 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/events/ticket',
     operationId: 'get_event_ticket',
-    summary: 'Get a ticket for a stream of events',
+    summary: 'Get a ticket for a stream of events, or for attaching to an execution',
     success: { status: 200, description: 'The ticket.', schema: ticketResource },
     failures: [],
     handle: ({ skep, credential }) => {
@@ -187,6 +192,7 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/events/stream',
     operationId: 'stream_events',
+    takesTicket: true,
     summary: 'Follow what changes',
     description: 'From now on, or after `Last-Event-ID` or `after`. `kinds` asks for other kinds.',
     query: eventStreamQuery,

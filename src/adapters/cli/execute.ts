@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { z } from 'zod';
+import { ClientError, type SkepClient } from '../../client/client.ts';
+import { Attachment, execution, type Execution } from '../../client/executions.ts';
+
+export interface ExecuteOptions {
+  /** Whether input is handed on. */
+  readonly interactive: boolean;
+  /** Whether it runs in a terminal. */
+  readonly tty: boolean;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDir?: string;
+}
+
+/** The streams of this process, or what stands for them. */
+export interface Streams {
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WritableStream;
+}
+
+/** Signals of this process that are handed on to a command that has no terminal, which would get them by its keys. */
+const handedOn = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The exit code if nobody knows how the command ended. */
+const lostCode = 125;
+
+/**
+ * Runs a command in a sandbox as `docker exec` does: hands input, output, signals and sizes on, and returns the command's exit code. What
+ * was run is forgotten afterwards.
+ */
+export async function executeInSandbox(
+  client: SkepClient, sandboxId: string, command: readonly string[], options: ExecuteOptions, streams: Streams,
+): Promise<number> {
+  const { interactive, tty, env, workingDir } = options;
+  const { stdin, stdout, stderr } = streams;
+  if (tty && interactive && !stdin.isTTY) throw new ClientError('The input is no terminal. Leave out -t, or run it in a terminal.');
+  const path = `/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/executions`;
+  const size = { cols: stdout.columns ?? 80, rows: stdout.rows ?? 24 };
+  const body = { command, env, stdin: interactive, ...(tty && { tty: size }), ...(workingDir !== undefined && { working_dir: workingDir }) };
+  const started: Execution = await client.post(path, body, execution);
+  const attachment = new Attachment(client, started, {
+    output: async (stream, bytes) => {
+      const target = stream === 'stdout' ? stdout : stderr;
+      if (!target.write(bytes)) await once(target, 'drain');
+    },
+    refused: (message) => void stderr.write(`skep: ${message}${tty ? '\r' : ''}\n`),
+    lost: () => {},
+  });
+  const stop = handOn(attachment, options, streams);
+  try {
+    const { exitCode, detail } = await attachment.run();
+    if (exitCode === null) stderr.write(`skep: ${detail ?? 'Nobody knows how the command ended.'}\n`);
+    await client.delete(`${path}/${encodeURIComponent(started.id)}`).catch(() => {});
+    return exitCode ?? lostCode;
+  } finally {
+    stop();
+  }
+}
+
+/** What fails here fails the attachment too, which says so. */
+const ignore = (): void => {};
+
+/** Hands input, signals and sizes on. Returns the function that ends that. */
+function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
+  const resize = (): void => void attachment.resize(stdout.columns, stdout.rows).catch(ignore);
+  const signal = (name: NodeJS.Signals): void => void attachment.signal(name).catch(ignore);
+  const isRaw = interactive && tty;
+  if (isRaw) stdin.setRawMode(true);
+  if (tty) stdout.on('resize', resize);
+  if (!isRaw) for (const name of handedOn) process.on(name, signal);
+  if (interactive) void pump(stdin, attachment).catch(ignore);
+  return () => {
+    if (isRaw) stdin.setRawMode(false);
+    stdout.off('resize', resize);
+    for (const name of handedOn) process.off(name, signal);
+    stdin.destroy();
+  };
+}
+
+async function pump(stdin: NodeJS.ReadStream, attachment: Attachment): Promise<void> {
+  for await (const part of stdin) await attachment.write(z.instanceof(Uint8Array).parse(part));
+  await attachment.closeInput();
+}
