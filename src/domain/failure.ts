@@ -20,6 +20,11 @@ export interface FailureContexts {
   permission_not_found: { readonly id: string };
   /** A path inside a sandbox. */
   file_not_found: { readonly path: string };
+  execution_not_found: { readonly id: string };
+  /** The output before the offset `oldest` is not kept any more. */
+  output_dropped: { readonly oldest: number };
+  /** The execution has ended, has no standard input, or that is closed. */
+  input_closed: { readonly id: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };

@@ -180,6 +180,16 @@ export interface ReasonData {
   permission_not_offered: { readonly policy: 'allow' | 'deny' };
   permission_withdrawn: None;
 
+  // Executions
+  /** Its sandbox was stopped or went away before it ended. */
+  execution_sandbox_ended: None;
+  /** Something in the sandbox ended what watched over it. */
+  execution_end_unknown: None;
+  /** It is not durable, since the sandbox has none of these. */
+  execution_tools_missing: { readonly tools: readonly string[] };
+  /** The engine does not carry out anything in the container of the sandbox. */
+  container_stuck: { readonly container: string };
+
   // Secrets of a sandbox's own command
   sandbox_secrets_missing: { readonly names: readonly string[] };
 

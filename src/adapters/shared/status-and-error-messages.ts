@@ -178,6 +178,14 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_output_not_stored: () => 'What the agent said could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
   agent_busy: () => 'Another turn is running.',
+
+  execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
+  execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
+  execution_tools_missing: ({ tools }) =>
+    `It ends with the server that started it, since the sandbox lacks ${tools.join(', ')}. Add that to its image.`,
+  container_stuck: ({ container }) =>
+    `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
+    'Thaw its cgroup or restart the engine.',
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
@@ -196,6 +204,9 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
+  execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
+  output_dropped: ({ oldest }) => `The output before byte ${oldest} is not kept any more. Read on from there.`,
+  input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
   sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
   sandbox_not_paused: ({ id, status }) =>
     `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR whose files are left.`,

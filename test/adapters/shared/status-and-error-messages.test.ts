@@ -131,6 +131,11 @@ const examples: Examples = {
   agent_output_not_stored: none,
   agent_stop_reason_unknown: { stopReason: 'of_the_future' },
   agent_busy: none,
+
+  execution_sandbox_ended: none,
+  execution_end_unknown: none,
+  execution_tools_missing: { tools: ['dd', 'tee'] },
+  container_stuck: { container: 'skep_main_sb-1' },
 };
 
 const failures: FailureContexts = {
@@ -144,6 +149,9 @@ const failures: FailureContexts = {
   conversation_not_found: { id: 'conv-1' },
   permission_not_found: { id: 'perm-1' },
   file_not_found: { path: '/workspace/notes.md' },
+  execution_not_found: { id: 'ex-1' },
+  output_dropped: { oldest: 65_536 },
+  input_closed: { id: 'ex-1' },
   sandbox_not_running: { id: 'sb-1', status: 'ERROR' },
   sandbox_not_paused: { id: 'sb-1', status: 'ERROR' },
   sandbox_busy: { id: 'sb-1', status: 'STARTING' },
