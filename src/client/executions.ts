@@ -15,6 +15,11 @@ const control = z.union([
   z.object({ status: z.string(), exit_code: z.int().nullable(), status_detail: z.string().nullable() }),
 ]);
 
+export interface TerminalSize {
+  readonly cols: number;
+  readonly rows: number;
+}
+
 /** How an execution ended. */
 export interface Ended {
   /** Null: it is lost. */
@@ -72,7 +77,8 @@ export class Attachment {
       if (this.#failure !== null) throw this.#failure;
       if (this.#ended !== null) return this.#ended;
       if (!this.#execution.tty && (this.#input === 'sent' || this.#input === 'closing')) {
-        throw new ClientError(`The connection was lost while input was on its way. The execution ${this.#execution.id} goes on without the rest.`);
+        const { id } = this.#execution;
+        throw new ClientError(`The connection was lost while input was on its way. The execution ${id} goes on without the rest.`);
       }
       if (wasOpen) [waitMs, lostAt] = [firstWaitMs, Date.now()];
       if (lostAt !== null && Date.now() - lostAt > reconnectForMs) throw unreachable(this.#client.url, null);
@@ -97,8 +103,8 @@ export class Attachment {
     await this.#control({ close_input: true });
   }
 
-  async resize(cols: number, rows: number): Promise<void> {
-    await this.#control({ resize: { cols, rows } });
+  async resize(size: TerminalSize): Promise<void> {
+    await this.#control({ resize: size });
   }
 
   async signal(signal: string): Promise<void> {

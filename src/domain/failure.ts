@@ -18,9 +18,13 @@ export interface FailureContexts {
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
   permission_not_found: { readonly id: string };
-  execution_not_found: { readonly id: string };
   /** A path inside a sandbox. */
   file_not_found: { readonly path: string };
+  execution_not_found: { readonly id: string };
+  /** The output before the offset `oldest` is not kept any more. */
+  output_dropped: { readonly oldest: number };
+  /** The execution has ended, has no standard input, or that is closed. */
+  input_closed: { readonly id: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
@@ -30,10 +34,6 @@ export interface FailureContexts {
   freeze_unsupported: { readonly runtime: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
-  /** The execution has ended, has no standard input, or that is closed. */
-  input_closed: { readonly id: string };
-  /** The output before the offset `oldest` is not kept any more. */
-  output_dropped: { readonly oldest: number };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };

@@ -165,13 +165,6 @@ export interface ReasonData {
   start_failed: Cause;
   queue_full: { readonly limit: 'messages' | 'bytes'; readonly max: number };
 
-  // Executions
-  execution_timed_out: { readonly afterMs: number };
-  /** Its start failed, and the runtime does not have it. */
-  execution_not_started: None;
-  /** The runtime does not have it any more. */
-  execution_vanished: None;
-
   // Turns and permissions
   turn_failed: { readonly stopReason: TurnStopReason };
   interrupted_by_shutdown: None;
@@ -186,6 +179,20 @@ export interface ReasonData {
   permission_by_policy: { readonly policy: 'allow' | 'deny' };
   permission_not_offered: { readonly policy: 'allow' | 'deny' };
   permission_withdrawn: None;
+
+  // Executions
+  execution_timed_out: { readonly afterMs: number };
+  /** Its start failed, and the runtime does not have it. */
+  execution_not_started: None;
+  execution_vanished: None;
+  /** Its sandbox was stopped or went away before it ended. */
+  execution_sandbox_ended: None;
+  /** Something in the sandbox ended what watched over it. */
+  execution_end_unknown: None;
+  /** It is not durable, since the sandbox has none of these. */
+  execution_tools_missing: { readonly tools: readonly string[] };
+  /** The engine does not carry out anything in the container of the sandbox. */
+  container_stuck: { readonly container: string };
 
   // Secrets of a sandbox's own command
   sandbox_secrets_missing: { readonly names: readonly string[] };

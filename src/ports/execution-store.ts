@@ -26,7 +26,7 @@ export interface ExecutionStore {
   /** Deletes a record whose command was never started, with its claim, so that the request can be made again. An unknown id is ignored. */
   withdraw(id: string): Promise<void>;
 
-  /** Compare-and-set: writes the record if the stored one is exactly one version older; otherwise, and if there is none, returns `stale`. */
+  /** Compare-and-set: writes the record if the stored one is exactly one version older; otherwise returns `stale`. */
   replace(execution: ExecutionRecord): Promise<ReplaceOutcome>;
 
   /** Returns the record, also a deleted one; null if there is none. */

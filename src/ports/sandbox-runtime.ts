@@ -106,8 +106,8 @@ export interface SandboxRuntime {
 
   readonly capabilities: RuntimeCapabilities;
 
-  /** Commands that outlive the process that started them. Left out: it can't run such. */
-  readonly executions?: SandboxExecutions;
+  /** Commands that go on when this process is gone. */
+  readonly executions: SandboxExecutions;
 
   /**
    * Gets what sandboxes of the spec need and this host lacks, for example an image, which may take long. Returns at once if nothing

@@ -75,7 +75,9 @@ interface ExecOptions {
 async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { env, workdir, interactive = false, tty = false } = options;
   const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
-  return await executeInSandbox(clientOf(options), sandboxId, command, request, process);
+  // What follows the sandbox is handed on as it is, also the dashes that may stand before the command.
+  const own = command[0] === '--' ? command.slice(1) : command;
+  return await executeInSandbox(clientOf(options), sandboxId, own, request, process);
 }
 
 function toVariables(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

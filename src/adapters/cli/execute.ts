@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { z } from 'zod';
 import { ClientError, type SkepClient } from '../../client/client.ts';
-import { Attachment, execution, type Execution } from '../../client/executions.ts';
+import { Attachment, execution, type Execution, type TerminalSize } from '../../client/executions.ts';
 
 export interface ExecuteOptions {
   /** Whether input is handed on. */
@@ -36,8 +36,8 @@ export async function executeInSandbox(
   const { stdin, stdout, stderr } = streams;
   if (tty && interactive && !stdin.isTTY) throw new ClientError('The input is no terminal. Leave out -t, or run it in a terminal.');
   const path = `/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/executions`;
-  const size = { cols: stdout.columns ?? 80, rows: stdout.rows ?? 24 };
-  const body = { command, env, stdin: interactive, ...(tty && { tty: size }), ...(workingDir !== undefined && { working_dir: workingDir }) };
+  const terminal = tty ? sizeOf(stdout) : null;
+  const body = { command, env, stdin: interactive, tty: terminal, working_dir: workingDir ?? null };
   const started: Execution = await client.post(path, body, execution);
   const attachment = new Attachment(client, started, {
     output: async (stream, bytes) => {
@@ -63,7 +63,7 @@ const ignore = (): void => {};
 
 /** Hands input, signals and sizes on. Returns the function that ends that. */
 function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
-  const resize = (): void => void attachment.resize(stdout.columns, stdout.rows).catch(ignore);
+  const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
   const signal = (name: NodeJS.Signals): void => void attachment.signal(name).catch(ignore);
   const isRaw = interactive && tty;
   if (isRaw) stdin.setRawMode(true);
@@ -76,6 +76,11 @@ function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { 
     for (const name of handedOn) process.off(name, signal);
     stdin.destroy();
   };
+}
+
+/** A terminal that does not know its size reports 0. */
+function sizeOf({ columns, rows }: NodeJS.WriteStream): TerminalSize {
+  return { cols: columns || 80, rows: rows || 24 };
 }
 
 async function pump(stdin: NodeJS.ReadStream, attachment: Attachment): Promise<void> {

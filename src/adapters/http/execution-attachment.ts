@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Executions } from '../../application/executions/executions.ts';
 import type { Output } from '../../application/executions/read-output.ts';
-import { isFailure } from '../../domain/failure.ts';
+import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
@@ -11,7 +11,8 @@ import { InputQueue } from './input-queue.ts';
 
 /** Signals that can be sent to an execution. */
 export const signalName = z.enum([
-  'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGALRM', 'SIGTERM', 'SIGCONT', 'SIGSTOP', 'SIGTSTP', 'SIGWINCH',
+  'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGALRM', 'SIGTERM', 'SIGCONT', 'SIGSTOP', 'SIGTSTP',
+  'SIGWINCH',
 ]);
 
 export const terminalSize = z
@@ -175,7 +176,8 @@ export class ExecutionAttachment {
   }
 
   #report(error: unknown): void {
-    if (isFailure(error)) this.#sendError(error.code, sentenceOfFailure(error), 'oldest' in error.context ? error.context.oldest : undefined);
+    const oldest = isFailureOf(error, 'output_dropped') ? error.context.oldest : undefined;
+    if (isFailure(error)) this.#sendError(error.code, sentenceOfFailure(error), oldest);
     else this.#sendError('internal', 'An internal error occurred.');
   }
 

@@ -45,10 +45,10 @@ export function handleUpgrades(
 /** Throws unless the request asks for a WebSocket, and a page that asks has an origin that may. */
 export function demandWebSocket({ request, http }: RequestContext): void {
   if (!heads.has(request)) throw new HttpProblem('upgrade_required', {});
-  const { origin } = request.headers;
+  const { origin, host } = request.headers;
   if (origin === undefined) return;
   const { corsOrigins = [], publicUrl } = http.options;
-  const own = [publicUrl === undefined ? null : new URL(publicUrl).origin, `http://${request.headers.host}`, `https://${request.headers.host}`];
+  const own = [publicUrl === undefined ? null : new URL(publicUrl).origin, `http://${host}`, `https://${host}`];
   if (!corsOrigins.includes(origin) && !own.includes(origin)) throw new HttpProblem('origin_forbidden', {});
 }
 

@@ -133,10 +133,6 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   start_failed: ({ cause }) => join('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The limit of ${max} ${limit} that wait is reached. Wait until the agent has handled some.`,
 
-  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
-  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
-  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
-
   turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
   interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
   message_requeued: () => 'Skep was shut down before the agent got the message. It is sent after the restart.',
@@ -182,6 +178,17 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_output_not_stored: () => 'What the agent said could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
   agent_busy: () => 'Another turn is running.',
+
+  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
+  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
+  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
+  execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
+  execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
+  execution_tools_missing: ({ tools }) =>
+    `It ends with the server that started it, since the sandbox lacks ${tools.join(', ')}. Add that to its image.`,
+  container_stuck: ({ container }) =>
+    `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
+    'Thaw its cgroup or restart the engine.',
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
@@ -215,8 +222,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
   conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
-  execution_limit_reached: ({ limit, max }) =>
-    `The limit ${limit} (${max}) is reached. Wait until an execution has ended, or delete one, then try again.`,
+  execution_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Delete an execution, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
   internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
   provider_unauthorized: ({ provider }) =>

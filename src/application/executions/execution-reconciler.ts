@@ -133,7 +133,7 @@ export class ExecutionReconciler {
         return latest.deletedAt === null ? loseExecution(latest, { code: 'sandbox_deleted' }, now) : markExecutionRemoved(latest, now);
       });
     } else if (execution.deletedAt !== null) {
-      await executions.remove(sandbox.instanceId, id);
+      await executions.remove(sandbox.instanceId, id).catch(unlessGone);
       await this.#write(execution, (latest) => markExecutionRemoved(latest, clock.now()));
     } else {
       if (isDue(execution, clock.now())) await this.#end(execution, sandbox);
@@ -178,8 +178,10 @@ export class ExecutionReconciler {
   async #lose(execution: ExecutionRecord): Promise<ExecutionRecord> {
     const now = this.#deps.clock.now();
     if (!execution.begun && now - execution.startedAt < startWithinMs) return execution;
-    return await this.#write(execution, (latest) =>
-      latest.status === 'running' ? loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now) : latest);
+    return await this.#write(execution, (latest) => {
+      if (latest.status !== 'running') return latest;
+      return loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now);
+    });
   }
 
   /** Writes the change of the latest record, and returns what is stored. A record that is gone stays as it was given. */
@@ -208,6 +210,11 @@ function isDue({ deadline, begun, startedAt }: ExecutionRecord, now: number): bo
 /** Returns true if the runtime has nothing of the execution. */
 function isGone(error: unknown): boolean {
   return isFailureOf(error, 'execution_not_found') || isFailureOf(error, 'sandbox_not_found');
+}
+
+/** Throws the error, unless it says that there is nothing. */
+function unlessGone(error: unknown): void {
+  if (!isGone(error)) throw error;
 }
 
 /** Returns true if nothing but the version differs. */

@@ -25,7 +25,8 @@ const screenfulBytes = 64 * 1024;
  * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
  */
 export async function readOutput(
-  deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+  deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: OutputRequest,
+  signal: AbortSignal,
 ): Promise<Output> {
   const { executions } = deps;
   const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);

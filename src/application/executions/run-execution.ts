@@ -80,7 +80,7 @@ async function beginFirst(
   }
 }
 
-/** Returns the execution of the same request. If its start is not known to have succeeded, starts it again, which does nothing if it has. */
+/** Returns the execution of the same request. If its start may have failed, starts it again, which does nothing if it has not. */
 async function repeat(deps: RunExecutionDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
   const execution = await deps.store.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });

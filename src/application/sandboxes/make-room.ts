@@ -60,8 +60,8 @@ export async function admit<T extends { readonly kind: string }>(
 }
 
 /**
- * Pauses the longest idle sandbox that was not tried yet and in which neither an agent nor an execution works. Returns false if there is none, or if the runtime
- * takes its time: then that one makes room for a later start, and no further one is paused.
+ * Pauses the longest idle sandbox that was not tried yet and in which neither an agent nor an execution works. Returns false if there is
+ * none, or if the runtime takes its time: then that one makes room for a later start, and no further one is paused.
  */
 async function makeRoom(
   deps: AdmissionDeps,

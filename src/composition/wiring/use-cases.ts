@@ -15,9 +15,6 @@ import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
-import { Failure } from '../../domain/failure.ts';
-import { explained } from '../../domain/reason.ts';
-import type { SandboxExecutions } from '../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Store } from '../../ports/store.ts';
 import { all, provide, tokens } from './tokens.ts';
@@ -54,8 +51,8 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
       createExecutions({ ...executionDeps(store, runtime), reconciler, limits, answerWithinMs, ...system }));
 });
 
-function executionDeps({ executions: store, sandboxes }: Store, { executions, name }: SandboxRuntime): ExecutionRecordsDeps {
-  return { store, sandboxes, executions: executions ?? noExecutions(name) };
+function executionDeps({ executions: store, sandboxes }: Store, { executions }: SandboxRuntime): ExecutionRecordsDeps {
+  return { store, sandboxes, executions };
 }
 
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
@@ -94,11 +91,3 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });
-
-/** What stands for the executions of a runtime that can't run any. */
-function noExecutions(runtime: string): SandboxExecutions {
-  const refuse = async (): Promise<never> => {
-    throw new Failure('runtime_unavailable', { runtime, reason: explained('it runs no executions'), retryAfterSeconds: 3600 });
-  };
-  return { start: refuse, state: refuse, ended: refuse, output: refuse, write: refuse, signal: refuse, resize: refuse, remove: refuse };
-}

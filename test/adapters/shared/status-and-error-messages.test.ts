@@ -134,6 +134,11 @@ const examples: Examples = {
   agent_output_not_stored: none,
   agent_stop_reason_unknown: { stopReason: 'of_the_future' },
   agent_busy: none,
+
+  execution_sandbox_ended: none,
+  execution_end_unknown: none,
+  execution_tools_missing: { tools: ['dd', 'tee'] },
+  container_stuck: { container: 'skep_main_sb-1' },
 };
 
 const failures: FailureContexts = {

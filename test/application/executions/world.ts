@@ -53,7 +53,7 @@ export function createExecutionsWorld(options: { readonly executionsPerSandbox?:
     const limits = executionsPerSandbox === undefined ? {} : { executionsPerSandbox };
     const container = createContainer({ specs, limits, sweepEveryMs: 1000, answerWithinMs: 5000 }, closers);
     const runtime = createMemoryRuntime(engine);
-    const executions = failing(runtime.executions!, faults);
+    const executions = failing(runtime.executions, faults);
     container.load(doublesModule({
       runtime: Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(runtime), executions: { value: executions } }) as typeof runtime,
       clock, random, store, probe: createMemoryProbe(), logger: createSilentLogger(),

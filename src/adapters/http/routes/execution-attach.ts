@@ -24,10 +24,10 @@ export const attachOperation = operation({
   operationId: 'attach_to_execution',
   summary: 'Attach to an execution by a WebSocket',
   description:
-    'Binary messages are bytes, both ways. Text messages are control messages as JSON, and a client needs none of them: `{"stream", "offset"}` ' +
-    'comes before bytes of another stream than the last, `{"writer"}` says whether input is taken, and the last one has `status` and ' +
-    '`exit_code`. The client may send `{"resize": {"cols", "rows"}}`, `{"signal"}` and `{"close_input": true}`. Many may be attached; one of ' +
-    'them writes.',
+    'Binary messages are bytes, both ways. Text messages are control messages as JSON, and a client needs none of them: ' +
+    '`{"stream", "offset"}` comes before bytes of another stream than the last, `{"writer"}` says whether input is taken, and the last ' +
+    'one has `status` and `exit_code`. The client may send `{"resize": {"cols", "rows"}}`, `{"signal"}` and `{"close_input": true}`. ' +
+    'Many may be attached; one of them writes.',
   params: executionPath,
   query: attachQuery,
   takesTicket: true,
@@ -40,7 +40,8 @@ export const attachOperation = operation({
 });
 
 async function openAttachment(
-  context: RequestContext, { id: sandboxId, execution_id: executionId }: z.output<typeof executionPath>, query: z.output<typeof attachQuery>,
+  context: RequestContext, { id: sandboxId, execution_id: executionId }: z.output<typeof executionPath>,
+  query: z.output<typeof attachQuery>,
 ): Promise<UpgradeReply> {
   const { skep, principal, http } = context;
   demandWebSocket(context);

@@ -22,7 +22,8 @@ const executionResource = z
     status: z.enum(executionStatuses)
       .meta({ description: '`lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended.' }),
     ...statusFields,
-    exit_code: z.int().nullable().meta({ description: '128 and the number of the signal if a signal ended it; null unless it has exited.' }),
+    exit_code: z.int().nullable()
+      .meta({ description: '128 and the number of the signal if a signal ended it; null unless it has exited.' }),
     durable: z.boolean().meta({ description: 'Whether it goes on, and its output is kept, when the server ends.' }),
     stdout_bytes: z.int().meta({ description: 'How much it has written; in a list, as far as was seen.' }),
     stderr_bytes: z.int(),
@@ -63,11 +64,22 @@ const outputQuery = z.object({
 const inputQuery = z.object({ close: flagOf('Close the input afterwards.') });
 
 function presentExecution(execution: ExecutionRecord): z.output<typeof executionResource> {
-  const { id, sandboxId, command, stdin, tty, status, exitCode, durable, stdoutBytes, stderrBytes, startedAt, deadline, endedAt } = execution;
+  const { id, command, stdin, tty, status, durable, deadline, endedAt } = execution;
   return {
-    id, sandbox_id: sandboxId, command: [...command], stdin, tty, status, ...presentStatus(execution.statusReason), exit_code: exitCode, durable,
-    stdout_bytes: stdoutBytes, stderr_bytes: stderrBytes, started_at: toTimestamp(startedAt),
-    deadline: deadline === null ? null : toTimestamp(deadline), ended_at: endedAt === null ? null : toTimestamp(endedAt),
+    id,
+    sandbox_id: execution.sandboxId,
+    command: [...command],
+    stdin,
+    tty,
+    status,
+    ...presentStatus(execution.statusReason),
+    exit_code: execution.exitCode,
+    durable,
+    stdout_bytes: execution.stdoutBytes,
+    stderr_bytes: execution.stderrBytes,
+    started_at: toTimestamp(execution.startedAt),
+    deadline: deadline === null ? null : toTimestamp(deadline),
+    ended_at: endedAt === null ? null : toTimestamp(endedAt),
   };
 }
 
@@ -170,7 +182,8 @@ const output = operation({
   handle: async (context, { params, query }): Promise<StreamReply> => {
     const { skep, principal } = context;
     const ends = context.openStream();
-    const request = { stream: query.stream === 'stderr' ? 'stderr' : 'stdout', after: query.after ?? 0, follow: query.follow ?? false } as const;
+    const stream = query.stream === 'stderr' ? 'stderr' : 'stdout';
+    const request = { stream, after: query.after ?? 0, follow: query.follow ?? false } as const;
     const { bytes } = await skep.executions.output(scopeOf(principal), params.id, params.execution_id, request, ends);
     return { parts: bytes, ends };
   },
