@@ -38,40 +38,42 @@ export async function executeInSandbox(
   const path = `/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/executions`;
   const terminal = tty ? sizeOf(stdout) : null;
   const body = { command, env, stdin: interactive, tty: terminal, working_dir: workingDir ?? null };
-  const started: Execution = await client.post(path, body, execution);
-  const attachment = new Attachment(client, started, {
-    output: async (stream, bytes) => {
-      const target = stream === 'stdout' ? stdout : stderr;
-      if (!target.write(bytes)) await once(target, 'drain');
-    },
-    refused: (message) => void stderr.write(`skep: ${message}${tty ? '\r' : ''}\n`),
-    lost: () => {},
-  });
-  const stop = handOn(attachment, options, streams);
+  // Before anything is started, so that no key is taken by the terminal of this machine.
+  const isRaw = interactive && tty;
+  if (isRaw) stdin.setRawMode(true);
+  let stop = ignore;
   try {
+    const started: Execution = await client.post(path, body, execution);
+    const attachment = new Attachment(client, started, {
+      output: async (stream, bytes) => {
+        const target = stream === 'stdout' ? stdout : stderr;
+        if (!target.write(bytes)) await once(target, 'drain');
+      },
+      refused: (message) => void stderr.write(`skep: ${message}${isRaw ? '\r' : ''}\n`),
+      lost: ignore,
+    });
+    stop = handOn(attachment, options, streams);
     const { exitCode, detail } = await attachment.run();
-    if (exitCode === null) stderr.write(`skep: ${detail ?? 'Nobody knows how the command ended.'}\n`);
-    await client.delete(`${path}/${encodeURIComponent(started.id)}`).catch(() => {});
+    if (exitCode === null) stderr.write(`skep: ${detail ?? 'Nobody knows how the command ended.'}${isRaw ? '\r' : ''}\n`);
+    await client.delete(`${path}/${encodeURIComponent(started.id)}`).catch(ignore);
     return exitCode ?? lostCode;
   } finally {
+    if (isRaw) stdin.setRawMode(false);
     stop();
   }
 }
 
-/** What fails here fails the attachment too, which says so. */
+/** For what fails the attachment too, which says so, and for what does no harm. */
 const ignore = (): void => {};
 
 /** Hands input, signals and sizes on. Returns the function that ends that. */
 function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
   const signal = (name: NodeJS.Signals): void => void attachment.signal(name).catch(ignore);
-  const isRaw = interactive && tty;
-  if (isRaw) stdin.setRawMode(true);
   if (tty) stdout.on('resize', resize);
-  if (!isRaw) for (const name of handedOn) process.on(name, signal);
+  if (!(interactive && tty)) for (const name of handedOn) process.on(name, signal);
   if (interactive) void pump(stdin, attachment).catch(ignore);
   return () => {
-    if (isRaw) stdin.setRawMode(false);
     stdout.off('resize', resize);
     for (const name of handedOn) process.off(name, signal);
     stdin.destroy();
