@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { z } from 'zod';
+import { commandName } from './command-name.ts';
 
 /** The HTTP API of a server. Every method throws a {@link ClientError} that holds the server's own message. */
 export interface SkepClient {
@@ -95,7 +96,7 @@ export function unreachable(url: string, error: unknown): ClientError {
     return new ClientError(message, { cause: error });
   }
   const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
-  const message = `No Skep answers at ${url}${cause}. Start one with \`skep serve\`, or give its address with --url.`;
+  const message = `No Skep answers at ${url}${cause}. Start one with \`${commandName} serve\`, or give its address with --url.`;
   return new ClientError(message, { cause: error });
 }
 

@@ -5,22 +5,14 @@ import type { GitHubOptions as GitHubAdapterOptions } from '../adapters/git-prov
 import type { GitLabOptions as GitLabAdapterOptions } from '../adapters/git-provider/gitlab/index.ts';
 import type { LocalGitOptions as LocalAdapterOptions } from '../adapters/git-provider/local/index.ts';
 import type { ProcessRuntimeOptions as ProcessAdapterOptions } from '../adapters/sandbox-runtime/process/index.ts';
-import type { AgentProtocol } from '../ports/agent-protocol.ts';
-import type { Auth } from '../ports/auth.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { GitProvider } from '../ports/git-provider.ts';
 import type { ListingCache } from '../ports/listing-cache.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
-import type { ReadinessProbe } from '../ports/readiness-probe.ts';
-import type { RepositoryCheckouts } from '../ports/repository-checkouts.ts';
-import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
-import type { Secrets } from '../ports/secrets.ts';
-import type { Store } from '../ports/store.ts';
 import { positiveInteger } from './config/field-schemas.ts';
 import { dnsLabel, limitFields, specSchema } from './config/file-schema.ts';
 import { settingsSchema } from './config/settings.ts';
-import { isOwn } from './wiring/custom-adapters.ts';
+import { isOwn, type OwnAdapters, ownForm, type OwnOption } from './wiring/custom-adapters.ts';
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
 const milliseconds = positiveInteger('30000', 'milliseconds');
@@ -29,8 +21,8 @@ const count = positiveInteger('10');
 const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
 const deploymentName = dnsLabel('is not a lower-case DNS label').describe('a lower-case DNS label, for example main');
 
-const own = <T, Deps = AdapterDeps>(member: keyof T & string) => z.custom<Own<T, Deps>>((given) => isOwn<T, Deps>(given, member))
-  .describe(`an adapter of your own with the method or member ${member}, or a function that makes one`);
+const own = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
+  z.custom<Own<OwnAdapters[O], Deps>>((given) => isOwn<O, Deps>(given, option)).describe(ownForm(option));
 
 const localGit = z.strictObject({
   /** The folder below which repositories are addressed. Default: the working directory. */
@@ -125,26 +117,26 @@ const auth = z.strictObject({ kind: z.literal('api-keys'), staticKey: setting.ap
 export const optionsSchema = z.strictObject({
   /** In order. The first serves repository names without a host. */
   git: z.array(
-    z.union([own<GitProvider>('listFiles'), gitProvider])
+    z.union([own('git'), gitProvider])
       .describe("the provider github, gitlab or local, for example { provider: 'github', token }, or an adapter of your own"),
   ).min(1).readonly().describe("a list of git providers, for example [{ provider: 'github', token }]"),
-  runtime: z.union([own<SandboxRuntime>('inspect'), runtime])
+  runtime: z.union([own('runtime'), runtime])
     .describe("the kind docker or process, for example { kind: 'docker' }, or an adapter of your own"),
-  store: z.union([own<Store, SystemDeps>('sandboxes'), store])
+  store: z.union([own<'store', SystemDeps>('store'), store])
     .describe("the kind sqlite or memory, for example { kind: 'sqlite', dataDir }, or an adapter of your own"),
-  auth: z.union([own<Auth>('authenticate'), auth])
+  auth: z.union([own('auth'), auth])
     .describe("the kind api-keys, for example { kind: 'api-keys', staticKey }, or an adapter of your own"),
-  probe: own<ReadinessProbe>('untilReady'),
+  probe: own('probe'),
   /** Fetches repositories to this machine. Default: mirrors in the data folder, by the git program. */
-  checkouts: own<RepositoryCheckouts>('checkOut'),
+  checkouts: own('checkouts'),
   /** The protocols that the specs' agents speak. Default: `acp`. */
-  protocols: z.array(own<AgentProtocol>('open')).readonly().describe('a list of protocols of your own'),
+  protocols: z.array(own('protocols')).readonly().describe('a list of protocols of your own'),
   /** The values of the secrets that the specs' agents name. Default: the environment of this process. */
-  secrets: own<Secrets>('get'),
-  clock: own<Clock, Deployment>('now'),
-  random: own<Random, Deployment>('secret'),
+  secrets: own('secrets'),
+  clock: own<'clock', Deployment>('clock'),
+  random: own<'random', Deployment>('random'),
   /** Default: warnings and errors, as JSON lines on standard error. */
-  logger: own<Logger, Deployment>('warn'),
+  logger: own<'logger', Deployment>('logger'),
   /**
    * inversify modules, loaded in order after Skep's own. With `rebind` they replace what any of the `tokens` is bound to; with
    * `bind` they add a git provider or an agent protocol. Nothing closes what a module makes, unless its factory adds that to
@@ -174,6 +166,8 @@ export const optionsSchema = z.strictObject({
    * idle for long is frozen to make room. Default: `refuse`.
    */
   whenFull: limitFields.when_full,
+  /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
+  agentMemoryBytes: bytes,
   /** How many sandboxes are started at a time. Default: twice the number of cores. */
   startsAtOnce: positiveInteger('4'),
   /** How long events are kept, in milliseconds. Default: 30 days. */

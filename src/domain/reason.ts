@@ -1,5 +1,6 @@
 import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
+import type { ExecutionReasonData } from './execution-reason.ts';
 import type { FailureData } from './failure.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
@@ -43,7 +44,7 @@ export interface Authentication extends Said {
  * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
  * (see `adapters/shared/status-and-error-messages.ts`) does not compile until it is complete. Times are in milliseconds.
  */
-export interface ReasonData {
+export interface ReasonData extends ExecutionReasonData {
   // Any part
   /** An adapter explains what has no code of its own. */
   explained: Said;
@@ -99,6 +100,10 @@ export interface ReasonData {
   host_restarted: None;
   being_removed: None;
   pause_refused: None;
+  /** Only for the moment. */
+  freeze_refused: None;
+  /** It is not to run, and the runtime does not stop or freeze it. `before` was the reason until then. */
+  still_running: Cause & { readonly before: Reason | null };
   pool_spec_changed: None;
   pool_full: None;
   pool_member_lost: Cause & { readonly status: SandboxStatus };
@@ -179,20 +184,6 @@ export interface ReasonData {
   permission_by_policy: { readonly policy: 'allow' | 'deny' };
   permission_not_offered: { readonly policy: 'allow' | 'deny' };
   permission_withdrawn: None;
-
-  // Executions
-  execution_timed_out: { readonly afterMs: number };
-  /** Its start failed, and the runtime does not have it. */
-  execution_not_started: None;
-  execution_vanished: None;
-  /** Its sandbox was stopped or went away before it ended. */
-  execution_sandbox_ended: None;
-  /** Something in the sandbox ended what watched over it. */
-  execution_end_unknown: None;
-  /** It is not durable, since the sandbox has none of these. */
-  execution_tools_missing: { readonly tools: readonly string[] };
-  /** The engine does not carry out anything in the container of the sandbox. */
-  container_stuck: { readonly container: string };
 
   // Secrets of a sandbox's own command
   sandbox_secrets_missing: { readonly names: readonly string[] };

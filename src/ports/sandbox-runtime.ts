@@ -125,6 +125,10 @@ export interface SandboxRuntime {
   /**
    * Holds all processes of a running sandbox; memory and processes are kept. A sandbox in any other state is left as it is, and so is
    * every sandbox without the capability `freeze`.
+   *
+   * Processes that keep starting others can't always be held at once. A runtime that gives up lets all of them go on and throws
+   * `runtime_unavailable` with the reason `freeze_refused`: the caller may call again, at a time of its own choice. A runtime whose
+   * sandboxes can't be frozen at all says so by its capability instead.
    */
   freeze(id: string): Promise<ObservedSandbox>;
 

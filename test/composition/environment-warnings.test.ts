@@ -13,7 +13,7 @@ describe('a variable that is no setting', () => {
   });
 
   test('warns of a variable that it does not know, and not of those of a sandbox', () => {
-    expect(readConfig({ SKEP_XYZZY: '1', SKEP_PORT_8000: '1', SKEP_SANDBOX_ID: 'x' }).warnings).toEqual([expect.stringMatching(/SKEP_XYZZY is set.*skep doctor/)]);
+    expect(readConfig({ SKEP_XYZZY: '1', SKEP_PORT_8000: '1', SKEP_SANDBOX_ID: 'x' }).warnings).toEqual([expect.stringMatching(/SKEP_XYZZY is set.*`npm run -s skep -- doctor`/)]);
   });
 });
 

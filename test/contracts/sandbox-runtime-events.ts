@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { decidedBy, eventually, type StageCase } from './sandbox-runtime-harness.ts';
+import { decidedBy, eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
 
 /** Collects the ids that a runtime wakes for. */
 function listen(runtime: SandboxRuntime): { readonly woken: Set<string>; readonly end: () => void } {
@@ -28,7 +28,7 @@ export const eventCases: readonly StageCase[] = [
       const running = await begun('counts');
       const frozen = await begun('counts');
       const untouched = await begun('counts');
-      await runtime.freeze(frozen.id);
+      await freeze(runtime, frozen.id);
       for (const { id } of [running, frozen]) {
         await crash(id);
         await eventually('it is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
@@ -44,13 +44,13 @@ export const eventCases: readonly StageCase[] = [
       const { runtime, open, begun, crash } = stage;
       const running = await begun('counts');
       const frozen = await begun('counts');
-      await runtime.freeze(frozen.id);
+      await freeze(runtime, frozen.id);
       await runtime.close();
       const reopened = await open();
       const { woken } = listen(reopened);
       // It has looked at what there is before something happens to it.
-      assert.equal((await reopened.freeze(running.id)).state, 'frozen');
-      assert.equal((await reopened.freeze(frozen.id)).state, 'frozen');
+      assert.equal((await freeze(reopened, running.id)).state, 'frozen');
+      assert.equal((await freeze(reopened, frozen.id)).state, 'frozen');
       for (const { id } of [running, frozen]) {
         await crash(id);
         await eventually('it is stopped', async () => (await reopened.inspect(id)).state === 'stopped');

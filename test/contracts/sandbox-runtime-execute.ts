@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beating, isFailing } from './sandbox-runtime-beats.ts';
-import { never, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
 import { bytesOf, finish, textOf } from './sandbox-runtime-streams.ts';
 
 const floodBytes = 64 * 2 ** 20;
@@ -142,7 +142,7 @@ export const executeCases: readonly StageCase[] = [
       const request = { command: commands.speaks };
       await assert.rejects(runtime.execute(launch('counts').id, request, never), isFailing('sandbox_not_found'));
       const { id } = await begun('counts');
-      await runtime.freeze(id);
+      await freeze(runtime, id);
       await assert.rejects(runtime.execute(id, request, never), isFailing('sandbox_not_running'));
       await runtime.stop(id);
       await assert.rejects(runtime.execute(id, request, never), isFailing('sandbox_not_running'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
-import { decidedBy, eventually, never, type SandboxRuntimeStage, type StageCase, within } from './sandbox-runtime-harness.ts';
+import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase, within } from './sandbox-runtime-harness.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
@@ -45,7 +45,7 @@ export const executionEndCases: readonly StageCase[] = [
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { sandbox, execution } = await beating(stage);
-      await stage.runtime.freeze(sandbox.id);
+      await freeze(stage.runtime, sandbox.id);
       await assertStill(stage, sandbox.id);
       await stage.resume(sandbox);
       await beatsOn(stage, sandbox.id);
@@ -58,7 +58,7 @@ export const executionEndCases: readonly StageCase[] = [
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { sandbox, execution } = await beating(stage);
-      await stage.runtime.freeze(sandbox.id);
+      await freeze(stage.runtime, sandbox.id);
       const killed = execution.kill();
       await decidedBy(stage, 'killWhileFrozen', async (effect) => {
         if (effect === 'at once') await within('the kill', killed);

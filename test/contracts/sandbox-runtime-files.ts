@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { hostileArchives } from './sandbox-runtime-hostile.ts';
-import { never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 import { bytesOf, finish, readTar, tarOf, type TarItem } from './sandbox-runtime-streams.ts';
 
 const mtime = new Date('2001-09-09T01:46:40Z');
@@ -54,7 +54,7 @@ const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const)
   async (stage) => {
     if (state === 'frozen' && !stage.runtime.capabilities.freeze) return;
     const sandbox = await stage.begun('counts');
-    if (state === 'frozen') await stage.runtime.freeze(sandbox.id);
+    if (state === 'frozen') await freeze(stage.runtime, sandbox.id);
     if (state === 'stopped') await stage.runtime.stop(sandbox.id);
     await put(stage, sandbox, tree);
     await assertTree(stage, sandbox);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
 import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose } from './contract.ts';
@@ -120,6 +121,21 @@ function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): S
       await eventually(`${id} counts on from ${before}`, async () => (await count(id)) > before);
     },
   };
+}
+
+/** A runtime that refuses more often in a row does not freeze. */
+const maxRefusals = 5;
+
+/** Freezes the sandbox as the port says: again if that is refused for the moment. */
+export async function freeze(runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> {
+  for (let refusals = 0; ; refusals += 1) {
+    try {
+      return await runtime.freeze(id);
+    } catch (error) {
+      const isRefused = isFailureOf(error, 'runtime_unavailable') && error.context.reason.code === 'freeze_refused';
+      if (!isRefused || refusals === maxRefusals) throw error;
+    }
+  }
 }
 
 const patienceMs = 15_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
-import { eventually, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 
 type Call = 'freeze' | 'stop' | 'resume';
 
@@ -9,7 +9,8 @@ const results: Readonly<Record<Call, ObservedSandbox['state']>> = { freeze: 'fro
 const calls: readonly Call[] = ['freeze', 'stop', 'resume'];
 
 function make({ runtime, resume }: SandboxRuntimeStage, call: Call, launch: SandboxLaunch): Promise<ObservedSandbox> {
-  return call === 'resume' ? resume(launch) : runtime[call](launch.id);
+  if (call === 'freeze') return freeze(runtime, launch.id);
+  return call === 'resume' ? resume(launch) : runtime.stop(launch.id);
 }
 
 /** Proves that what the runtime says of a sandbox is what the sandbox does. */
@@ -81,7 +82,7 @@ export const overlapCases: readonly StageCase[] = [
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, launch, start } = stage;
       const sandbox = launch('counts');
-      const [started] = await Promise.all([start(sandbox), runtime.freeze(sandbox.id)]);
+      const [started] = await Promise.all([start(sandbox), freeze(runtime, sandbox.id)]);
       assert.ok(['running', 'frozen'].includes(started.state), started.state);
       await assertTrue(stage, sandbox);
     },
@@ -106,7 +107,7 @@ export const overlapCases: readonly StageCase[] = [
       const sandbox = await begun('stubborn');
       await Promise.all([
         runtime.stop(sandbox.id),
-        runtime.freeze(sandbox.id),
+        freeze(runtime, sandbox.id),
         runtime.remove(sandbox.id),
         runtime.remove(sandbox.id),
       ]);
@@ -123,7 +124,7 @@ export const overlapCases: readonly StageCase[] = [
       const quick = launch('counts');
       await start(quick);
       await eventually('the other one begins', async () => (await runs(quick.id)) === 1);
-      await runtime.freeze(quick.id);
+      await freeze(runtime, quick.id);
       assert.equal((await stopped).state, 'stopped');
     },
   ],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { eventually, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 
 /** Proves that a sandbox's program is held: another's goes on, and it does not. */
 async function assertHeld({ begun, count, countsOn }: SandboxRuntimeStage, id: string): Promise<void> {
@@ -18,11 +18,11 @@ export const restCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       await countsOn(sandbox.id);
       const running = await runtime.inspect(sandbox.id);
-      const observed = await runtime.freeze(sandbox.id);
+      const observed = await freeze(runtime, sandbox.id);
       assert.deepEqual(observed, { ...running, state: 'frozen' });
       await assertHeld(stage, sandbox.id);
       assert.deepEqual(await runtime.inspect(sandbox.id), observed);
-      assert.deepEqual(await runtime.freeze(sandbox.id), observed);
+      assert.deepEqual(await freeze(runtime, sandbox.id), observed);
     },
   ],
   [
@@ -30,7 +30,7 @@ export const restCases: readonly StageCase[] = [
     async ({ runtime, begun, countsOn }) => {
       if (runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
-      assert.equal((await runtime.freeze(sandbox.id)).state, 'running', 'capabilities.freeze is false, and it froze');
+      assert.equal((await freeze(runtime, sandbox.id)).state, 'running', 'capabilities.freeze is false, and it froze');
       await countsOn(sandbox.id);
     },
   ],
@@ -40,7 +40,7 @@ export const restCases: readonly StageCase[] = [
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
       await countsOn(sandbox.id);
-      await runtime.freeze(sandbox.id);
+      await freeze(runtime, sandbox.id);
       const before = await count(sandbox.id);
       assert.equal((await resume(sandbox)).state, 'running');
       await countsOn(sandbox.id);
@@ -56,7 +56,7 @@ export const restCases: readonly StageCase[] = [
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
       for (let times = 0; times < 10; times += 1) {
-        assert.equal((await runtime.freeze(sandbox.id)).state, 'frozen');
+        assert.equal((await freeze(runtime, sandbox.id)).state, 'frozen');
         assert.equal((await resume(sandbox)).state, 'running');
       }
       await countsOn(sandbox.id);
@@ -75,7 +75,7 @@ export const restCases: readonly StageCase[] = [
       assert.equal(await runs(sandbox.id), 1);
       await assertHeld(stage, sandbox.id);
       assert.deepEqual(await runtime.stop(sandbox.id), observed);
-      assert.equal((await runtime.freeze(sandbox.id)).state, 'stopped');
+      assert.equal((await freeze(runtime, sandbox.id)).state, 'stopped');
       assert.deepEqual(await runtime.inspect(sandbox.id), observed);
     },
   ],
@@ -84,7 +84,7 @@ export const restCases: readonly StageCase[] = [
     async ({ runtime, begun, runs }) => {
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
-      await runtime.freeze(sandbox.id);
+      await freeze(runtime, sandbox.id);
       assert.equal((await runtime.stop(sandbox.id)).state, 'stopped');
       assert.equal(await runs(sandbox.id), 1);
     },
@@ -138,7 +138,7 @@ export const restCases: readonly StageCase[] = [
       const stopped = await begun('counts');
       const stubborn = await begun('stubborn');
       const ended = launch('exits');
-      await runtime.freeze(frozen.id);
+      await freeze(runtime, frozen.id);
       await runtime.stop(stopped.id);
       await start(ended);
       for (const { id } of [running, frozen, stopped, stubborn, ended]) {
@@ -169,7 +169,7 @@ export const restCases: readonly StageCase[] = [
       const killed = await begun('counts');
       const removed = await begun('counts');
       const running = await begun('counts');
-      await runtime.freeze(frozen.id);
+      await freeze(runtime, frozen.id);
       await runtime.stop(stopped.id);
       await crash(killed.id);
       await runtime.remove(removed.id);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
-import { decidedBy, eventually, never, type StageCase } from './sandbox-runtime-harness.ts';
+import { decidedBy, eventually, freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
 import { textOf } from './sandbox-runtime-streams.ts';
 
 function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): SandboxLaunch {
@@ -25,7 +25,7 @@ export const startCases: readonly StageCase[] = [
       const stranger = launch('counts');
       const found = [
         await runtime.inspect(stranger.id),
-        await runtime.freeze(stranger.id),
+        await freeze(runtime, stranger.id),
         await runtime.stop(stranger.id),
         await resume(stranger),
       ];
@@ -119,7 +119,7 @@ export const startCases: readonly StageCase[] = [
     async ({ runtime, start, begun, runs }) => {
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
-      await runtime.freeze(sandbox.id);
+      await freeze(runtime, sandbox.id);
       assert.equal((await start(sandbox)).state, 'frozen');
       await runtime.stop(sandbox.id);
       assert.equal((await start(sandbox)).state, 'stopped');
@@ -220,7 +220,7 @@ export const startCases: readonly StageCase[] = [
         return answer;
       };
       await decidedBy(stage, 'ports', async () => assert.equal(await ask(), '1'));
-      await runtime.freeze(sandbox.id);
+      await freeze(runtime, sandbox.id);
       await resume(sandbox);
       assert.equal(await ask(), '2');
       await runtime.stop(sandbox.id);

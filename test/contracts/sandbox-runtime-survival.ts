@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { eventually, never, type StageCase } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
 
 export const survivalCases: readonly StageCase[] = [
   [
@@ -22,7 +22,7 @@ export const survivalCases: readonly StageCase[] = [
       const stopped = await begun('counts');
       const ended = launch('exits');
       await start(ended);
-      await runtime.freeze(frozen.id);
+      await freeze(runtime, frozen.id);
       await runtime.stop(stopped.id);
       await eventually('it ends', async () => (await runtime.inspect(ended.id)).state === 'stopped');
       const found = await runtime.list();
@@ -42,7 +42,7 @@ export const survivalCases: readonly StageCase[] = [
       const first = await begun('counts');
       const second = await begun('counts');
       const third = await begun('counts');
-      await runtime.freeze(second.id);
+      await freeze(runtime, second.id);
       await runtime.stop(third.id);
       await runtime.close();
 
@@ -55,7 +55,7 @@ export const survivalCases: readonly StageCase[] = [
       assert.equal(await runs(first.id), 1);
       assert.equal(await runs(second.id), 1);
       assert.equal(await runs(third.id), 2);
-      assert.equal((await reopened.freeze(first.id)).state, 'frozen');
+      assert.equal((await freeze(reopened, first.id)).state, 'frozen');
       assert.equal((await reopened.stop(second.id)).state, 'stopped');
       for (const { id } of [first, second, third]) {
         await reopened.remove(id);
@@ -70,7 +70,7 @@ export const survivalCases: readonly StageCase[] = [
       if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
       const frozen = await begun('counts');
-      await runtime.freeze(frozen.id);
+      await freeze(runtime, frozen.id);
       await runtime.close();
       await crash(running.id);
       await crash(frozen.id);

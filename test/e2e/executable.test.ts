@@ -206,3 +206,10 @@ test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--e
   expect(code).not.toBe(0);
   expect(stderr).toMatch(/error: /);
 });
+
+test('every command that is named to a person can be run as it is printed, also in a checkout', async () => {
+  const help = await runSkep(['restore', '--help']);
+  expect(help.stdout).toContain('`npm run -s skep -- backup`');
+  const keyless = await runSkep(['sandboxes', 'list'], { SKEP_API_KEY: '' });
+  expect([keyless.code, keyless.stderr]).toEqual([1, expect.stringContaining('`npm run -s skep -- keys create <name>`')]);
+});

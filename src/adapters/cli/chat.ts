@@ -1,4 +1,5 @@
 import { conversation, messageAccepted, type SkepClient } from '../../client/client.ts';
+import { commandName } from '../../client/command-name.ts';
 import { followEvents, type PermissionRequest, readEvents, type ShownEvent } from '../../client/events.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
@@ -200,7 +201,7 @@ export class Chat {
     if (this.#permission === null || !this.#inputEnded) return;
     const { execution_status } = await this.#client.get(this.#path, conversation);
     if (execution_status !== 'waiting_for_permission') return;
-    const advice = `skep chat --conversation ${this.#id}, or start with --permissions allow or deny.`;
+    const advice = `${commandName} chat --conversation ${this.#id}, or start with --permissions allow or deny.`;
     this.#transcript.line(`Nobody is here to answer, and the conversation waits: ${advice}`);
     this.#leave(1);
   }
@@ -212,7 +213,7 @@ export class Chat {
   #leave(code: number): void {
     if (this.#leaving.signal.aborted) return;
     this.#code = code;
-    if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: skep chat --conversation ${this.#id}`);
+    if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: ${commandName} chat --conversation ${this.#id}`);
     this.#leaving.abort();
   }
 }

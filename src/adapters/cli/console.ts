@@ -1,11 +1,12 @@
 import type { z } from 'zod';
+import { commandName } from '../../client/command-name.ts';
 import { ClientError, type conversation, createClient, safeLine, type sandbox, type SkepClient } from '../../client/client.ts';
 
 /** Returns the client of a command. Throws a {@link ClientError} if no key is set. */
 export function clientOf({ url }: { readonly url?: string }): SkepClient {
   const { env } = process;
   const key = env['SKEP_API_KEY'] ?? '';
-  if (key === '') throw new ClientError('Set SKEP_API_KEY to a key of the server; `skep keys create <name>` makes one.');
+  if (key === '') throw new ClientError(`Set SKEP_API_KEY to a key of the server; \`${commandName} keys create <name>\` makes one.`);
   const own = localUrl(env['SKEP_HOST'] ?? '127.0.0.1', env['SKEP_PORT'] ?? '3000');
   return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own).replace(/\/+$/, ''), key });
 }
@@ -27,7 +28,6 @@ export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Prints the value as JSON, or the text for a person. */
 export function print({ json = false }: { readonly json?: boolean }, value: unknown, text: string): void {
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
@@ -52,7 +52,6 @@ export function sandboxTable(items: readonly z.output<typeof sandbox>[]): string
   return table(['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL', 'ERROR'], rows);
 }
 
-/** Returns the rows in columns below a head. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows].map((row) => row.map(safeLine));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));

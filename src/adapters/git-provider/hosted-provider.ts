@@ -9,10 +9,10 @@ import type { ListingCache } from '../../ports/listing-cache.ts';
 import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
-import { startTimeout, withTimeout } from '../shared/timeout.ts';
-import { Budget } from './http-client.ts';
+import { withBudget } from './http-client.ts';
 import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
 import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
+import type { TimeLimit } from './time-limit.ts';
 
 /** The options that every provider of repositories on another host has. */
 export interface GitHostOptions {
@@ -93,18 +93,6 @@ export interface GitHost {
   readonly permissions: string;
 }
 
-export type TimeLimit = ReturnType<typeof createTimeLimit>;
-
-/** Limits the time of work for a host, until it is closed. Work that ends early rejects with the signal's reason. */
-export function createTimeLimit(clock: Clock, timeoutMs: number, { timedOut, failed }: ProviderFailures) {
-  const closing = new AbortController();
-  return {
-    run: <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-      withTimeout(startTimeout(clock, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work),
-    close: () => closing.abort(failed({ code: 'closed' })),
-  };
-}
-
 /**
  * Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left.
  * If the deployment wants that, a listing that was confirmed lately is served while the host is down.
@@ -126,9 +114,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
-      const opened = await join(listings, repository, signal, (within) =>
-        new Budget(options, host.failures).run(() => listing.list(repository, query, within)),
-      );
+      const opened = await join(listings, repository, signal, (within) => withBudget(() => listing.list(repository, query, within)));
       const selected = selectFiles(opened, query);
       if (selected !== null) return selected;
     }

@@ -28,40 +28,23 @@ export interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch
   readonly clock: Clock;
   readonly concurrency: number;
   readonly maxAnswerBytes: number;
+  /** Limits of the work that {@link withBudget} runs. */
+  readonly maxRequests: number;
+  readonly maxBytes: number;
   /** Reads a response's rate limit. Null if nothing has to wait. */
   readonly rateLimitOf: (response: HttpResponse) => RateLimit | null;
 }
 
-const budgets = new AsyncLocalStorage<Budget>();
+interface Spending {
+  requests: number;
+  bytes: number;
+}
 
-/** What the requests of one listing may take of a host together, retries and redirects included. */
-export class Budget {
-  readonly #limits: { readonly maxRequests: number; readonly maxBytes: number };
-  readonly #failures: FetchBounds['failures'];
-  #requests = 0;
-  #bytes = 0;
+const spending = new AsyncLocalStorage<Spending>();
 
-  constructor(limits: { readonly maxRequests: number; readonly maxBytes: number }, failures: FetchBounds['failures']) {
-    this.#limits = limits;
-    this.#failures = failures;
-  }
-
-  /** Runs work whose requests count. A spent budget refuses every further one with `provider_failed`. */
-  run<T>(work: () => Promise<T>): Promise<T> {
-    return budgets.run(this, work);
-  }
-
-  countRequest(): void {
-    const { maxRequests } = this.#limits;
-    if (this.#requests === maxRequests) throw this.#failures.tooLarge(`${maxRequests} requests`);
-    this.#requests += 1;
-  }
-
-  countBytes(bytes: number): void {
-    const { maxBytes } = this.#limits;
-    this.#bytes += bytes;
-    if (this.#bytes > maxBytes) throw this.#failures.tooLarge(`${maxBytes} bytes`);
-  }
+/** Runs work whose requests, retries and redirects count together. Beyond the client's limits each fails with `provider_failed`. */
+export function withBudget<T>(work: () => Promise<T>): Promise<T> {
+  return spending.run({ requests: 0, bytes: 0 }, work);
 }
 
 const maxRetries = 2;
@@ -104,9 +87,9 @@ export class HttpClient {
   async #sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const { clock } = this.#options;
     // Inside the semaphore it would be that of another caller.
-    const budget = budgets.getStore();
+    const spent = spending.getStore() ?? { requests: 0, bytes: 0 };
     for (let retries = 0; ; retries += 1) {
-      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, budget)).catch(unlessConnectionLost);
+      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, spent)).catch(unlessConnectionLost);
       const waitMs = retries < maxRetries ? retryWait(result, request, retries, clock) : null;
       if (waitMs !== null) await pause(clock, waitMs, signal);
       else if (result instanceof Error) throw result;
@@ -114,14 +97,17 @@ export class HttpClient {
     }
   }
 
-  async #sendOnce({ url, method = 'GET', headers, body }: HttpRequest, signal: AbortSignal, budget?: Budget): Promise<HttpResponse> {
-    const { clock, failures, rateLimitOf, maxAnswerBytes, ...options } = this.#options;
+  async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spending): Promise<HttpResponse> {
+    const { url, method = 'GET', headers, body } = request;
+    const { clock, failures, rateLimitOf, maxAnswerBytes, maxRequests, maxBytes, ...options } = this.#options;
     const closedMs = this.#closedUntil - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
-    budget?.countRequest();
+    if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
+    spent.requests += 1;
     const bounds = { ...options, failures, maxBytes: maxAnswerBytes };
     const fetched = await fetchBounded(url.href, { method, headers, body: body ?? null, signal }, bounds);
-    budget?.countBytes(fetched.body.length);
+    spent.bytes += fetched.body.length;
+    if (spent.bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes`);
     const response = { status: fetched.status, headers: fetched.headers, text: fetched.body.toString('utf8') };
     const limit = rateLimitOf(response);
     if (limit !== null) this.closeFor(limit.waitMs);

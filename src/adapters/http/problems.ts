@@ -3,15 +3,8 @@ import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import { snakeCase } from '../shared/snake-case.ts';
+import { snakeCase } from '../shared/letter-case.ts';
 import { presentReason, statusReason } from './common-schemas.ts';
-
-/** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
-export interface ValidationProblem {
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-  readonly type: string;
-}
 
 /** The problems of HTTP itself, which no use case knows. */
 interface HttpContexts {
@@ -110,13 +103,12 @@ const rows: Rows = {
 /** All codes; those of one status stand together. */
 export const problemCodes: readonly string[] = Object.keys(rows);
 
-/** The HTTP status of a code. */
 export function statusOf(code: ProblemCode): number {
   return rows[code][0];
 }
 
 /** Where an argument of a use case stands in the request. An argument that is not listed is the field of the body with its name. */
-const argumentLocations: Readonly<Record<string, readonly string[]>> = {
+const argumentLocations: Readonly<Record<string, string[]>> = {
   repositoryName: ['path', 'repository_name'],
   ownerId: ['body', 'user_id'],
   id: ['path', 'id'],
@@ -139,8 +131,8 @@ function located({ argument, reason }: RequestProblem): ValidationProblem {
 export function problemAnswer(problem: AnyProblem): { status: number; body: string; headers: Readonly<Record<string, string>> } {
   const status = statusOf(problem.code);
   if (problem.code === 'invalid_request') {
-    const detail = problem.context.problems.map(({ loc, msg, type }) => ({ loc, msg, type }));
-    return { status, body: JSON.stringify({ detail }), headers: { 'Content-Type': 'application/json; charset=utf-8' } };
+    const body = JSON.stringify({ detail: problem.context.problems });
+    return { status, body, headers: { 'Content-Type': 'application/json; charset=utf-8' } };
   }
   const retryAfter = 'retryAfterSeconds' in problem.context ? Math.max(1, Math.ceil(problem.context.retryAfterSeconds)) : null;
   const body = {
@@ -223,6 +215,7 @@ export const problemSchema = z
   })
   .meta({ id: 'Problem', description: 'Problem details as of RFC 9457.' });
 
+/** One thing wrong with a request. */
 const validationError = z
   .object({
     loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),
@@ -230,6 +223,8 @@ const validationError = z
     type: z.string(),
   })
   .meta({ id: 'ValidationError' });
+
+export type ValidationProblem = z.output<typeof validationError>;
 
 export const httpValidationErrorSchema = z
   .object({ detail: z.array(validationError) })

@@ -21,8 +21,16 @@ export interface HttpServer {
 
 /** Serves the HTTP interface on an address of its own. Rejects with the system's error if it can't listen there. */
 export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
-  const { host = '127.0.0.1', drainMs = 10_000 } = options;
-  const server = createServer(limitsOf(options));
+  const { host = '127.0.0.1', drainMs = 10_000, requestTimeoutMs = 30_000 } = options;
+  const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeoutMs);
+  const server = createServer({
+    requestTimeout: requestTimeoutMs,
+    headersTimeout,
+    connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
+    keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
+    maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
+    shouldUpgradeCallback: isWebSocketRequest,
+  });
   server.timeout = options.writeTimeoutMs ?? 30_000;
   server.listen(options.port ?? 3000, host);
   await once(server, 'listening');
@@ -103,19 +111,6 @@ function originForm(target: string): string {
     .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
     .replace(/#.*$/s, '')
     .replace(/^(?=\?|$)/, '/');
-}
-
-function limitsOf(options: HttpServerOptions) {
-  const requestTimeout = options.requestTimeoutMs ?? 30_000;
-  const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeout);
-  return {
-    requestTimeout,
-    headersTimeout,
-    connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
-    keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
-    maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
-    shouldUpgradeCallback: isWebSocketRequest,
-  };
 }
 
 /** An address by which this machine reaches what listens on the host. */

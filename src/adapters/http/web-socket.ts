@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import type { UpgradeReply } from './operation.ts';
+import type { Upgrade } from './operation.ts';
 import { HttpProblem } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 import { headerOf } from './request-input.ts';
@@ -53,9 +53,9 @@ export function demandWebSocket({ request, http }: RequestContext): void {
 }
 
 /** Makes the connection a WebSocket. From then on the reply has it. */
-export function acceptUpgrade({ request, response }: RequestContext, { accept }: UpgradeReply): void {
+export function acceptUpgrade({ request, response }: RequestContext, { accept }: Upgrade): void {
   const head = heads.get(request);
   if (head === undefined) throw new HttpProblem('upgrade_required', {});
-  response.statusCode = 101;
+  response.status(101);
   sockets.handleUpgrade(request, request.socket, head, accept);
 }

@@ -9,7 +9,8 @@ export function isReadableOnTheWay(url: string, httpHosts: readonly string[]): b
   return protocol === 'http:' && !isLoopback(hostname) && !httpHosts.includes(host) && !httpHosts.includes(hostname);
 }
 
-function isLoopback(hostname: string): boolean {
-  const isName = hostname === 'localhost' || hostname.endsWith('.localhost');
-  return isName || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
+/** Whether the host is this machine alone: a name or an address, which may be in the brackets of a URL. */
+export function isLoopback(host: string): boolean {
+  const isName = host === 'localhost' || host.endsWith('.localhost');
+  return isName || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
 }

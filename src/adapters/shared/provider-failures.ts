@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { explained, type Reason } from '../../domain/reason.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 
@@ -14,6 +15,7 @@ export type ProviderFailures = ReturnType<typeof providerFailures>;
 export function providerFailures(provider: string) {
   const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> =>
     new Failure('provider_failed', { provider, reason: typeof why === 'string' ? explained(why) : why }, { cause });
+  const malformed = (what: string): Failure<'provider_failed'> => failed({ code: 'malformed_answer', about: what });
   return {
     failed,
     timedOut: (limitMs: number): Failure<'provider_timeout'> => new Failure('provider_timeout', { provider, limitMs }),
@@ -23,9 +25,14 @@ export function providerFailures(provider: string) {
     unauthorized: (cause?: unknown): Failure<'provider_unauthorized'> => new Failure('provider_unauthorized', { provider }, { cause }),
     rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
-    malformed: (what: string): Failure<'provider_failed'> => failed({ code: 'malformed_answer', about: what }),
+    malformed,
+    /** Throws `provider_failed` if the value is not of the documented form. */
+    parse: <T>(schema: z.ZodType<T>, value: unknown, what: string): T => {
+      const { success, data } = schema.safeParse(value);
+      if (!success) throw malformed(what);
+      return data;
+    },
     tooLarge: (limit: string): Failure<'provider_failed'> => failed({ code: 'too_large', limit }),
-    /** The failure of an unexpected status. */
     unexpected: (status: number, cause: unknown): Failure<'provider_failed'> =>
       failed({ code: status >= 500 ? 'server_error' : 'unexpected_status', status }, cause),
   };

@@ -1,7 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, ended, exited, hints, idleActions, missed, nameProblems, ofBytes, quoted, subjects,
+  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, hints, idleActions, missed, nameProblems, ofBytes, quoted,
+  subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -67,6 +68,9 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   host_restarted: () => 'Its host was restarted while it ran.',
   being_removed: () => 'The runtime is removing it, or failed to remove it.',
   pause_refused: () => 'The runtime left the sandbox running.',
+  freeze_refused: () => 'It could not hold all processes of the sandbox at that moment; they go on.',
+  still_running: ({ cause, before }) =>
+    join(join('The runtime did not end or freeze its processes, so they still run. Skep tries again.', cause), before),
   pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
   pool_full: () => 'The pool has enough members without it.',
   pool_member_lost: ({ status, cause }) => join(`It is ${status}.`, cause),
@@ -178,17 +182,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_output_not_stored: () => 'What the agent said could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
   agent_busy: () => 'Another turn is running.',
-
-  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
-  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
-  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
-  execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
-  execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
-  execution_tools_missing: ({ tools }) =>
-    `It ends with the server that started it, since the sandbox lacks ${tools.join(', ')}. Add that to its image.`,
-  container_stuck: ({ container }) =>
-    `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
-    'Thaw its cgroup or restart the engine.',
+  ...executionReasons,
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {

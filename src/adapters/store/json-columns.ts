@@ -23,23 +23,16 @@ export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
 
 /**
  * Returns a reader of a JSON column whose texts repeat, such as the spec that many sandboxes are started from. It keeps
- * the values of the last texts, since comparing a text is far cheaper than parsing and validating it.
+ * the values of the last texts, since finding a text is far cheaper than parsing and validating it.
  */
 export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: string) => T {
   const values = new Map<string, T>();
-  let lastText = '';
-  let lastValue: T | undefined;
   return (text) => {
-    // Most rows of a page have the text of the row before, and comparing it is cheaper than hashing it for the lookup.
-    if (lastValue !== undefined && text === lastText) return lastValue;
     const known = values.get(text);
-    const value = known ?? parseColumn(schema, text);
-    if (known === undefined) {
-      if (values.size >= capacity) values.clear();
-      values.set(text, value);
-    }
-    lastText = text;
-    lastValue = value;
+    if (known !== undefined) return known;
+    if (values.size >= capacity) values.clear();
+    const value = parseColumn(schema, text);
+    values.set(text, value);
     return value;
   };
 }

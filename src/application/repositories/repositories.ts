@@ -21,12 +21,10 @@ export type RepositoryPatterns = readonly string[] | null;
 /** The repositories that the deployment's git providers serve. */
 export class Repositories {
   readonly #providers: readonly GitProvider[];
-  readonly #hosts: readonly string[];
 
   /** The first provider serves names without a host in front. */
   constructor(providers: readonly GitProvider[]) {
     this.#providers = providers;
-    this.#hosts = providers.flatMap(({ hosts }) => hosts);
   }
 
   /**
@@ -67,7 +65,8 @@ export class Repositories {
   async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
     const { provider, path } = this.#locate(name);
     const found = await provider.find(path, signal);
-    if (patterns !== null && !matchesRepository(patterns, found.path, provider.hosts, this.#hosts)) {
+    const allHosts = this.#providers.flatMap(({ hosts }) => hosts);
+    if (patterns !== null && !matchesRepository(patterns, found.path, provider.hosts, allHosts)) {
       throw new Failure('repository_not_found', { repository: path });
     }
     return { ...found, provider };

@@ -1,20 +1,18 @@
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
+import type { SandboxUsage } from '../../ports/sandbox-runtime.ts';
 import type { SandboxFilter } from '../../ports/sandbox-store.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
-import { adoptSandbox, type AdoptSandboxDeps } from './adopt-sandbox.ts';
-import { deleteSandbox, type DeleteSandboxDeps } from './delete-sandbox.ts';
-import { pauseSandbox, type PauseSandboxDeps } from './pause-sandbox.ts';
-import { resumeSandbox, type ResumeSandboxDeps } from './resume-sandbox.ts';
+import { adoptSandbox } from './adopt-sandbox.ts';
+import { deleteSandbox } from './delete-sandbox.ts';
+import { pauseSandbox } from './pause-sandbox.ts';
+import { resumeSandbox } from './resume-sandbox.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { sandboxUsage, type SandboxUsageDeps } from './sandbox-usage.ts';
-import { startSandbox, startSandboxAs, type StartSandboxDeps } from './start-sandbox.ts';
+import { startSandbox, startSandboxAs } from './start-sandbox.ts';
 
 export type { StartSandboxRequest } from './start-sandbox.ts';
-
-type SandboxesDeps = StartSandboxDeps & PauseSandboxDeps & ResumeSandboxDeps & DeleteSandboxDeps & AdoptSandboxDeps
-  & SandboxUsageDeps;
 
 const useCases = {
   start: startSandbox,
@@ -23,7 +21,9 @@ const useCases = {
   /** Returns the sandboxes, newest first. Reads the store only. */
   search: ({ store }: SandboxesDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
     store.search(scope, filter, page),
-  usage: sandboxUsage,
+  /** Returns what the sandbox takes now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
+  usage: async ({ store, runtime }: SandboxesDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
+    runtime.usage((await getSandbox(store, scope, id)).instanceId),
   pause: pauseSandbox,
   resume: resumeSandbox,
   delete: deleteSandbox,

@@ -17,7 +17,8 @@ export interface ConfigFile {
   lineOf(path: Path): number;
 }
 
-const pathForm = 'the path of a YAML or JSON file, for example /etc/skep.yaml';
+/** What `SKEP_CONFIG` takes. */
+export const configPathForm = 'the path of a YAML or JSON file, for example /etc/skep.yaml';
 const contentForm = 'a file in YAML or JSON with a mapping at its top, for example the one line: port: 3000';
 
 const isDuplicate = ({ code }: YAMLError): boolean => code === 'DUPLICATE_KEY';
@@ -33,7 +34,7 @@ export function readConfigFile(path = ''): ConfigFile {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const problem = `names the file ${resolve(path)}, which ${reasonOf(error)}`;
-    return { ...empty, problems: [{ name, problem, form: pathForm }] };
+    return { ...empty, problems: [{ name, problem, form: configPathForm }] };
   }
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });

@@ -1,25 +1,40 @@
+import { isLoopback } from '../../adapters/shared/plain-http.ts';
+import { commandName } from '../../client/command-name.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { configPathForm } from './config-file.ts';
+import type { ConfigProblem } from './config-error.ts';
 import { fileSchema } from './file-schema.ts';
-import { nearest } from './mistakes.ts';
-import { type Settings, settings } from './settings.ts';
+import { formAt, nearest } from './mistakes.ts';
+import { type Settings, settings, settingsSchema } from './settings.ts';
+import { namedSecrets } from './spec-conflicts.ts';
 
 /** Variables that are not settings: those of a sandbox, and of the tests. */
 const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;
 
-/** Returns a warning for each variable that looks like a setting and is none. An agent's secret may have any name. */
-export function unknownVariables(env: NodeJS.ProcessEnv, specs: readonly SandboxSpec[] | null): string[] {
+/** Returns each variable that looks like a setting and is none. A secret of a spec may have any name. `specs` is what is written. */
+export function unknownVariables(env: NodeJS.ProcessEnv, specs: unknown): readonly ConfigProblem[] {
   const known = ['SKEP_CONFIG', ...settings.map(({ variable }) => variable)];
-  const given = new Set((specs ?? []).flatMap(({ secrets, agent }) => [...secrets, ...(agent?.secrets ?? [])]));
+  const given = new Set(namedSecrets(specs));
   return Object.keys(env)
     .filter((name) => name.startsWith('SKEP_') && !known.includes(name) && !given.has(name) && !foreign.test(name))
-    .map((name) => `${name} is set, but Skep knows no such variable; ${meaning(name, known)}`);
+    .map((name) => {
+      const { advice, form } = meaning(name, known);
+      return { name, problem: `is set, but Skep knows no such variable; ${advice}`, form };
+    });
 }
 
-function meaning(name: string, known: readonly string[]): string {
+/** Returns what was most likely meant, and what that takes. */
+function meaning(name: string, known: readonly string[]): { readonly advice: string; readonly form: string } {
   const [word = '', ...words] = [name, ...known].map((variable) => variable.replace(/^SKEP_/, '').toLowerCase());
-  if (Object.hasOwn(fileSchema.shape, word)) return `${word} belongs in the file that SKEP_CONFIG names`;
+  if (Object.hasOwn(fileSchema.shape, word)) {
+    const place = `${word} belongs in the file that SKEP_CONFIG names`;
+    return { advice: place, form: `${word} in the file that SKEP_CONFIG names: ${formAt(fileSchema, [word])}` };
+  }
   const meant = nearest(word, words);
-  return meant === null ? '`skep doctor` lists those that it knows' : `did you mean SKEP_${meant.toUpperCase()}?`;
+  if (meant === null) return { advice: `\`${commandName} doctor\` lists those that it knows`, form: `one of ${known.join(', ')}` };
+  const variable = `SKEP_${meant.toUpperCase()}`;
+  const form = meant === 'config' ? configPathForm : formAt(settingsSchema, [meant]);
+  return { advice: `did you mean ${variable}?`, form: `${variable}: ${form}` };
 }
 
 /** Returns a warning for each secret of a spec or its agent that has no value, with its consequence. */
@@ -36,10 +51,6 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
 }
 
 const advice = "set it in the server's environment and start the server again";
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-}
 
 /** Whether a server that listens there is reached by every address of its machine. */
 export function isEveryAddress(host: string | undefined): boolean {

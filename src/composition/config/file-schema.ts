@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
-import {
-  defaultIsolation, defaultResources, looksLikeCredential, type ReadinessRule, sandboxSpec, type SandboxSpec,
-} from '../../domain/sandbox-spec.ts';
+import { defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { CheckedOptions } from '../options.ts';
 import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
 import { type Settings, settingsSchema } from './settings.ts';
@@ -91,9 +89,6 @@ const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of s
 
 export const dnsLabel = (message: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, message);
 
-const plainSecret = 'looks like a credential, which every API key may read; put the value into an environment variable of the server '
-  + 'and list that variable under secrets; if it is not a secret, set allow_plain_secrets: true';
-
 /** A sandbox spec as the file writes it. Its output is the domain's. */
 export const specSchema = z.strictObject({
   id: dnsLabel('is not a lower-case name of letters, digits and dashes')
@@ -119,16 +114,6 @@ export const specSchema = z.strictObject({
   pool,
   agent,
 }).partial().required({ id: true })
-  .superRefine(({ allow_plain_secrets: allowed, initial_env: variables, command = [], labels = {}, description = '' }, context) => {
-    if (allowed === true) return;
-    const texts = [...Object.entries(variables ?? {}).map(([name, text]) => [text, 'initial_env', name] as const),
-      ...Object.entries(labels).map(([name, text]) => [text, 'labels', name] as const),
-      ...command.map((text, index) => [text, 'command', index] as const),
-      [description, 'description'] as const];
-    for (const [text, ...path] of texts) {
-      if (looksLikeCredential(text)) context.addIssue({ code: 'custom', message: plainSecret, path, input: text });
-    }
-  })
   .describe('a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }')
   .transform(({ id, working_dir: workingDir, initial_env: initialEnv, session_key_env: sessionKeyEnv, docker, ...others }) => {
     const { allow_plain_secrets: _, ...same } = others;

@@ -1,8 +1,9 @@
 import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/options.ts';
+import { inCamelCase } from '../../adapters/shared/letter-case.ts';
+import type { GitOptions } from '../options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { addressWarnings, unknownVariables } from './environment-warnings.ts';
-import { inCamelCase } from './field-schemas.ts';
 import { configSchema, type SkepConfig } from './file-schema.ts';
 import { fieldName, formAt, type Mistake, mistakesIn } from './mistakes.ts';
 import { settings, settingsSchema } from './settings.ts';
@@ -28,11 +29,12 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   });
   const conflicts = conflictsIn(file.keys['specs'], { imagesNeeded: values['sandbox_runtime'] === 'docker' });
   const inFile = [...misplacedIn(file), ...mistakes.filter((mistake) => variableOf(mistake) === undefined), ...conflicts];
-  // Contradictions between settings are looked for only if each of them is right by itself.
-  const { data: read } = settingsSchema.safeParse(values);
-  const git = read?.git_providers.map((name) => toGitOptions(name, read, problems)) ?? [];
-  const all = [...file.problems, ...problems, ...problemsInFile(inFile, file)];
-  if (all.length > 0) throw new ConfigError(all);
+  const git = gitOptions(values, mistakes, problems);
+  // Which variables are secrets of specs is not known without the file.
+  const unknown = file.problems.length > 0 ? [] : unknownVariables(env, file.keys['specs']);
+  const ofFile = [...file.problems, ...problemsInFile(inFile, file)];
+  // An unknown variable alone is only a warning, since it may be meant for another program.
+  if (problems.length + ofFile.length > 0) throw new ConfigError([...problems, ...unknown, ...ofFile]);
   const config = configSchema.parse(values);
   const ownSettings = inCamelCase(settingsSchema.parse(values));
   const { specs = null, limits = {} } = config;
@@ -42,8 +44,21 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     specs,
     requestsPerMinute: limits.requests_per_minute === undefined ? defaultRequestsPerMinute : limits.requests_per_minute,
     streamsPerKey: limits.streams_per_key === undefined ? defaultStreamsPerKey : limits.streams_per_key,
-    warnings: [...unknownVariables(env, specs), ...addressWarnings(ownSettings)],
+    warnings: [...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings)],
   };
+}
+
+/**
+ * Returns the options of the git providers, and adds what is wrong between settings to the problems. That is looked for only if each
+ * setting about git is right by itself; a mistake in another one does not hide it.
+ */
+function gitOptions(
+  values: Readonly<Record<string, unknown>>, mistakes: readonly Mistake[], problems: ConfigProblem[],
+): readonly GitOptions[] {
+  const wrong = new Set(mistakes.map(({ path: [key] }) => key));
+  const right = Object.fromEntries(Object.entries(values).filter(([key]) => !wrong.has(key) || key.startsWith('git')));
+  const { data: read } = settingsSchema.safeParse(right);
+  return read?.git_providers.map((name) => toGitOptions(name, read, problems)) ?? [];
 }
 
 /** Returns the keys of the file that are variables, or secrets. */

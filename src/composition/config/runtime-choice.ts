@@ -1,3 +1,4 @@
+import { isLoopback } from '../../adapters/shared/plain-http.ts';
 import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
@@ -5,7 +6,6 @@ import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts'
 import { defaultImage } from '../wiring/default-specs.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
-import { isLoopback } from './environment-warnings.ts';
 import { defined } from './field-schemas.ts';
 import type { SkepConfig } from './file-schema.ts';
 import { problemWith } from './settings.ts';

@@ -3,9 +3,11 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
+import { camelCase, type InCamelCase } from '../../adapters/shared/letter-case.ts';
+import { defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { defaultProduct } from '../../domain/microagent.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { camelCase, duration, durationForm, type InCamelCase } from './field-schemas.ts';
+import { duration, durationForm, size } from './field-schemas.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')
@@ -26,16 +28,15 @@ const product = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-c
 
 const gitProviderNames = ['github', 'gitlab', 'local'] as const;
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));
+const listOf = <Entry extends string>(entry: z.ZodType<Entry, string>) =>
+  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
 const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, no provider that Skep knows` });
-const providers = z.union([names, z.array(z.string())], { error: 'is not a list of names' })
-  .pipe(z.array(providerName).min(1, 'is empty').refine((names) => new Set(names).size === names.length, 'names a provider twice'));
+const providers = listOf(providerName).refine((names) => new Set(names).size === names.length, 'names a provider twice');
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' });
 const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is no origin');
 const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
 const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is no address' });
-const listOf = (entry: z.ZodType<string, string>) =>
-  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
 /** Whether it is of a form that Docker's client knows. A bare `host:port` is one of `tcp`. */
 function isEngineAddress(text: string): boolean {
   const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
@@ -80,6 +81,7 @@ export const settingsSchema = z.object({
   docker_firewall: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on')
     .describe('on, or off if you manage these firewall rules yourself'),
   data_dir: path.default(() => envPaths('skep', { suffix: '' }).data).describe('a folder, for example /var/lib/skep'),
+  agent_memory: size('256MiB').default(defaultAgentMemoryBytes),
   shutdown_timeout: duration('30s').default(30_000),
   log_level: logLevel.default('info').describe('debug, info, warn, error or silent'),
 });
@@ -96,7 +98,6 @@ export const settings = Object.entries(settingsSchema.shape).map(([key, schema])
   key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));
 
-/** Returns the problem of a setting. */
 export function problemWith(key: Key, problem: string): ConfigProblem {
   return { name: variableOf(key), problem, form: settingsSchema.shape[key].description ?? '' };
 }

@@ -1,11 +1,11 @@
-import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { defaultIsolation, looksLikeCredential, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 
 /**
- * Returns what is wrong between fields that may each be right. It reads the specs as they are written, so that one mistake does not
- * hide another, and skips what has the wrong form.
+ * Returns what is wrong between fields that may each be right, and which fields hold what looks like a credential. It reads the specs as
+ * they are written, so that one mistake does not hide another, and skips what has the wrong form.
  */
 export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesNeeded: boolean }): readonly Mistake[] {
   const written = listOf(specs).map(mappingOf);
@@ -14,7 +14,7 @@ export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesN
   }));
   const within = written.flatMap((spec, index) => {
     const image = imagesNeeded && spec['image'] === undefined ? [{ path: ['image'], problem: 'is missing, and Docker needs it' }] : [];
-    const conflicts = [...portConflicts(spec), ...readyConflicts(spec), ...image];
+    const conflicts = [...portConflicts(spec), ...readyConflicts(spec), ...plainSecrets(spec), ...image];
     return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
   });
   return [...repeated, ...within];
@@ -23,6 +23,27 @@ export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesN
 /** Whether the spec asks for what plain processes do not give. */
 export function asksForContainer({ image, isolation, runtimeOptions }: SandboxSpec): boolean {
   return image !== null || isolation !== defaultIsolation || 'docker' in runtimeOptions;
+}
+
+/** Returns the names of the variables that are secrets of the specs and of their agents. */
+export function namedSecrets(specs: unknown): readonly unknown[] {
+  return listOf(specs).map(mappingOf).flatMap(({ secrets, agent }) => [...listOf(secrets), ...listOf(mappingOf(agent)['secrets'])]);
+}
+
+const plainSecret = 'looks like a credential, which every API key may read; put the value into an environment variable of the server '
+  + 'and list that variable under secrets; if it is not a secret, set allow_plain_secrets: true';
+
+/** The value itself must not be shown. */
+function plainSecrets(spec: Keys): Mistake[] {
+  if (spec['allow_plain_secrets'] === true) return [];
+  const texts: readonly (readonly [text: unknown, ...path: Mistake['path']])[] = [
+    ...['initial_env', 'labels'].flatMap((field) =>
+      Object.entries(mappingOf(spec[field])).map(([name, text]) => [text, field, name] as const)),
+    ...listOf(spec['command']).map((text, index) => [text, 'command', index] as const),
+    [spec['description'], 'description'],
+  ];
+  const found = texts.filter(([text]) => typeof text === 'string' && looksLikeCredential(text));
+  return found.map(([, ...path]) => ({ path, problem: plainSecret }));
 }
 
 function portConflicts(spec: Keys): Mistake[] {

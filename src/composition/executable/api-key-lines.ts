@@ -1,3 +1,4 @@
+import { commandName } from '../../client/command-name.ts';
 import { isFailureOf } from '../../domain/failure.ts';
 import { isKeyValid } from '../../domain/principal.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
@@ -24,8 +25,6 @@ export async function keyLine(apiKey: string, auth: Auth): Promise<Line> {
   }
 }
 
-/** A checkout has no command of its own. */
-export const commandName = import.meta.url.endsWith('.ts') ? 'npm run -s skep --' : 'skep';
 const another = `${commandName} keys create <name>`;
 const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
 

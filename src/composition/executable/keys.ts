@@ -1,8 +1,8 @@
 import { print, table } from '../../adapters/cli/console.ts';
 import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
+import { commandName } from '../../client/command-name.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess } from '../../domain/principal.ts';
 import { readConfig } from '../config/read-config.ts';
-import { commandName } from './api-key-lines.ts';
 
 export interface CreateKeyOptions {
   readonly name: string;
@@ -56,11 +56,9 @@ async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<
   const store = await createSqliteStore({
     dataDir: config.dataDir, exclusive: false, warn: (message) => process.stderr.write(`${message}\n`),
   });
-  try {
-    return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
-  } finally {
-    await store.close();
-  }
+  await using open = new AsyncDisposableStack();
+  open.defer(() => store.close());
+  return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
 }
 
 function rowOf(key: ApiKeyRecord): string[] {

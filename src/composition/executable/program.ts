@@ -1,9 +1,9 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addClientCommands } from '../../adapters/cli/commands.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
+import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
-import { parseDuration } from '../config/field-schemas.ts';
-import { commandName } from './api-key-lines.ts';
+import { duration } from '../config/field-schemas.ts';
 import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
@@ -46,7 +46,7 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
   program
     .command('restore')
     .description('replace the store by a backup; the server must be stopped')
-    .argument('<file>', 'a file that `skep backup` made')
+    .argument('<file>', `a file that \`${commandName} backup\` made`)
     .action(async (file: string) => finish(await (await import('./backup.ts')).restore(env, file)));
   program
     .command('doctor')
@@ -105,7 +105,7 @@ function toPatterns(text: string): readonly string[] {
 }
 
 function toDuration(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === null) throw new InvalidArgumentError('It takes a duration, for example 12h or 30d.');
+  const { data: ms } = duration('30d').safeParse(text);
+  if (ms === undefined) throw new InvalidArgumentError('It takes a duration, for example 12h or 30d.');
   return ms;
 }

@@ -63,7 +63,7 @@ async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl:
   const detail = line === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
   const parts = [...checked, { part: 'auth', adapter: 'api-keys', ok: line?.state !== 'not ok', detail }];
   const keyText = line === null ? await storedKeyText(store.apiKeys, skep) : setKeyText(line);
-  return firstScreen({ config, url: config.publicUrl ?? serverUrl, parts, keyText });
+  return firstScreen(config, config.publicUrl ?? serverUrl, parts, keyText);
 }
 
 async function listen(skep: Skep, config: SkepConfig): Promise<{ readonly url: string; close(): Promise<void> }> {

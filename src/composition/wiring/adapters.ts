@@ -1,17 +1,15 @@
 import { join, resolve } from 'node:path';
 import { type Bind, ContainerModule } from 'inversify';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
-import type { Auth } from '../../ports/auth.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Store } from '../../ports/store.ts';
 import { ensureDeploymentFile } from '../config/deployment-file.ts';
 import { defined } from '../config/field-schemas.ts';
 import type { AdapterDeps, CheckedOptions, GitOptions, StoreOptions, SystemDeps } from '../options.ts';
 import { isOwn, provideOwn, temporaryFolder } from './custom-adapters.ts';
-import { openRuntime } from './runtime.ts';
+import { openDockerRuntime, openProcessRuntime } from './runtime.ts';
 import { provide, token, tokens } from './tokens.ts';
 
 const adapterDeps = token<AdapterDeps>('AdapterDeps');
@@ -23,22 +21,22 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     bindSystem(bind, options);
     bindStore(bind, options);
     provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
-    for (const git of options.git ?? [{ provider: 'local' }]) {
-      const given = isOwn<GitProvider>(git, 'listFiles') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
-      provideOwn(bind, tokens.gitProvider, adapterDeps, given);
+    for (const [index, git] of (options.git ?? [{ provider: 'local' }]).entries()) {
+      const given = isOwn(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
+      provideOwn(bind, tokens.gitProvider, adapterDeps, given, 'git', `git[${index}]`);
     }
     const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
-    if (isOwn<SandboxRuntime>(runtime, 'inspect')) provideOwn(bind, tokens.runtime, adapterDeps, runtime);
-    else provide(bind, tokens.runtime, [closers], (closers) => openRuntime(runtime, options, closers));
-    if (checkouts !== undefined) provideOwn(bind, tokens.checkouts, adapterDeps, checkouts);
+    if (isOwn(runtime, 'runtime')) provideOwn(bind, tokens.runtime, adapterDeps, runtime, 'runtime');
+    else if (runtime.kind === 'docker') provide(bind, tokens.runtime, [closers], (closers) => openDockerRuntime(runtime, options, closers));
+    else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, options, closers));
+    if (checkouts !== undefined) provideOwn(bind, tokens.checkouts, adapterDeps, checkouts, 'checkouts');
     else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
-    for (const protocol of options.protocols ?? defaultProtocols(options)) provideOwn(bind, tokens.agentProtocol, adapterDeps, protocol);
-    provideOwn(bind, tokens.secrets, adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null });
-    provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? (async () => {
-      const { createNetworkProbe } = await import('../../adapters/readiness-probe/network/index.ts');
-      return createNetworkProbe();
-    }));
-    if (isOwn<Auth>(auth, 'authenticate')) provideOwn(bind, tokens.auth, adapterDeps, auth);
+    for (const [index, protocol] of (options.protocols ?? defaultProtocols(options)).entries()) {
+      provideOwn(bind, tokens.agentProtocol, adapterDeps, protocol, 'protocols', `protocols[${index}]`);
+    }
+    provideOwn(bind, tokens.secrets, adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null }, 'secrets');
+    provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? loadProbe, 'probe');
+    if (isOwn(auth, 'auth')) provideOwn(bind, tokens.auth, adapterDeps, auth, 'auth');
     else {
       provide(bind, tokens.auth, [clock, store], async (clock, { apiKeys }) => {
         const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
@@ -50,13 +48,13 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
 
 const loadClock = async () => (await import('../../adapters/clock/system-clock.ts')).createSystemClock();
 const loadRandom = async () => (await import('../../adapters/random/system-random.ts')).createSystemRandom();
+const loadProbe = async () => (await import('../../adapters/readiness-probe/network/index.ts')).createNetworkProbe();
 const loadLogger = async () => (await import('../../adapters/logger/pino/index.ts')).createPinoLogger({ level: 'warn' });
 
-/** The clock, the source of randomness and the logger. */
 function bindSystem(bind: Bind, options: CheckedOptions): void {
-  provideOwn(bind, clock, deployment, options.clock ?? loadClock);
-  provideOwn(bind, random, deployment, options.random ?? loadRandom);
-  provideOwn(bind, logger, deployment, options.logger ?? loadLogger);
+  provideOwn(bind, clock, deployment, options.clock ?? loadClock, 'clock');
+  provideOwn(bind, random, deployment, options.random ?? loadRandom, 'random');
+  provideOwn(bind, logger, deployment, options.logger ?? loadLogger, 'logger');
   provide(bind, system, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
     ...deployment, clock, random, logger,
   }));
@@ -64,7 +62,8 @@ function bindSystem(bind: Bind, options: CheckedOptions): void {
 
 function bindStore(bind: Bind, { store: given, dataDir }: CheckedOptions): void {
   const chosen = given ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
-  provideOwn(bind, store, system, isOwn<Store, SystemDeps>(chosen, 'sandboxes') ? chosen : (deps: SystemDeps) => openStore(chosen, deps));
+  const own = isOwn<'store', SystemDeps>(chosen, 'store') ? chosen : (deps: SystemDeps) => openStore(chosen, deps);
+  provideOwn(bind, store, system, own, 'store');
 }
 
 async function openStore(options: StoreOptions, { logger }: Pick<SystemDeps, 'logger'>): Promise<Store> {

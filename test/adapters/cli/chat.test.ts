@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { commandName } from '../../../src/client/command-name.ts';
 import { object } from '../../support/client.ts';
 import { conversations, readyConversation } from '../http/support.ts';
 import type { World } from '../http/world.ts';
@@ -84,7 +85,7 @@ describe('permissions', () => {
     const chat = talk(apiOf(world), id, { message: 'ask' });
     chat.end();
     expect(await chat.done).toBe(1);
-    expect(chat.shown()).toContain(`Nobody is here to answer, and the conversation waits: skep chat --conversation ${id}`);
+    expect(chat.shown()).toContain(`Nobody is here to answer, and the conversation waits: ${commandName} chat --conversation ${id}`);
     const other = talk(apiOf(world), id);
     await other.sees('  2  ');
     other.type('2');

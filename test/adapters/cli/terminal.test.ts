@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { commandName } from '../../../src/client/command-name.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { conversations, readyConversation } from '../http/support.ts';
@@ -21,7 +22,7 @@ describe('a person at a terminal', () => {
     chat.type('/quit');
     expect(await chat.done).toBe(0);
     expect(chat.shown()).not.toContain('> hello\u001b[22m');
-    expect(chat.shown()).toContain(`skep chat --conversation ${id}`);
+    expect(chat.shown()).toContain(`${commandName} chat --conversation ${id}`);
   });
 
   test('stops the turn by Control-C, and leaves by another', async () => {

@@ -55,6 +55,8 @@ const examples: Examples = {
   host_restarted: none,
   being_removed: none,
   pause_refused: none,
+  freeze_refused: none,
+  still_running: { cause: { code: 'unreachable' }, before: exit },
   pool_spec_changed: none,
   pool_full: none,
   pool_member_lost: { status: 'ERROR', cause: exit },

@@ -1,4 +1,5 @@
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { createMemoryRuntime, MemoryEngine, type MemorySandbox } from './index.ts';
 import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
@@ -22,7 +23,7 @@ function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => voi
   return () => clearInterval(timer);
 }
 
-async function createHarness(canFreeze = true): Promise<SandboxRuntimeHarness> {
+async function createHarness({ canFreeze = true, refusesFreeze = (): boolean => false } = {}): Promise<SandboxRuntimeHarness> {
   const engine = new MemoryEngine(runProgram, runCommand);
   engine.canFreeze = canFreeze;
   const opened: SandboxRuntime[] = [];
@@ -37,6 +38,11 @@ async function createHarness(canFreeze = true): Promise<SandboxRuntimeHarness> {
     },
     async open() {
       const runtime = createMemoryRuntime(engine);
+      const freeze = runtime.freeze.bind(runtime);
+      runtime.freeze = async (id) => {
+        if (refusesFreeze()) throw new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'freeze_refused' }, retryAfterSeconds: 1 });
+        return await freeze(id);
+      };
       opened.push(runtime);
       return runtime;
     },
@@ -57,5 +63,18 @@ describe('memory keeps the contract of sandbox runtimes', () => {
 });
 
 describe('memory that cannot freeze keeps the contract of sandbox runtimes', () => {
-  for (const contractCase of sandboxRuntimeContract(() => createHarness(false))) test(contractCase.name, () => contractCase.run());
+  for (const contractCase of sandboxRuntimeContract(() => createHarness({ canFreeze: false }))) test(contractCase.name, () => contractCase.run());
+});
+
+describe('memory that refuses every other freeze for the moment keeps the contract of sandbox runtimes', () => {
+  let freezes = 0;
+  const refusesFreeze = (): boolean => (freezes += 1) % 2 === 1;
+  const createRefusing = () => createHarness({ refusesFreeze });
+  for (const contractCase of sandboxRuntimeContract(createRefusing)) test(contractCase.name, () => contractCase.run());
+});
+
+test('a runtime that keeps refusing to freeze does not keep the contract', async () => {
+  const cases = sandboxRuntimeContract(() => createHarness({ refusesFreeze: () => true }));
+  const found = cases.find(({ name }) => name.startsWith('freezes: all is held'));
+  await expect(found?.run()).rejects.toMatchObject({ context: { reason: { code: 'freeze_refused' } } });
 });

@@ -1,8 +1,9 @@
 import { type AnyMessage, client, type ClientContext, methods } from '@agentclientprotocol/sdk';
 import type { Reason } from '../../../domain/reason.ts';
-import type { AgentStreams } from '../../../ports/agent-protocol.ts';
-import { ConnectionFailure, inbound, type InboundLimits } from './inbound.ts';
+import type { OpenAgentSession } from '../../../ports/agent-protocol.ts';
+import { ConnectionFailure, inbound } from './inbound.ts';
 import type { Listener } from './listener.ts';
+import type { AcpOptions } from './protocol.ts';
 import { permissionRequest } from './schema.ts';
 
 /** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link inbound} passes on. */
@@ -16,7 +17,9 @@ export interface Connection {
   readonly end: (reason: Reason) => void;
 }
 
-export function connect(streams: AgentStreams, listener: Listener, limits: InboundLimits): Connection {
+type Opened = Pick<OpenAgentSession, 'streams' | 'onHeld'>;
+
+export function connect({ streams, onHeld = () => {} }: Opened, listener: Listener, limits: Required<AcpOptions>): Connection {
   const requests = new OpenRequests();
   const reader = streams.stdout.getReader();
   const outbound = createOutbound(streams.stdin, requests);
@@ -25,7 +28,7 @@ export function connect(streams: AgentStreams, listener: Listener, limits: Inbou
 
   async function* messages(): ReturnType<typeof inbound> {
     try {
-      yield* inbound(reader, listener, requests, limits);
+      yield* inbound(reader, listener, requests, limits, onHeld);
       end({ code: 'agent_exited' });
     } catch (error) {
       end(error instanceof ConnectionFailure ? error.reason : { code: 'agent_connection_lost' });
@@ -53,21 +56,16 @@ export function connect(streams: AgentStreams, listener: Listener, limits: Inbou
   return { agent: sdk.agent, endReason: () => endReason, ended, end };
 }
 
-interface Outbound {
-  readonly messages: WritableStream<AnyMessage>;
-  close(): void;
-}
-
 /**
  * What can't be written is dropped: an agent that reads nothing any more has ended, and what it wrote until then is still to
  * be read. The end of its output ends the connection.
  */
-function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequests): Outbound {
+function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequests) {
   const writer = stdin.getWriter();
   const encoder = new TextEncoder();
   let writing = false;
   return {
-    messages: new WritableStream({
+    messages: new WritableStream<AnyMessage>({
       async write(message) {
         requests.beforeSend(message);
         writing = true;

@@ -3,14 +3,8 @@ import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import type { OpenRequests } from './connection.ts';
 import type { Listener } from './listener.ts';
+import type { AcpOptions } from './protocol.ts';
 import { oneLine } from './updates.ts';
-
-export interface InboundLimits {
-  /** The longest line. */
-  readonly lineBytes: number;
-  /** How many lines in a row may be no message of the protocol. */
-  readonly invalidLines: number;
-}
 
 /** Ends the connection. */
 export class ConnectionFailure extends Error {
@@ -41,18 +35,19 @@ export async function* inbound(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   listener: Listener,
   requests: OpenRequests,
-  limits: InboundLimits,
+  { maxLineBytes, maxInvalidLines: maxLines }: Required<AcpOptions>,
+  onHeld: (bytes: number) => void,
 ): AsyncGenerator<AnyMessage> {
   let invalidLines = 0;
   let firstInvalid = '';
   const countInvalid = (line: string): void => {
     if (invalidLines === 0) firstInvalid = line;
     invalidLines += 1;
-    if (invalidLines <= limits.invalidLines) return;
+    if (invalidLines <= maxLines) return;
     const firstLine = oneLine(firstInvalid.slice(0, 200));
-    throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines: limits.invalidLines, firstLine });
+    throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines, firstLine });
   };
-  for await (const line of linesOf(reader, limits.lineBytes)) {
+  for await (const line of linesOf(reader, maxLineBytes, onHeld)) {
     const parsed = parse(line);
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;
@@ -91,7 +86,9 @@ const newline = 0x0a;
  * Yields the lines of a stream, also a last one without an end. Nothing is read while a line is handled, so only one chunk of
  * the stream and the beginning of one line are in memory.
  */
-async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): AsyncGenerator<string> {
+async function* linesOf(
+  reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number, onHeld: (bytes: number) => void,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let begun: Uint8Array[] = [];
   let bytes = 0;
@@ -116,6 +113,7 @@ async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, maxByte
       yield finish();
     }
     if (start < chunk.length) add(chunk.subarray(start));
+    onHeld(bytes);
   }
   if (bytes > 0) yield finish();
 }

@@ -14,20 +14,16 @@ export interface AcpOptions {
   readonly maxInvalidLines?: number;
 }
 
-const defaultMaxLineBytes = 16 * 1024 * 1024;
-const defaultMaxInvalidLines = 1000;
+const defaults = { maxLineBytes: 16 * 1024 * 1024, maxInvalidLines: 1000 };
 
 /** The Agent Client Protocol, version 1: JSON-RPC, one message a line. */
 export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
-  const limits = {
-    lineBytes: options.maxLineBytes ?? defaultMaxLineBytes,
-    invalidLines: options.maxInvalidLines ?? defaultMaxInvalidLines,
-  };
+  const limits = { ...defaults, ...options };
   return {
     name: 'acp',
     async open(request, signal) {
       const listener = new Listener(request.client);
-      const connection = connect(request.streams, listener, limits);
+      const connection = connect(request, listener, limits);
       const abort = (): void => connection.end({ code: 'agent_session_closed' });
       signal.addEventListener('abort', abort, { once: true });
       try {

@@ -1,4 +1,4 @@
-import { failed, TooHeavy, parseValue } from './github-failures.ts';
+import { failed, TooHeavy, parse } from './github-failures.ts';
 import { GraphqlHistories, type GraphqlHistory } from './github-schemas.ts';
 import { historiesQuery, pageAlias, type AskGraphql, type HistoryPage } from './graphql-queries.ts';
 import type { RepositoryName } from './github-listing.ts';
@@ -52,7 +52,7 @@ async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: reado
     const query = historiesQuery(request.repository, request.commit, steps);
     const { data, errors } = await ask(query, request.signal);
     if (errors.length > 0) return steps.map((step) => [step, refused(step)]);
-    const histories = parseValue(GraphqlHistories, data, query.what).repository?.object;
+    const histories = parse(GraphqlHistories, data, query.what).repository?.object;
     if (histories === null || histories === undefined) throw failed('a commit is gone that it has just named');
     return steps.map((step, index) => [step, pageOf(histories, index)]);
   } catch (error) {

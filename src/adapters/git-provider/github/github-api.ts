@@ -3,8 +3,8 @@ import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
 import { networkFailure } from '../../shared/bounded-fetch.ts';
-import type { TimeLimit } from '../hosted-provider.ts';
 import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../http-client.ts';
+import type { TimeLimit } from '../time-limit.ts';
 import { failed, failures, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-options.ts';
 
@@ -74,7 +74,8 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
     /** Returns the token that git may use. Null if there is no credential. */
     async gitToken(signal: AbortSignal): Promise<string | null> {
       try {
-        return (await octokit.auth?.({ type: 'installation' }).then(tokenIn)) ?? null;
+        const authentication = await octokit.auth?.({ type: 'installation' });
+        return Token.safeParse(authentication).data?.token ?? null;
       } catch (error) {
         signal.throwIfAborted();
         throw failureOf(error);
@@ -141,10 +142,6 @@ function failureOf(error: unknown): Error {
 
 const Refused = z.object({ response: z.object({ status: z.int() }) });
 const Token = z.object({ token: z.string().min(1) });
-
-function tokenIn(authentication: unknown): string | null {
-  return Token.safeParse(authentication).data?.token ?? null;
-}
 
 function isRateLimit({ status, headers, text }: HttpResponse): boolean {
   if (status === 429) return true;

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { Failure } from '../../../domain/failure.ts';
 import { explained } from '../../../domain/reason.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
@@ -7,7 +6,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 export const providerName = 'github';
 
 export const failures = providerFailures(providerName);
-export const { failed, notFound, unauthorized, malformed, tooLarge } = failures;
+export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
 
 /** The host gave up on a query. A smaller one may do. */
 export class TooHeavy extends Failure<'provider_failed'> {
@@ -16,22 +15,4 @@ export class TooHeavy extends Failure<'provider_failed'> {
     const reason = status === null ? explained('a query took it too long') : ({ code: 'server_error', status } as const);
     super('provider_failed', { provider: providerName, reason });
   }
-}
-
-/** Throws `provider_failed` if the value is not of the documented form. */
-export function parseValue<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
-  const { success, data } = schema.safeParse(value);
-  if (!success) throw malformed(what);
-  return data;
-}
-
-/** As `parseValue`, of a text in JSON. */
-export function parseJson<T>(schema: z.ZodType<T>, text: string, what: string): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw malformed(what);
-  }
-  return parseValue(schema, value, what);
 }

@@ -1,7 +1,7 @@
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
 import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
-import { failed, notFound, parseValue } from './github-failures.ts';
+import { failed, notFound, parse } from './github-failures.ts';
 import { HeadText } from './github-schemas.ts';
 
 /** A repository as GitHub addresses it. */
@@ -22,11 +22,8 @@ function isSegment(segment: string | undefined): segment is string {
   return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
 }
 
-/** A repository and one of its directories, at the same commit. */
-interface OpenedRepository {
-  /** Its `id` is the `owner/name` that GitHub has. */
-  readonly head: Head;
-  readonly directory: string;
+/** A directory without dates. The `id` of its head is the `owner/name` that GitHub has. */
+interface OpenedRepository extends Omit<Opened, 'files'> {
   readonly files: readonly TreeFile[];
   /** Is the earlier commit part of the head's history? */
   descends(signal: AbortSignal): Promise<boolean>;
@@ -59,7 +56,7 @@ export async function readHead(api: GitHubApi, repository: string, etag: string 
   if (status === 404) throw notFound(repository);
   if (status === 409) return { commit: null, etag: null };
   if (unclear.includes(status)) return 'unclear';
-  if (status !== 304) return { commit: parseValue(HeadText, text, 'the head'), etag: headers.get('etag') };
+  if (status !== 304) return { commit: parse(HeadText, text, 'the head'), etag: headers.get('etag') };
   if (etag === null) throw failed('it says that nothing has changed, which was not the question');
   return 'same';
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
-import { basicAuthorization, cacheScope, createHostedProvider, createTimeLimit, hostedRemote } from '../hosted-provider.ts';
+import { basicAuthorization, cacheScope, createHostedProvider, hostedRemote } from '../hosted-provider.ts';
+import { createTimeLimit } from '../time-limit.ts';
 import { createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';

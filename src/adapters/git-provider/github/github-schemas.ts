@@ -1,28 +1,22 @@
 import { z } from 'zod';
+import { CommitDate, Oid } from '../answers.ts';
 
-const oid = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u);
-const time = z.string().transform((text, context) => {
-  const ms = Date.parse(text);
-  if (!Number.isNaN(ms)) return ms;
-  context.addIssue('not a time');
-  return z.NEVER;
-});
 /** `owner/name` */
 const fullName = z.string().regex(/^[^/]+\/[^/]+$/u);
 
 /** The text of an answer to `commits/HEAD`. */
-export const HeadText = z.string().trim().pipe(oid);
+export const HeadText = z.string().trim().pipe(Oid);
 
 export const RestRepository = z.object({ name: z.string().min(1), full_name: fullName, default_branch: z.string() });
 export type RestRepository = z.infer<typeof RestRepository>;
 
-const RestEntry = z.object({ path: z.string().min(1), mode: z.string(), type: z.string(), sha: oid });
+const RestEntry = z.object({ path: z.string().min(1), mode: z.string(), type: z.string(), sha: Oid });
 
 export const RestTree = z.object({ truncated: z.boolean(), tree: z.array(RestEntry) });
 export type RestTree = z.infer<typeof RestTree>;
 
 export const RestCommits = z.array(
-  z.object({ commit: z.object({ committer: z.object({ date: time }) }) }).transform(({ commit }) => commit.committer.date),
+  z.object({ commit: z.object({ committer: z.object({ date: CommitDate }) }) }).transform(({ commit }) => commit.committer.date),
 );
 
 export const RestComparison = z.object({ status: z.enum(['ahead', 'behind', 'identical', 'diverged']) });
@@ -37,7 +31,7 @@ const GraphqlEntry = z.object({
   nameRaw: z.base64(),
   type: z.string(),
   mode: z.int(),
-  oid,
+  oid: Oid,
   get object() {
     return z.object({ entries: z.array(GraphqlEntry).nullish() }).nullish();
   },
@@ -45,9 +39,9 @@ const GraphqlEntry = z.object({
 export type GraphqlEntry = z.infer<typeof GraphqlEntry>;
 
 /** An entry of a commit's tree. If it is no directory, `object` has no entries. */
-const GraphqlDirectory = z.object({ oid, type: z.string(), object: z.object({ entries: z.array(GraphqlEntry).nullish() }).nullish() });
+const GraphqlDirectory = z.object({ oid: Oid, type: z.string(), object: z.object({ entries: z.array(GraphqlEntry).nullish() }).nullish() });
 
-const GraphqlTree = z.object({ oid, entries: z.array(GraphqlEntry).nullish() });
+const GraphqlTree = z.object({ oid: Oid, entries: z.array(GraphqlEntry).nullish() });
 
 export const GraphqlRepository = z.object({
   repository: z
@@ -57,8 +51,8 @@ export const GraphqlRepository = z.object({
       defaultBranchRef: z
         .object({
           name: z.string(),
-          target: z.object({ oid, file: GraphqlDirectory.nullish(), tree: GraphqlTree.optional() }).nullable(),
-          compare: z.object({ aheadBy: z.int(), baseTarget: z.object({ oid }) }).nullish(),
+          target: z.object({ oid: Oid, file: GraphqlDirectory.nullish(), tree: GraphqlTree.optional() }).nullable(),
+          compare: z.object({ aheadBy: z.int(), baseTarget: z.object({ oid: Oid }) }).nullish(),
         })
         .nullable(),
     })
@@ -68,7 +62,7 @@ export type GraphqlRepository = NonNullable<z.infer<typeof GraphqlRepository>['r
 
 const GraphqlHistory = z.object({
   totalCount: z.int(),
-  nodes: z.array(z.object({ committedDate: time })),
+  nodes: z.array(z.object({ committedDate: CommitDate })),
   pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
 });
 export type GraphqlHistory = z.infer<typeof GraphqlHistory>;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { addFirstDates } from './commit-histories.ts';
-import { failed, TooHeavy, notFound, parseValue, tooLarge } from './github-failures.ts';
+import { failed, TooHeavy, notFound, parse, tooLarge } from './github-failures.ts';
 import { parseName, type RepositorySource } from './github-listing.ts';
 import type { ResolvedOptions } from './github-options.ts';
 import { type GraphqlEntry, type GraphqlErrors, GraphqlRepository } from './github-schemas.ts';
@@ -14,7 +14,7 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, {
     const { data, errors } = await askGraphql(query, signal);
     if (errors.some((error) => !isAbsence(error))) throw failed('it refused a query');
     const isKnown = !(data === null && errors.length > 0);
-    const found = isKnown ? parseValue(GraphqlRepository, data, query.what).repository : null;
+    const found = isKnown ? parse(GraphqlRepository, data, query.what).repository : null;
     if (found === null) throw notFound(repository);
     return found;
   }

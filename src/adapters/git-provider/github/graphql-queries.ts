@@ -1,5 +1,6 @@
+import { jsonOrNull } from '../answers.ts';
 import type { GitHubApi } from './github-api.ts';
-import { parseJson, TooHeavy, unauthorized } from './github-failures.ts';
+import { parse, TooHeavy, unauthorized } from './github-failures.ts';
 import { GraphqlAnswer, type GraphqlErrors } from './github-schemas.ts';
 import type { RepositoryName } from './github-listing.ts';
 
@@ -25,7 +26,7 @@ export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
     const response = await api.send({ route: `POST ${url}`, parameters, divisible: true }, signal);
-    const { data, errors = [] } = parseJson(GraphqlAnswer, response.text, what);
+    const { data, errors = [] } = parse(GraphqlAnswer, jsonOrNull(response.text), what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
     if (errors.some(({ type, message }) => heavyTypes.has(type) || gaveUp(type, message))) throw new TooHeavy();
     if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();
@@ -86,11 +87,8 @@ export function historiesQuery({ owner, repo: name }: RepositoryName, head: stri
   const variables: Record<string, unknown> = { owner, name, head };
   const declarations = ['$owner: String!', '$name: String!', '$head: GitObjectID!'];
   const selections = pages.map(({ path, first, after }, index) => {
-    variables[`p${index}`] = path;
-    declarations.push(`$p${index}: String!`);
-    if (after === null) return `${pageAlias(index)}: history(path: $p${index}, first: ${first}) { ...page }`;
-    variables[`c${index}`] = after;
-    declarations.push(`$c${index}: String!`);
+    Object.assign(variables, { [`p${index}`]: path, [`c${index}`]: after });
+    declarations.push(`$p${index}: String!`, `$c${index}: String`);
     return `${pageAlias(index)}: history(path: $p${index}, first: ${first}, after: $c${index}) { ...page }`;
   });
   const text = `query(${declarations.join(', ')}) {

@@ -1,6 +1,7 @@
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
+import { jsonOrNull, linkIn } from '../answers.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
-import { failed, malformed, notFound, parseJson, tooLarge } from './github-failures.ts';
+import { failed, malformed, notFound, parse, tooLarge } from './github-failures.ts';
 import { parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
 import { RestCommits, RestComparison, RestRepository, RestTree } from './github-schemas.ts';
 
@@ -12,7 +13,7 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
     const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, expects: [404], follow: true };
     const { status, text } = await api.send(call, signal);
     if (status === 404) throw notFound(repository);
-    return parseJson(RestRepository, text, 'the repository');
+    return parse(RestRepository, jsonOrNull(text), 'the repository');
   }
 
   async function headOf(path: string, signal: AbortSignal): Promise<string | null> {
@@ -51,10 +52,10 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
 async function dateOf(api: GitHubApi, baseUrl: string, history: Record<string, unknown>, signal: AbortSignal): Promise<number | null> {
   const route = 'GET /repos/{owner}/{repo}/commits';
   const newest = await api.send({ route, parameters: history, follow: true }, signal);
-  const page = lastPage(baseUrl, newest.headers.get('link'));
-  if (page === 1) return parseJson(RestCommits, newest.text, 'the history').at(-1) ?? null;
+  const page = lastPage(baseUrl, newest.headers);
+  if (page === 1) return parse(RestCommits, jsonOrNull(newest.text), 'the history').at(-1) ?? null;
   const last = await api.send({ route, parameters: { ...history, page }, follow: true }, signal);
-  const oldest = parseJson(RestCommits, last.text, 'the history').at(-1);
+  const oldest = parse(RestCommits, jsonOrNull(last.text), 'the history').at(-1);
   if (oldest === undefined) throw malformed('the history');
   return oldest;
 }
@@ -64,13 +65,13 @@ async function isAncestor(api: GitHubApi, path: string, earlier: string, commit:
   // The changed files come with the first page only, and are not wanted.
   const parameters = { ...parseName(path), basehead: `${earlier}...${commit}`, per_page: 1, page: 2 };
   const { status, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
-  return status !== 404 && parseJson(RestComparison, text, 'two commits').status === 'ahead';
+  return status !== 404 && parse(RestComparison, jsonOrNull(text), 'two commits').status === 'ahead';
 }
 
 /** The number of the last page, by the `Link` header. 1 if there is no other. */
-function lastPage(baseUrl: string, link: string | null): number {
-  const target = /<([^<>]*)>\s*;[^,]*\brel="?last"?/u.exec(link ?? '')?.[1];
-  if (target === undefined) return 1;
+function lastPage(baseUrl: string, headers: Headers): number {
+  const target = linkIn(headers, 'last');
+  if (target === null) return 1;
   const page = sameOriginUrl(target, new URL(baseUrl)).searchParams.get('page') ?? '';
   if (!/^[1-9]\d{0,8}$/u.test(page)) throw failed('its answer has a link to a page that has no number');
   return Number(page);
@@ -84,7 +85,7 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
     const route = 'GET /repos/{owner}/{repo}/git/trees/{tree_sha}';
     const parameters = { ...repository, tree_sha: oid, ...(recursive ? { recursive: '1' } : {}) };
     const { text } = await api.send({ route, parameters, follow: true }, signal);
-    return parseJson(RestTree, text, 'a directory');
+    return parse(RestTree, jsonOrNull(text), 'a directory');
   }
 
   function add(files: TreeFile[], found: readonly TreeFile[]): void {

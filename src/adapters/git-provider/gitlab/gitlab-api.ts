@@ -1,13 +1,12 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
 import { Commits, Projects, Repositories } from '@gitbeaker/rest';
 import { z } from 'zod';
+import { CommitDate, jsonOrNull, linkIn, Oid } from '../answers.ts';
 import { HttpClient, type HttpResponse, isOfOrigin, rateLimitIn } from '../http-client.ts';
 import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
-import { failed, failures, isJson, jsonOrNull, malformed, Refusal } from './gitlab-error-responses.ts';
+import { failed, failures, isJson, malformed, parse, Refusal } from './gitlab-error-responses.ts';
 
 // Only what is read of the host's answers.
-
-const sha = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u);
 
 const Project = z.object({
   id: z.number().int().positive(),
@@ -19,16 +18,16 @@ const Project = z.object({
 
 /** One commit, asked for by its name. */
 const HeadCommit = z.object({
-  id: sha,
+  id: Oid,
   project_id: z.number().int().positive().optional(),
   web_url: z.string().optional(),
 });
 export type HeadCommit = z.infer<typeof HeadCommit>;
 
 const Commit = z.object({
-  id: sha,
-  parent_ids: z.array(sha),
-  committed_date: z.string().transform(readDate),
+  id: Oid,
+  parent_ids: z.array(Oid),
+  committed_date: CommitDate,
 });
 export type Commit = z.infer<typeof Commit>;
 
@@ -40,17 +39,6 @@ const TreeEntry = z.object({
 });
 
 const Version = z.object({ version: z.string().regex(/^[\w.+-]{1,64}$/u) });
-
-// The last millisecond that RFC 3339 can write as a whole second; git's dates go further.
-const lastDate = 253_402_300_799_000;
-
-function readDate(text: string, context: z.RefinementCtx<string>): number {
-  if (/^\+?\d{5,}-/u.test(text)) return lastDate;
-  const time = Date.parse(text);
-  if (!Number.isNaN(time)) return Math.max(0, time);
-  context.addIssue({ code: 'custom', message: 'is no date' });
-  return z.NEVER;
-}
 
 /** By its full path, or by the number that GitLab gave it. */
 export type ProjectName = string | number;
@@ -110,8 +98,9 @@ function apiOf(get: Get, { origin }: HostUrl) {
   const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
   return {
-    project: async (project: ProjectName) => read(Project, await projects.show(project), 'a project'),
-    commit: async (project: ProjectName, name: string) => read(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
+    project: async (project: ProjectName) => parse(Project, await projects.show(project), 'a project'),
+    commit: async (project: ProjectName, name: string) =>
+      parse(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
     /** The newest commit comes first. */
     async history(project: ProjectName, { ref, path, firstParent, page = 1 }: HistoryQuery) {
       const query = {
@@ -121,7 +110,7 @@ function apiOf(get: Get, { origin }: HostUrl) {
         ...(firstParent !== undefined && { firstParent }),
         ...(path !== undefined && { path, follow: false }),
       };
-      return read(pageOf(Commit), await commits.all(project, query), 'commits');
+      return parse(pageOf(Commit), await commits.all(project, query), 'commits');
     },
     /** Returns the entries at any depth below the directory; the root is the empty one. */
     async tree(project: ProjectName, ref: string, directory: string, page: PageName | null) {
@@ -132,21 +121,15 @@ function apiOf(get: Get, { origin }: HostUrl) {
         ...(directory !== '' && { path: directory }),
         ...(page === null || 'pageToken' in page ? { pagination: 'keyset' as const, ...page } : page),
       };
-      return read(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
+      return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
     // gitbeaker has no method for it.
-    version: async () => read(Version, (await get('version')).body, 'its version').version,
+    version: async () => parse(Version, (await get('version')).body, 'its version').version,
   };
 }
 
 function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
   return z.object({ items: z.array(item), next: PageName.nullable() });
-}
-
-function read<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
-  const { success, data } = schema.safeParse(value);
-  if (!success) throw malformed(what);
-  return data;
 }
 
 /** Throws if a name in the endpoint would lead elsewhere. */
@@ -195,21 +178,13 @@ function bodyOf(response: HttpResponse, host: HostUrl): Record<string, unknown> 
 
 /** Nobody follows the link itself. A host that links to another origin is not to be believed all the same. */
 function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
-  const link = nextLink(headers.get('link') ?? '');
-  if (link !== null && link.origin !== host.origin) {
+  const target = linkIn(headers, 'next');
+  const link = target === null ? null : URL.parse(target);
+  if (target !== null && link?.origin !== host.origin) {
     throw failed('its pages link to another origin; configure the URL that it has for itself');
   }
   const page = headers.get('x-next-page') ?? '';
   if (/^[1-9]\d{0,8}$/u.test(page)) return { page: Number(page) };
   const pageToken = link?.searchParams.get('page_token') ?? '';
   return pageToken === '' ? null : { pageToken };
-}
-
-function nextLink(header: string): URL | null {
-  for (const [, target = '', relation = ''] of header.matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]*)"?/gu)) {
-    if (relation !== 'next') continue;
-    if (!URL.canParse(target)) throw failed('its pages link to what is no URL');
-    return new URL(target);
-  }
-  return null;
 }

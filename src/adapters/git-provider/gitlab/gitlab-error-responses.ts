@@ -1,11 +1,12 @@
 import { providerFailures } from '../../shared/provider-failures.ts';
+import { jsonOrNull } from '../answers.ts';
 import type { HttpResponse } from '../http-client.ts';
 
 /** The name that the provider is configured by. */
 export const providerName = 'gitlab';
 
 export const failures = providerFailures(providerName);
-export const { failed, notFound, unauthorized, malformed, tooLarge } = failures;
+export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
 
 /** A response that is no success. Its message is matched, and never shown. */
 export class Refusal extends Error {
@@ -61,13 +62,4 @@ export function failureOf(refusal: Refusal, repository: string): Error {
 
 export function isJson({ headers }: HttpResponse): boolean {
   return /^application\/(?:[\w.+-]+\+)?json\b/iu.test(headers.get('content-type') ?? '');
-}
-
-/** Returns the value of a text in JSON. Null if it is none. */
-export function jsonOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,6 +1,7 @@
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
-import { cacheScope, createHostedProvider, createTimeLimit, hostedRemote } from '../hosted-provider.ts';
+import { cacheScope, createHostedProvider, hostedRemote } from '../hosted-provider.ts';
+import { createTimeLimit } from '../time-limit.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import { credentialHeaders, gitAuthorization, type GitLabOptions, type ResolvedOptions, resolveOptions } from './gitlab-options.ts';

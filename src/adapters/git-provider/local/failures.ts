@@ -4,7 +4,8 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 /** The name that the provider is configured by. */
 export const providerName = 'local';
 
-export const { failed, timedOut, notFound, tooLarge } = providerFailures(providerName);
+export const failures = providerFailures(providerName);
+export const { failed, timedOut, notFound, tooLarge } = failures;
 
 const corrupt = /missing|corrupt|unable to read|could not read|failed to|bad (?:object|tree|revision)|not a tree|inflate/iu;
 
@@ -18,6 +19,6 @@ export function demandSuccess({ code, signal, stderr }: GitExit): void {
   throw failed('git could not read the repository', cause);
 }
 
-export function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.has(error.code);
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }

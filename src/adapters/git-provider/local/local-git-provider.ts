@@ -5,8 +5,9 @@ import { isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { DirectoryListing, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
 import { checkGit } from '../../shared/git-process.ts';
-import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
-import { failed, providerName, timedOut } from './failures.ts';
+import { realTimers } from '../../shared/timeout.ts';
+import { createTimeLimit } from '../time-limit.ts';
+import { failed, failures, providerName } from './failures.ts';
 import { readHead, readShallow } from './head.ts';
 import { createFetchFolders } from './private-git-folders.ts';
 import { findRepository } from './repository-location.ts';
@@ -52,13 +53,9 @@ const defaults = {
 export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
   const { root, timeoutMs } = resolved;
-  const closing = new AbortController();
-  const snapshots = createSnapshotCache(resolved, closing.signal);
+  const limit = createTimeLimit(realTimers, timeoutMs, failures);
+  const snapshots = createSnapshotCache(resolved, limit.closing);
   const fetchFolders = createFetchFolders(resolved.temporaryFolder);
-
-  function limited<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return withTimeout(startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing.signal]), work);
-  }
 
   async function list(name: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     const repository = await findRepository(root, name);
@@ -74,23 +71,23 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
     name: providerName,
     family: 'other',
     hosts: ['localhost'],
-    listFiles: (name, query, signal) => limited(signal, (either) => list(name, query, either)),
+    listFiles: (name, query, signal) => limit.run(signal, (either) => list(name, query, either)),
     find: (name, signal) =>
-      limited(signal, async () => {
+      limit.run(signal, async () => {
         const repository = await findRepository(root, name);
         return { path: repository.path, defaultBranch: (await readHead(repository)).branch };
       }),
     remote: (name, signal) =>
-      limited(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(root, name), either), authorization: null })),
+      limit.run(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(root, name), either), authorization: null })),
     check: () =>
-      limited(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => ({
+      limit.run(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => ({
         ok: false,
         detail: isFailure(error)
           ? sentenceOfFailure(error)
           : 'the root folder does not exist or can not be read; create it, or configure another',
       })),
     async close() {
-      closing.abort(failed({ code: 'closed' }));
+      limit.close();
       await snapshots.settled();
       await fetchFolders.remove();
     },

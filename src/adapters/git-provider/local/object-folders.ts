@@ -60,8 +60,6 @@ export async function refuseOutsideObjects({ root }: LocalRepository, objects: r
   while (folders.length > 0) await Promise.all(folders.splice(-foldersAtOnce).map(check));
 }
 
-const missing = new Set(['ENOENT']);
-
 /** Empty if the folder does not exist: git may be packing its objects at this moment. */
 async function entriesOf(folder: string): Promise<readonly Dirent[]> {
   try {
@@ -69,7 +67,7 @@ async function entriesOf(folder: string): Promise<readonly Dirent[]> {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {
     if (isFailure(error)) throw error;
-    if (hasCode(error, missing)) return [];
+    if (hasCode(error, 'ENOENT')) return [];
     throw failed("the repository's objects can not be read", error);
   }
 }

@@ -1,6 +1,7 @@
 import { lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bareConfig } from '../../shared/git-process.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { failed, hasCode } from './failures.ts';
 import { readHead, readShallow, type Head } from './head.ts';
@@ -37,7 +38,7 @@ export async function withPrivateGitFolder<T>(
 export function createFetchFolders(temporaryFolder: string) {
   let parent: Promise<ProcessFolder> | null = null;
   const names = new Map<string, string>();
-  const underWay = new Set<Promise<unknown>>();
+  const repositories = new KeyedMutex();
 
   async function folderOf({ gitDir, commonDir }: LocalRepository): Promise<string> {
     parent ??= makeProcessFolder(temporaryFolder, 'skep-git-remotes-');
@@ -62,36 +63,26 @@ export function createFetchFolders(temporaryFolder: string) {
 
   return {
     /** Returns the folder's absolute path. Its objects and branches are the repository's at any time; its HEAD is as of this call. */
-    async get(repository: LocalRepository, signal: AbortSignal): Promise<string> {
-      signal.throwIfAborted();
-      const making = make(repository, signal);
-      const settled = making.catch(() => null).finally(() => underWay.delete(settled));
-      underWay.add(settled);
-      return await making;
-    },
+    get: (repository: LocalRepository, signal: AbortSignal): Promise<string> =>
+      repositories.inTurn(repository.gitDir, () => make(repository, signal), signal),
     /** Removes all of them. */
     async remove(): Promise<void> {
       // A call whose caller has left would make its folder again.
-      await Promise.all(underWay);
+      await repositories.settled();
       await (await parent)?.remove();
     },
   };
 }
 
-const exists = new Set(['EEXIST']);
-
 async function link(target: string, path: string): Promise<void> {
   await symlink(target, path).catch((error: unknown) => {
-    if (!hasCode(error, exists)) throw error;
+    if (!hasCode(error, 'EEXIST')) throw error;
   });
 }
 
-let written = 0;
-
 /** Replaces the file in one step, since git may read it at this moment. */
 async function replaceFile(folder: string, name: string, content: string): Promise<void> {
-  written += 1;
-  const temporary = join(folder, `${name}.${written}.new`);
+  const temporary = join(folder, `${name}.new`);
   await writeFile(temporary, content);
   await rename(temporary, join(folder, name));
 }

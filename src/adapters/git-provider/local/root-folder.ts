@@ -29,15 +29,15 @@ export function createRootFolder(root: string) {
   };
 }
 
-const gone = new Set(['ENOENT', 'ENOTDIR']);
-const unreachable = new Set([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
+const gone = ['ENOENT', 'ENOTDIR'];
+const unreachable = [...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE'];
 
 /** The real path behind a path; null if nothing can be reached there. */
 export async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (hasCode(error, unreachable)) return null;
+    if (hasCode(error, ...unreachable)) return null;
     throw failed("the repository's files can not be read", error);
   }
 }
@@ -56,7 +56,7 @@ async function readRegular(path: string, limitBytes: number): Promise<Buffer | n
     return buffer.subarray(0, bytesRead);
   } catch (error) {
     if (isFailure(error)) throw error;
-    if (hasCode(error, gone)) return null;
+    if (hasCode(error, ...gone)) return null;
     throw failed('a file of the repository can not be read', error);
   } finally {
     await file?.close();

@@ -85,16 +85,20 @@ async function readWith(reading: Reading, earlier: Earlier | null, signal: Abort
   return await readWith(reading, null, signal);
 }
 
-/** The paths as byte strings. */
+const regularFile = /^100\d{3} blob [0-9a-f]+\t/u;
+
+/** The paths of the regular files, as byte strings. */
 async function readPaths({ command, limit, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<string[]> {
   const prefix = directory === '' ? '' : `${Buffer.from(directory, 'utf8').toString('latin1')}/`;
   const paths: string[] = [];
-  const collect = parseTree((path) => {
-    if (!path.startsWith(prefix)) return;
+  const collect = splitAtNul((entry) => {
+    const path = entry.slice(entry.indexOf('\t') + 1);
+    if (!regularFile.test(entry) || !path.startsWith(prefix)) return;
     if (paths.length === maxPaths) throw tooLarge(`${maxPaths} paths`);
     paths.push(path);
   });
-  demandSuccess(await runGit({ ...command, args: lsTreeArguments(oid, directory) }, limit, signal, collect));
+  const args = ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
+  demandSuccess(await runGit({ ...command, args }, limit, signal, collect));
   return paths;
 }
 
@@ -131,23 +135,9 @@ function dateFiles(paths: readonly string[], dates: PathDates): DatedFile[] | nu
 // Paths in git are bytes. They are kept as byte strings (one character a byte) while they are compared, so that two paths that are not
 // UTF-8 stay different.
 
-/** The arguments of git that list what a commit has below a directory. */
-function lsTreeArguments(oid: string, directory: string): string[] {
-  return ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
-}
-
 /** Limits a command to a directory; the empty one is the whole tree. */
 function pathspec(directory: string): string[] {
   return directory === '' ? [] : ['--', directory];
-}
-
-const regularFile = /^100\d{3} blob [0-9a-f]+\t/u;
-
-/** Parses the output of `ls-tree` as it arrives. `onFile` gets the path of each regular file. */
-function parseTree(onFile: (path: string) => void): (chunk: Buffer) => void {
-  return splitAtNul((entry) => {
-    if (regularFile.test(entry)) onFile(entry.slice(entry.indexOf('\t') + 1));
-  });
 }
 
 /** A commit adds a path if it has the path and none of its parents has. */

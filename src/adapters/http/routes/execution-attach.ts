@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { scopeOf } from '../../../domain/principal.ts';
 import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionAttachment } from '../execution-attachment.ts';
-import { noBody, noInput, operation, type UpgradeReply } from '../operation.ts';
+import { noBody, noInput, operation, Upgrade } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
 import { demandWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
@@ -42,7 +42,7 @@ export const attachOperation = operation({
 async function openAttachment(
   context: RequestContext, { id: sandboxId, execution_id: executionId }: z.output<typeof executionPath>,
   query: z.output<typeof attachQuery>,
-): Promise<UpgradeReply> {
+): Promise<Upgrade> {
   const { skep, principal, http } = context;
   demandWebSocket(context);
   const scope = scopeOf(principal);
@@ -56,5 +56,5 @@ async function openAttachment(
     takeover: query.takeover ?? false, closeCode: () => (http.ending.aborted ? 1001 : 1008),
     heartbeatMs: http.options.heartbeatMs ?? defaultHeartbeatMs,
   };
-  return { accept: (socket) => void new ExecutionAttachment(socket, attachment).serve() };
+  return new Upgrade((socket) => void new ExecutionAttachment(socket, attachment).serve());
 }

@@ -7,7 +7,7 @@ import {
   claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
 } from '../common-schemas.ts';
 import { signalName, terminalSize } from '../execution-attachment.ts';
-import { byteStream, noBody, noInput, operation, type StreamReply } from '../operation.ts';
+import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { attachOperation } from './execution-attach.ts';
 import { executionPath, flagOf, offsetOf } from './execution-schemas.ts';
@@ -113,7 +113,8 @@ const run = operation({
       ...claimOf(headers, principal.userId, 'run_execution', { id: params.id, body }),
     });
     const location = context.link(`/api/v1/sandboxes/${execution.sandboxId}/executions/${execution.id}`);
-    return { value: presentExecution(execution), headers: { Location: location } };
+    context.response.location(location);
+    return presentExecution(execution);
   },
 });
 
@@ -134,7 +135,7 @@ const list = operation({
     const { skep, principal } = context;
     const request = { after: pageKeyOf(context, listing(params.id), query), limit: query.limit };
     const page = await skep.executions.list(scopeOf(principal), params.id, request);
-    return { value: presentPage(context, page, listing(params.id), presentExecution) };
+    return presentPage(context, page, listing(params.id), presentExecution);
   },
 });
 
@@ -147,9 +148,8 @@ const get = operation({
   params: executionPath,
   success: { status: 200, description: 'The execution.', schema: executionResource },
   failures: ofOne,
-  handle: async ({ skep, principal }, { params }) => ({
-    value: presentExecution(await skep.executions.get(scopeOf(principal), params.id, params.execution_id)),
-  }),
+  handle: async ({ skep, principal }, { params }) =>
+    presentExecution(await skep.executions.get(scopeOf(principal), params.id, params.execution_id)),
 });
 
 const remove = operation({
@@ -164,7 +164,6 @@ const remove = operation({
   failures: ['sandbox_not_found', 'execution_not_found'],
   handle: async ({ skep, principal }, { params }) => {
     await skep.executions.delete(scopeOf(principal), params.id, params.execution_id);
-    return { value: undefined };
   },
 });
 
@@ -179,13 +178,13 @@ const output = operation({
   query: outputQuery,
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
   failures: [...ofOne, 'sandbox_not_running', 'output_dropped'],
-  handle: async (context, { params, query }): Promise<StreamReply> => {
+  handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, principal } = context;
     const ends = context.openStream();
     const stream = query.stream === 'stderr' ? 'stderr' : 'stdout';
     const request = { stream, after: query.after ?? 0, follow: query.follow ?? false } as const;
     const { bytes } = await skep.executions.output(scopeOf(principal), params.id, params.execution_id, request, ends);
-    return { parts: bytes, ends };
+    return new StreamedBody(bytes, ends);
   },
 });
 
@@ -204,8 +203,7 @@ const input = operation({
   handle: async (context, { params, query }) => {
     const { skep, principal, request } = context;
     const content = Readable.toWeb(request) as ReadableStream<Uint8Array>;
-    await skep.executions.write(scopeOf(principal), params.id, params.execution_id, content, query.close ?? false, context.signal());
-    return { value: undefined };
+    await skep.executions.write(scopeOf(principal), params.id, params.execution_id, content, query.close ?? false, context.closed);
   },
 });
 
@@ -222,7 +220,6 @@ const signal = operation({
   failures: [...ofOne, 'sandbox_not_running'],
   handle: async ({ skep, principal }, { params, body }) => {
     await skep.executions.signal(scopeOf(principal), params.id, params.execution_id, body.signal);
-    return { value: undefined };
   },
 });
 
@@ -238,7 +235,6 @@ const resize = operation({
   failures: [...ofOne, 'sandbox_not_running'],
   handle: async ({ skep, principal }, { params, body }) => {
     await skep.executions.resize(scopeOf(principal), params.id, params.execution_id, body);
-    return { value: undefined };
   },
 });
 

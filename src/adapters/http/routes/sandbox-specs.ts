@@ -69,7 +69,7 @@ const search = operation({
     const after = pageKeyOf(context, listing, query);
     if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
     const page = await skep.specs.search(after?.id ?? null, query.limit);
-    return { value: presentPage(context, page, listing, (spec) => presentSandboxSpec(spec, context.principal.access)) };
+    return presentPage(context, page, listing, (spec) => presentSandboxSpec(spec, context.principal.access));
   },
 });
 

@@ -97,6 +97,9 @@ function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sa
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
+const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
+/** Something that is done with one sandbox, and answered with it. */
+const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
 
 /** Names the listing in its page tokens. */
 const listing = 'sandboxes';
@@ -115,7 +118,7 @@ const search = operation({
     const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
+    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access));
   },
 });
 
@@ -128,7 +131,7 @@ export const sandboxOperations = [
     path: sandboxes,
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
-    description: 'Answers while it is STARTING; ask for it again until it is RUNNING.',
+    description: 'Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays silent, it becomes an ERROR.',
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
@@ -139,21 +142,19 @@ export const sandboxOperations = [
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
-      return { value: presentSandbox(sandbox, principal.access), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
+      context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
+      return presentSandbox(sandbox, principal.access);
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'get',
-    path: `${sandboxes}/{id}`,
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
-    params: sandboxPath,
     success: theSandbox,
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params }) =>
+      presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
   }),
   operation({
     ...common,
@@ -167,59 +168,47 @@ export const sandboxOperations = [
     failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params }) => {
       const { cpuMs, memoryBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), params.id);
-      return { value: { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes } };
+      return { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes };
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'delete',
-    path: `${sandboxes}/{id}`,
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
-    description: 'It is gone, with its files, when this answers. Deleting it again is a success.',
-    params: sandboxPath,
-    success: { status: 204, description: 'It is gone.', schema: noBody },
+    description:
+      'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
+      'than 20 seconds or does not answer: then later. Deleting it again is a success.',
+    success: { status: 204, description: 'It is deleted.', schema: noBody },
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => {
-      await skep.sandboxes.delete(scopeOf(principal), params.id);
-      return { value: undefined };
-    },
+    handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
-    description: 'Pausing a paused one is a success that changes nothing; the answer says which tier holds.',
-    params: sandboxPath,
+    description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
     body: sandboxPauseBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/resume`,
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
     description: 'Resuming a running one only notes the activity.',
-    params: sandboxPath,
-    success: theSandbox,
     failures: [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
     ],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params }) =>
+      presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/adopt`,
     operationId: 'adopt_sandbox',
     adminOnly: true,
@@ -227,13 +216,10 @@ export const sandboxOperations = [
     description:
       "Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list; their owner is `skep:quarantine`. " +
       'The sandbox stays stopped until it is resumed.',
-    params: sandboxPath,
     body: sandboxAdoptBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
-      value: presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
-    }),
+    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
+      presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
   }),
 ];
 

@@ -40,7 +40,7 @@ function askHttp(path: string): Attempt {
     const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
     try {
       // A connection of its own: one that was kept could be to a program that has ended since.
-      request({ host: hostOf(url), port: portOf(url), path, agent: false, signal })
+      request(url, { path, agent: false, signal })
         .on('response', (response) => {
           const { statusCode: status = 0 } = response;
           resolve(status >= 200 && status < 400 ? null : { kind: 'answered', status });
@@ -66,7 +66,8 @@ async function askTcp(...[url, withinMs, unwanted]: Parameters<Attempt>): Return
   const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
   const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
   let held: NodeJS.Timeout | undefined;
-  const socket = connect({ host: hostOf(url), port: portOf(url), signal })
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const socket = connect({ host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, signal })
     .on('connect', () => (held = setTimeout(resolve, Math.min(heldMs, withinMs / 2), null)))
     .on('data', () => resolve(null))
     .on('end', () => resolve(closedUnanswered))
@@ -77,15 +78,6 @@ async function askTcp(...[url, withinMs, unwanted]: Parameters<Attempt>): Return
   return miss;
 }
 
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
-function portOf({ port, protocol }: URL): number {
-  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
-}
-
-/** A proxy in front of the sandbox accepts the connection and closes it if nobody listens behind. */
 const closedUnanswered: ProbeMiss = { kind: 'closed' };
 
 const misses: readonly (readonly [codes: RegExp, miss: ProbeMiss])[] = [

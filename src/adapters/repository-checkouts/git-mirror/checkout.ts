@@ -2,7 +2,7 @@ import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { raceSignal, realTimers, startTimeout, type Timeout, withTimeout } from '../../shared/timeout.ts';
+import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
 import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
 import { Corruption, RefGone } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
@@ -33,12 +33,12 @@ export function createCheckout(
   async function limited<T>(
     { provider }: CheckoutRequest,
     signal: AbortSignal,
-    work: (store: MirrorStore, git: GitRunner, limit: Timeout) => Promise<T>,
+    work: (store: MirrorStore, git: GitRunner, within: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { failed, timedOut } = providerFailures(provider);
     const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
     try {
-      return await work(await raceSignal(open(), limit.signal), createGitRunner(gitBinary, provider), limit);
+      return await work(await raceSignal(open(), limit.signal), createGitRunner(gitBinary, provider), limit.signal);
     } catch (error) {
       signal.throwIfAborted();
       closing.throwIfAborted();
@@ -51,11 +51,11 @@ export function createCheckout(
 
   return {
     checkOut: (request, progress, signal) =>
-      limited(request, signal, async (store, git, limit) => {
+      limited(request, signal, async (store, git, within) => {
         const lease = store.take(request.provider, request.repository);
         const job = { git, store, options, lease, request, progress };
         try {
-          const head = await withTimeout(limit, (within) => bringHead(job, within));
+          const head = await raceSignal(bringHead(job, within), within);
           // In the same tick: an export that no lease names is removed when the next checkout of the mirror ends.
           lease.exported = head === null ? null : exportOf(lease.mirror, head.oid);
           return checkoutOf(job, head, AbortSignal.any([signal, closing]));
@@ -65,7 +65,7 @@ export function createCheckout(
         }
       }),
     checkBranch: (request, signal) =>
-      limited(request, signal, async (_, git, limit) => void (await askHead(git, request, options, limit.signal))),
+      limited(request, signal, async (_, git, within) => void (await askHead(git, request, options, within))),
   };
 }
 

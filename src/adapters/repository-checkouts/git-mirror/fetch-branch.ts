@@ -5,9 +5,11 @@ import type { Job } from './checkout.ts';
 import { Corruption, failureOfFetch } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { networkEnvironment } from './git-runner.ts';
-import { sizeOf, watchSize } from './mirror-store.ts';
+import { sizeOf } from './mirror-store.ts';
 import { commitAt, refOf } from './mirror.ts';
 import { branchPrefix, type Head } from './remote-head.ts';
+
+const watchIntervalMs = 500;
 
 /** Fetches what the mirror lacks of the branch, and returns the commit that the branch is at. */
 export async function fetchBranch(
@@ -25,12 +27,17 @@ export async function fetchBranch(
   const refspec = `+${branch === null ? 'HEAD' : branchPrefix + branch}:${ref}`;
   const args = [...settings, 'fetch', ...flags, ...(depth === null ? [] : [`--depth=${depth}`]), remote.url, refspec];
   const environment = { GIT_DIR: gitDir, ...networkEnvironment(remote, answerMs) };
-  const watch = watchSize(gitDir, maxBytes, tooLarge, signal);
+  const growth = new AbortController();
+  const look = async (): Promise<void> => {
+    if ((await sizeOf(gitDir)) > maxBytes) growth.abort(tooLarge());
+  };
+  const timer = setInterval(() => void look(), watchIntervalMs);
+  const either = AbortSignal.any([signal, growth.signal]);
   try {
-    const exit = await git.run({ args, folder: gitDir, environment, onStderr: parseProgress(progress) }, watch.signal);
+    const exit = await git.run({ args, folder: gitDir, environment, onStderr: parseProgress(progress) }, either);
     if (exit.code !== 0) throw failureOfFetch(request, exit, answerMs);
   } finally {
-    watch.end();
+    clearInterval(timer);
   }
   // A fast fetch can exceed the limit between two looks.
   if ((await sizeOf(gitDir)) > maxBytes) throw tooLarge();

@@ -13,7 +13,7 @@ export class RefGone extends Error {}
 type Failed = (reason: Reason | string, cause?: unknown) => Error;
 
 /** The failure if git ended because of this machine; null otherwise. `stderr` holds no secret. */
-export function failureOfMachine({ signal }: GitExit, stderr: string, failed: Failed): Error | null {
+function failureOfMachine({ signal }: GitExit, stderr: string, failed: Failed): Error | null {
   const cause = new Error(stderr);
   if (signal !== null) return failed('git was killed; the machine may be short of memory', cause);
   if (/No space left|quota exceeded/iu.test(stderr)) return failed({ code: 'disk_full' }, cause);
@@ -24,6 +24,13 @@ export function failureOfMachine({ signal }: GitExit, stderr: string, failed: Fa
     return failed('the machine is short of memory, or the repository has an object that is too large', cause);
   }
   return null;
+}
+
+/** Throws the failure that an exit of git in the mirror means, unless it succeeded. */
+export function demandSuccess(exit: GitExit, provider: string): void {
+  if (exit.code === 0) return;
+  const ofMachine = failureOfMachine(exit, exit.stderr, providerFailures(provider).failed);
+  throw ofMachine ?? new Corruption(`git ended with exit code ${exit.code}: ${exit.stderr}`);
 }
 
 /** The failure that a host's status means. A host that refuses a request without a credential does not let it see the repository. */

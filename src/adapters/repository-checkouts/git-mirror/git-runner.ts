@@ -17,7 +17,6 @@ const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
 /** Runs git for a provider's repository. */
 export function createGitRunner(binary: string, provider: string) {
   const { failed } = providerFailures(provider);
-  const limit = { failure: () => failed('git tells more of the repository than is read') };
   // Most of these commands start other programs, which must end with git.
   const commandOf = ({ environment, ...run }: GitRun): GitCommand => {
     return { ...run, binary, failed, ownSession: true, environment: gitEnvironment({ ...bounds, ...environment }) };
@@ -28,8 +27,9 @@ export function createGitRunner(binary: string, provider: string) {
     async run(run: GitRun, signal: AbortSignal, onOutput?: (chunk: Buffer) => void): Promise<GitExit & { readonly stdout: string }> {
       const chunks: Buffer[] = [];
       const bytes = onOutput === undefined ? maxOutputBytes : Number.POSITIVE_INFINITY;
+      const limit = { bytes, failure: () => failed('git tells more of the repository than is read') };
       const take = onOutput ?? ((chunk: Buffer): void => void chunks.push(chunk));
-      const exit = await runGit(commandOf(run), { ...limit, bytes }, signal, take);
+      const exit = await runGit(commandOf(run), limit, signal, take);
       return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
     },
     start: (run: GitRun, signal: AbortSignal): GitProcess => startGit(commandOf(run), signal),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
-import { access, chmod, constants, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
@@ -8,7 +8,7 @@ import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner } from './git-runner.ts';
-import { mirrorId, mirrorIn, repack, type Mirror } from './mirror.ts';
+import { mirrorId, mirrorIn, repack, unlessMissing, type Mirror } from './mirror.ts';
 
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {
@@ -27,7 +27,6 @@ export async function openMirrorStore(options: ResolvedOptions, closing: AbortSi
   await chmod(root, 0o700);
   await Promise.all([mirrors, temporary].map((path) => mkdir(path, { recursive: true, mode: 0o700 })));
   const own = await makeProcessFolder(temporary, '');
-  await access(root, constants.R_OK | constants.W_OK | constants.X_OK);
   const store = new MirrorStore(options, mirrors, own, closing);
   store.evictLater();
   return store;
@@ -88,9 +87,7 @@ export class MirrorStore {
   /** Removes a folder in one step. A file that is being read at this moment can be read to its end. */
   async discard(path: string): Promise<void> {
     const trash = this.temporary();
-    await rename(path, trash).catch((error: unknown) => {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    });
+    await rename(path, trash).catch(unlessMissing);
     await rm(trash, { recursive: true, force: true });
   }
 
@@ -165,21 +162,4 @@ export async function sizeOf(folder: string): Promise<number> {
     if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name)).catch(() => null))?.size ?? 0;
   }
   return bytes;
-}
-
-const watchIntervalMs = 500;
-
-/** A signal that fires with `signal`, and with a failure when the repository's objects take more than the limit. */
-export function watchSize(
-  gitDir: string,
-  maxBytes: number,
-  failure: () => Error,
-  signal: AbortSignal,
-): { readonly signal: AbortSignal; readonly end: () => void } {
-  const tooLarge = new AbortController();
-  const look = async (): Promise<void> => {
-    if ((await sizeOf(join(gitDir, 'objects'))) > maxBytes) tooLarge.abort(failure());
-  };
-  const timer = setInterval(() => void look(), watchIntervalMs);
-  return { signal: AbortSignal.any([signal, tooLarge.signal]), end: () => clearInterval(timer) };
 }

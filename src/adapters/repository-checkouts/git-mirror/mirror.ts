@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bareConfig, oidForm } from '../../shared/git-process.ts';
-import { providerFailures } from '../../shared/provider-failures.ts';
-import { Corruption, failureOfMachine } from './git-failures.ts';
+import { demandSuccess } from './git-failures.ts';
 import type { GitRunner } from './git-runner.ts';
 
 /** What is kept of one repository. */
@@ -102,7 +101,7 @@ export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, fo
     writeFile(join(folder, lastFileName), "Unnamed repository; edit this file 'description' to name the repository.\n"),
     // Otherwise `git archive` leaves out files, and changes contents, as the repository's attributes say.
     writeFile(join(folder, 'info/attributes'), '* -export-ignore -export-subst\n'),
-    copyIfExists(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')),
+    copyFile(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')).catch(unlessMissing),
   ]);
   const environment = { GIT_DIR: mirror.gitDir };
   const packArgs = ['pack-objects', '--quiet', '--revs', '--delta-base-offset', join(folder, 'objects/pack/pack')];
@@ -112,15 +111,11 @@ export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, fo
   ]);
   for (const result of results) {
     if (result.status === 'rejected') throw result.reason;
-    const { code, stderr } = result.value;
-    if (code === 0) continue;
-    const ofMachine = failureOfMachine(result.value, stderr, providerFailures(git.provider).failed);
-    throw ofMachine ?? new Corruption(`git ended with exit code ${code}: ${stderr}`);
+    demandSuccess(result.value, git.provider);
   }
 }
 
-async function copyIfExists(from: string, to: string): Promise<void> {
-  await copyFile(from, to).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-  });
+/** Throws the error of a file operation, unless there is no such file. */
+export function unlessMissing(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }

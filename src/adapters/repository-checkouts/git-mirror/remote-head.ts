@@ -23,7 +23,7 @@ export interface Head {
 export interface Ref {
   readonly name: string;
   readonly oid: string;
-  /** The ref that a symbolic ref points to. */
+  /** The ref that a symbolic ref points to; of a folder, only that of HEAD. */
   readonly target: string | null;
 }
 
@@ -90,10 +90,7 @@ async function listFolderRefs(
   const exit = await git.run({ args, folder, environment }, signal);
   if (exit.code !== 0) throw failureOfFetch(request, exit);
   // Lines `ref: refs/heads/main<tab>HEAD` and `OID<tab>NAME`.
-  const lines = exit.stdout.split('\n').map((line) => line.split('\t'));
-  const symbolic = lines.filter(([value]) => value?.startsWith('ref: '));
-  const targets = new Map(symbolic.map(([value = '', name = '']) => [name, value.slice('ref: '.length)]));
-  return lines
-    .filter((line) => line.length === 2 && !symbolic.includes(line))
-    .map(([oid = '', name = '']) => ({ name, oid, target: targets.get(name) ?? null }));
+  const target = /^ref: ([^\n]+)\tHEAD$/mu.exec(exit.stdout)?.[1] ?? null;
+  const refs = exit.stdout.matchAll(/^([0-9a-f]+)\t([^\n]+)/gmu);
+  return [...refs].map(([, oid = '', name = '']) => ({ name, oid, target: name === 'HEAD' ? target : null }));
 }

@@ -2,7 +2,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 import { splitAtNul } from '../../shared/git-process.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import type { GitRunner } from './git-runner.ts';
-import { Corruption, failureOfMachine } from './git-failures.ts';
+import { demandSuccess } from './git-failures.ts';
 import type { Mirror } from './mirror.ts';
 
 /** How deep the folders of a work tree may lie in each other. */
@@ -20,7 +20,7 @@ export async function refuseLargeWorkTree(
   { maxFiles, maxWorkTreeBytes }: Pick<ResolvedOptions, 'maxFiles' | 'maxWorkTreeBytes'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { failed, tooLarge } = providerFailures(git.provider);
+  const { tooLarge } = providerFailures(git.provider);
   let [files, bytes] = [0, 0];
   // Lines `MODE TYPE OID SIZE<tab>PATH`. A folder has no size.
   const count = splitAtNul((entry) => {
@@ -32,7 +32,5 @@ export async function refuseLargeWorkTree(
     if (path.split('/').length > maxDepth) throw tooLarge(`folders that lie ${maxDepth} deep in each other`);
   });
   const args = ['ls-tree', '-r', '-t', '-l', '-z', '--full-tree', oid];
-  const exit = await git.run({ args, folder: gitDir, environment: { GIT_DIR: gitDir } }, signal, count);
-  if (exit.code === 0) return;
-  throw failureOfMachine(exit, exit.stderr, failed) ?? new Corruption(`git ended with exit code ${exit.code}: ${exit.stderr}`);
+  demandSuccess(await git.run({ args, folder: gitDir, environment: { GIT_DIR: gitDir } }, signal, count), git.provider);
 }

@@ -4,7 +4,7 @@ import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { removeVolumes } from './container-config.ts';
 import { createContainer, type CreateOptions } from './create-container.ts';
-import { removeContainer, statusOf } from './engine.ts';
+import { engineMessage, removeContainer, statusOf } from './engine.ts';
 import { type Preparation, removeInitContainers } from './init-container.ts';
 import { isFull, isGone, maxNetworks } from './networks.ts';
 import { type Observer, stateOf } from './observed-sandbox.ts';
@@ -161,4 +161,13 @@ export class Containers {
 
 function stateNow({ State }: Found): State {
   return stateOf(State.Status, State.Error);
+}
+
+/**
+ * Whether runc gave up freezing a container, which runs on. With version 1 of control groups the kernel can't freeze reliably while new
+ * processes appear. runc tries many times, thaws what it froze, and then answers this (opencontainers/runc, pull requests 2774 and
+ * 2791: "still a game of chances"). So this adapter does not repeat it at once.
+ */
+export function isFreezeRefused(error: unknown): boolean {
+  return /\bunable to freeze\b/.test(engineMessage(error) ?? '');
 }

@@ -9,8 +9,8 @@ import { AttachedExecutions } from '../attached-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { keptLaunch } from './container-config.ts';
-import { Containers } from './containers.ts';
-import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, withFailures } from './engine.ts';
+import { Containers, isFreezeRefused } from './containers.ts';
+import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, unavailable, withFailures } from './engine.ts';
 import { type Client, configFolder, createClient } from './engine-client.ts';
 import { Executions } from './executions.ts';
 import { RunHistory } from './exit-causes.ts';
@@ -106,6 +106,7 @@ class DockerRuntime implements SandboxRuntime {
       try {
         return await this.#containers.freeze(id);
       } catch (error) {
+        if (isFreezeRefused(error)) throw unavailable({ code: 'freeze_refused' }, error);
         if (statusOf(error) !== null) this.#canFreeze = await hasFreezer(this.#engine);
         throw error;
       }

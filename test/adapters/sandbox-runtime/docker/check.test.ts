@@ -109,6 +109,22 @@ test('finds out that the engine can not freeze, where it refuses to, and says so
   expect(await runtime.check()).toMatchObject({ ok: true, detail: expect.stringMatching(/can't freeze sandboxes/) });
 });
 
+test('reports a freeze that runc gave up for the moment as one that can be tried again', async () => {
+  const running = {
+    Id: 'c', Name: '/skep_main_a', Config: { Labels: { 'skep.deployment': 'main', 'skep.sandbox': 'a' } },
+    State: { Status: 'running', Error: '' }, NetworkSettings: { Ports: {} },
+  };
+  const runtime = open({
+    host: await serve((request, response) => {
+      const isPause = request.url?.includes('/pause') === true;
+      const refusal = { message: 'Cannot pause container c: OCI runtime pause failed: unable to freeze: unknown' };
+      return isPause ? json(500, refusal)(request, response) : json(200, running)(request, response);
+    }),
+  });
+  await expect(runtime.freeze('a')).rejects.toMatchObject({ code: 'runtime_unavailable', context: { reason: { code: 'freeze_refused' } } });
+  expect(runtime.capabilities).toEqual({ freeze: true });
+});
+
 test('says so where the rules of the firewall could not be made, also by another process', async () => {
   const host = await serve((request, response) => {
     const path = request.url ?? '';
