@@ -235,8 +235,11 @@ describe('each row of the failure table', () => {
   });
 
   test('all of them, but those that have a test of their own', () => {
-    const elsewhere: ProblemCode[] = ['rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down'];
-    // No route reaches into a sandbox's files. The proxy reaches ports.
+    const elsewhere: ProblemCode[] = [
+      'rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down',
+      'execution_not_found', 'execution_limit_reached', 'output_dropped', 'input_closed', 'upgrade_required', 'origin_forbidden',
+    ];
+    // No route reads files of a sandbox yet. The proxy reaches ports.
     const unreachable: ProblemCode[] = ['file_not_found', 'port_closed'];
     expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(problemCodes.toSorted());
   });
