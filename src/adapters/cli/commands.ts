@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
 import { Chat } from './chat.ts';
-import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { Transcript } from './transcript.ts';
 
 const conversations = '/api/v1/app-conversations';
@@ -13,10 +13,9 @@ const sandboxes = '/api/v1/sandboxes';
 const sandboxPath = (id: string): string => `${sandboxes}/${encodeURIComponent(id)}`;
 
 /** The options of every command of the client. */
-interface Common {
+interface Common extends JsonOption {
   /** The server to talk to. Default: the one of this machine's settings. */
   readonly url?: string;
-  readonly json?: boolean;
 }
 
 /** Adds the commands that talk to a server, which may be on another machine. `finish` sets the exit code of the program. */

@@ -28,8 +28,13 @@ export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/** The option of every command with a result that a script reads. */
+export interface JsonOption {
+  readonly json?: boolean;
+}
+
 /** Prints the value as JSON, or the text for a person. */
-export function print({ json = false }: { readonly json?: boolean }, value: unknown, text: string): void {
+export function print({ json = false }: JsonOption, value: unknown, text: string): void {
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 
