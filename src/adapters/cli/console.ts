@@ -33,7 +33,6 @@ export interface JsonOption {
   readonly json?: boolean;
 }
 
-/** Prints the value as JSON, or the text for a person. */
 export function print({ json = false }: JsonOption, value: unknown, text: string): void {
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
@@ -58,7 +57,6 @@ export function sandboxTable(items: readonly z.output<typeof sandbox>[]): string
   return table(['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL', 'ERROR'], rows);
 }
 
-/** Returns the rows in columns below a head. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows].map((row) => row.map(safeLine));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));

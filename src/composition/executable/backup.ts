@@ -1,13 +1,12 @@
 import { statSync } from 'node:fs';
 import { type JsonOption, print } from '../../adapters/cli/console.ts';
-import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { commandName } from '../../client/command-name.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config/deployment-file.ts';
 import { readConfig } from '../config/read-config.ts';
 import { storeWarningText } from '../store-messages.ts';
 
-/** Copies the store into a new file. */
 export async function backup(env: NodeJS.ProcessEnv, file: string, options: JsonOption): Promise<number> {
   const { dataDir } = readConfig(env);
   const { backupSqlite } = await import('../../adapters/store/sqlite/index.ts');

@@ -1,4 +1,4 @@
-import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import { commandName } from '../../client/command-name.ts';
 import type { Reason } from '../../domain/reason.ts';

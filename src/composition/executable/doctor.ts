@@ -4,7 +4,7 @@ import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts'
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
 import { duration } from '../../adapters/shared/status-and-error-message-parts.ts';
-import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';

@@ -58,11 +58,9 @@ async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<
   const store = await createSqliteStore({
     dataDir: config.dataDir, exclusive: false, warn: (warning) => process.stderr.write(`${storeWarningText(warning)}\n`),
   });
-  try {
-    return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
-  } finally {
-    await store.close();
-  }
+  await using open = new AsyncDisposableStack();
+  open.defer(() => store.close());
+  return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
 }
 
 function fieldsOf(key: ApiKeyRecord): Readonly<Record<string, string | undefined>> {

@@ -1,5 +1,5 @@
 import { type JsonOption, print } from '../../adapters/cli/console.ts';
-import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
@@ -26,17 +26,15 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], optio
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
   // The command touches no sandbox, so the deployment's name does not matter.
   const runtime = createDockerRuntime({ ...defined(dockerOptions(config)), deployment: 'pull', progressMs: 2_000 });
-  try {
-    const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
-    // With JSON, the progress is not part of the output.
-    const output = options.json === true ? process.stderr : process.stdout;
-    const pulled: Pulled[] = [];
-    for (const spec of wanted) pulled.push(await pullOne(runtime, spec, output));
-    print(options, inSnakeCase(pulled), '');
-    return pulled.every(({ reason }) => reason === null) ? 0 : 1;
-  } finally {
-    await runtime.close();
-  }
+  await using open = new AsyncDisposableStack();
+  open.defer(() => runtime.close());
+  const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
+  // With JSON, the progress is not part of the output.
+  const output = options.json === true ? process.stderr : process.stdout;
+  const pulled: Pulled[] = [];
+  for (const spec of wanted) pulled.push(await pullOne(runtime, spec, output));
+  print(options, inSnakeCase(pulled), '');
+  return pulled.every(({ reason }) => reason === null) ? 0 : 1;
 }
 
 interface Pulled {

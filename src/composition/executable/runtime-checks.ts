@@ -26,19 +26,13 @@ export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
   const runtime = await resolve(createContainer(existing(config, options), closers), tokens.runtime);
   const { ok: answers, detail } = await runtime.check();
   const about = { runtime: runtime.name, detail };
-  if (!answers) {
-    return [...found, finding('runtime_failed', { ...about, engine: options.kind === 'docker' ? engineAddress(options.host) : null })];
-  }
-  found.push(finding('runtime_ok', about));
-  if (options.kind !== 'docker') return found;
+  const answer = (engine: string | null): Finding =>
+    answers ? finding('runtime_ok', about) : finding('runtime_failed', { ...about, engine });
+  if (options.kind !== 'docker') return [...found, answer(null)];
+  const client = createClient(options.host, process.env);
+  closers.defer(() => client.close());
   const specs = config.specs ?? defaultSpecs({ runtime: options });
-  return [...found, ...(await checkEngine(options.host, specs))];
-}
-
-function engineAddress(host: string | undefined): string {
-  const client = createClient(host, process.env);
-  client.close();
-  return client.shownAddress;
+  return [...found, answer(client.shownAddress), ...(answers ? await checkEngine(client.docker, specs) : [])];
 }
 
 /** Returns options that use what the data folder holds already. A check must not write to it. */
@@ -56,23 +50,17 @@ const Info = z.object({
 });
 
 /** Returns what the engine offers, and what it lacks for the specs. */
-async function checkEngine(host: string | undefined, specs: readonly SandboxSpec[]): Promise<Finding[]> {
-  const client = createClient(host, process.env);
-  const { docker } = client;
-  try {
-    const version = await docker.version();
-    const info = Info.parse(await docker.info());
-    const ociRuntimes = Object.keys(info.Runtimes ?? {});
-    const cgroup = { cgroupVersion: info.CgroupVersion ?? null, cgroupDriver: info.CgroupDriver ?? null };
-    return [
-      finding('engine_ok', { version: version.Version, apiVersion: version.ApiVersion, ...cgroup, ociRuntimes }),
-      ...(info.SwapLimit === false ? [finding('engine_without_swap_limit', {})] : []),
-      ...specs.flatMap((spec) => checkOciRuntime(spec, ociRuntimes)),
-      ...(await Promise.all(specs.map((spec) => checkImage(docker, spec)))),
-    ];
-  } finally {
-    client.close();
-  }
+async function checkEngine(docker: Docker, specs: readonly SandboxSpec[]): Promise<Finding[]> {
+  const version = await docker.version();
+  const info = Info.parse(await docker.info());
+  const ociRuntimes = Object.keys(info.Runtimes ?? {});
+  const cgroup = { cgroupVersion: info.CgroupVersion ?? null, cgroupDriver: info.CgroupDriver ?? null };
+  return [
+    finding('engine_ok', { version: version.Version, apiVersion: version.ApiVersion, ...cgroup, ociRuntimes }),
+    ...(info.SwapLimit === false ? [finding('engine_without_swap_limit', {})] : []),
+    ...specs.flatMap((spec) => checkOciRuntime(spec, ociRuntimes)),
+    ...(await Promise.all(specs.map((spec) => checkImage(docker, spec)))),
+  ];
 }
 
 function checkOciRuntime({ id, runtimeOptions }: SandboxSpec, known: readonly string[]): Finding[] {
