@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { object } from '../../support/client.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld, startWorld, type World } from './world.ts';
 
 interface Operation {
   readonly operationId: string;
@@ -157,22 +157,14 @@ describe('the OpenAPI document', () => {
     ['http://localhost:3000', ['http://localhost:3000']],
     [undefined, ['own', 'http://127.0.0.1:3000']],
   ])('with the public address %s, tells each server once', async (publicUrl, servers) => {
-    const other = await createWorld({ server: publicUrl === undefined ? {} : { publicUrl } });
-    try {
-      const { body } = await other.client(null)('GET', '/openapi.json');
-      const urls = servers.map((url) => ({ url: url === 'own' ? other.url : url }));
-      expect(body).toMatchObject({ servers: urls });
-    } finally {
-      await other.close();
-    }
+    const other = await startWorld({ server: publicUrl === undefined ? {} : { publicUrl } });
+    const { body } = await other.client(null)('GET', '/openapi.json');
+    const urls = servers.map((url) => ({ url: url === 'own' ? other.url : url }));
+    expect(body).toMatchObject({ servers: urls });
   });
 });
 
 test('names no address that clients can not use where the server listens on all of them', async () => {
-  const world = await createWorld({ server: { host: '0.0.0.0' } });
-  try {
-    expect((await world.client(null)('GET', '/openapi.json')).body).toMatchObject({ servers: [{ url: '/' }, {}] });
-  } finally {
-    await world.close();
-  }
+  const other = await startWorld({ server: { host: '0.0.0.0' } });
+  expect((await other.client(null)('GET', '/openapi.json')).body).toMatchObject({ servers: [{ url: '/' }, {}] });
 });

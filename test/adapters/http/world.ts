@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 import { createHttpServer, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSkep } from '../../../src/composition/create-skep.ts';
@@ -130,6 +131,13 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
       await skep.close();
     },
   };
+}
+
+/** A deployment of one test, which is closed when the test is finished. */
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const world = await createWorld(options);
+  onTestFinished(async () => await world.close());
+  return world;
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
