@@ -18,7 +18,7 @@ export interface FailureContexts {
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
   permission_not_found: { readonly id: string };
-  /** A path inside a sandbox. */
+  /** A path inside a sandbox, or of a repository. */
   file_not_found: { readonly path: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };

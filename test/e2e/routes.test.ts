@@ -70,6 +70,9 @@ describe('each route, over real HTTP, answers as the published document says', (
     const answer = await ask('GET', template, `/api/user/repository/${name}/microagents`);
     expect(answer.status).toBe(200);
     expect((answer.body as { name: string }[]).map(({ name }) => name)).toEqual(['adapter', 'http/routes', 'sandbox-lifecycle', 'testing']);
+
+    const read = await ask('GET', `${template}/content`, `/api/user/repository/${name}/microagents/content?file_path=.skep/microagents/adapter.md`);
+    expect(object(read)).toMatchObject({ triggers: expect.arrayContaining(['adapter']), content: expect.stringMatching(/^\n# Writing or changing an adapter\n/) });
   });
 
   test('a sandbox from its start to its deletion', async () => {

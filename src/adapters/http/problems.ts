@@ -195,7 +195,7 @@ export const problemSchema = z
     sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status of the sandbox that refused the move.' }),
     conversation_id: z.string().optional(),
     permission_id: z.string().optional(),
-    path: z.string().optional().meta({ description: 'A path inside a sandbox.' }),
+    path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
     allow: z.array(z.string()).optional(),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),
     limit: z.string().optional().meta({ description: 'The limit that is reached.' }),

@@ -1,7 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, ended, exited, hints, idleActions, missed, nameProblems, ofBytes, quoted, subjects,
+  asSentence, authenticationAdvice, duration, ended, exited, frontMatterProblems, hints, idleActions, missed, nameProblems, ofBytes, quoted,
+  subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -35,6 +36,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   disk_full: () => 'The disk is full.',
   locked: () => 'Another program has locked it.',
   damaged: () => 'Its data is damaged. Restore it from a backup.',
+
+  front_matter: ({ problem, line }) => `The front matter ${frontMatterProblems[problem]}${line === null ? '' : ` See line ${line}.`}`,
 
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
@@ -196,7 +199,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_not_found: ({ id }) => `There is no sandbox ${quoted(id)}.`,
   conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
-  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
+  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
   sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
   sandbox_not_paused: ({ id, status }) =>
     `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR whose files are left.`,

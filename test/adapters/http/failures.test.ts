@@ -83,6 +83,11 @@ describe('each row of the failure table', () => {
 
   test('what is unknown', async () => {
     expectProblem(await world.ann('GET', '/api/user/repository/acme/none/microagents'), 'repository_not_found', { repository: 'acme/none' });
+    const [content, noRepository] = [`${microagents}/content?file_path=`, '/api/user/repository/acme/none/microagents/content?file_path='];
+    expectProblem(await world.ann('GET', `${noRepository}a.md`), 'repository_not_found', { repository: 'acme/none' });
+    for (const path of ['.skep/microagents/none.md', '.skep/microagents/README.md', '/etc/passwd']) {
+      expectProblem(await world.ann('GET', content + encodeURIComponent(path)), 'file_not_found', { path });
+    }
     expectProblem(await world.ann('GET', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('DELETE', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('GET', '/api/v1/app-conversations/conv-none'), 'conversation_not_found', { conversation_id: 'conv-none' });
@@ -229,8 +234,6 @@ describe('each row of the failure table', () => {
 
   test('all of them, but those that have a test of their own', () => {
     const elsewhere: ProblemCode[] = ['rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down'];
-    // No route reaches into a sandbox's files.
-    const unreachable: ProblemCode[] = ['file_not_found'];
-    expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(problemCodes.toSorted());
+    expect([...proven, ...elsewhere].toSorted()).toEqual(problemCodes.toSorted());
   });
 });
