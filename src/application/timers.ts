@@ -19,28 +19,26 @@ export function interval(clock: Clock, ms: number, callback: () => void): Dispos
   return { [Symbol.dispose]: () => cancel() };
 }
 
+/** Calls back when the signal fires, or at once if it has, until it is disposed of. */
+export function onAbort(signal: AbortSignal, callback: () => void): Disposable {
+  if (signal.aborted) callback();
+  else signal.addEventListener('abort', callback, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener('abort', callback) };
+}
+
 /** Waits for the promise, but not longer than so many milliseconds. Then it resolves to null while the work goes on. */
 export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | null> {
   const late = Promise.withResolvers<null>();
-  const cancel = clock.after(ms, () => late.resolve(null));
-  try {
-    return await Promise.race([promise, late.promise]);
-  } finally {
-    cancel();
-  }
+  using ends = new DisposableStack();
+  ends.defer(clock.after(ms, () => late.resolve(null)));
+  return await Promise.race([promise, late.promise]);
 }
 
 /** Waits for the promise, but rejects with the signal's reason as soon as it fires, while the work goes on. */
 export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  using _ = onAbort(signal, () => aborted.reject(signal.reason));
+  return await Promise.race([promise, aborted.promise]);
 }
 
 /** How long work that must not be lost is tried while the store does not answer. */
@@ -66,10 +64,9 @@ export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, w
       isEnding = signal.aborted;
       if (!isFailureOf(error, 'store_unavailable') || clock.now() >= giveUpAt) throw error;
       const { promise, resolve } = Promise.withResolvers<void>();
-      const wake = (): void => resolve();
-      signal.addEventListener('abort', wake, { once: true });
+      // The signal ends a long pause.
+      using _ = onAbort(signal, () => !isEnding && resolve());
       await waitAtMost(clock, isEnding ? lastPauseMs : Math.min(maxPauseMs, backOffMs(failures)), promise);
-      signal.removeEventListener('abort', wake);
     }
   }
 }

@@ -164,6 +164,8 @@ export const optionsSchema = z.strictObject({
    * idle for long is frozen to make room. Default: `refuse`.
    */
   whenFull: limitFields.when_full,
+  /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
+  agentMemoryBytes: bytes,
   /** How many sandboxes are started at a time. Default: twice the number of cores. */
   startsAtOnce: positiveInteger('4'),
   /** How long events are kept, in milliseconds. Default: 30 days. */

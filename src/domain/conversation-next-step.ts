@@ -45,19 +45,11 @@ export type StartStep =
 /** Decides the next step of the start. `sandbox` is null if there is none, or a deleted one. */
 export function nextStartStep(conversation: Conversation, sandbox: Sandbox | null): StartStep {
   const { startStatus, startsSandbox } = conversation;
-  switch (startStatus) {
-    case 'READY':
-    case 'ERROR':
-      return { kind: 'none' };
-    case 'WORKING':
-      if (sandbox !== null) return { kind: 'record', status: 'WAITING_FOR_SANDBOX', reason: null };
-      return startsSandbox ? { kind: 'start-sandbox' } : failed(startStatus, sandboxLoss(null));
-    case 'WAITING_FOR_SANDBOX':
-    case 'PREPARING_REPOSITORY':
-    case 'LISTING_MICROAGENTS':
-    case 'STARTING_AGENT':
-      return sandbox === null ? failed(startStatus, sandboxLoss(null)) : stepInSandbox(conversation, startStatus, sandbox);
-  }
+  if (startStatus === 'READY' || startStatus === 'ERROR') return { kind: 'none' };
+  if (sandbox === null && startStatus === 'WORKING' && startsSandbox) return { kind: 'start-sandbox' };
+  if (sandbox === null) return failed(startStatus, sandboxLoss(null));
+  if (startStatus === 'WORKING') return { kind: 'record', status: 'WAITING_FOR_SANDBOX', reason: null };
+  return stepInSandbox(conversation, sandbox);
 }
 
 /** Returns the status that follows when the work of the present one is done. */
@@ -70,13 +62,11 @@ export function statusAfter(
   return spec.agent !== null && startStatus !== 'STARTING_AGENT' ? 'STARTING_AGENT' : 'READY';
 }
 
-type StatusInSandbox = 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'LISTING_MICROAGENTS' | 'STARTING_AGENT';
-
 /** From WAITING_FOR_SANDBOX on every step needs a running sandbox. One that was paused meanwhile is resumed. */
-function stepInSandbox(conversation: Conversation, status: StatusInSandbox, sandbox: Sandbox): StartStep {
+function stepInSandbox(conversation: Conversation, sandbox: Sandbox): StartStep {
   switch (sandbox.status) {
     case 'RUNNING':
-      return stepInRunningSandbox(conversation, status, sandbox);
+      return stepInRunningSandbox(conversation, sandbox);
     case 'PAUSED':
       return { kind: 'resume-sandbox' };
     case 'STARTING':
@@ -85,12 +75,12 @@ function stepInSandbox(conversation: Conversation, status: StatusInSandbox, sand
       return { kind: 'await-sandbox' };
     case 'ERROR':
     case 'MISSING':
-      return failed(status, sandboxLoss(sandbox));
+      return failed(conversation.startStatus, sandboxLoss(sandbox));
   }
 }
 
-function stepInRunningSandbox(conversation: Conversation, status: StatusInSandbox, sandbox: Sandbox): StartStep {
-  const { gitProvider: provider, repositoryPath: path } = conversation;
+function stepInRunningSandbox(conversation: Conversation, sandbox: Sandbox): StartStep {
+  const { startStatus: status, gitProvider: provider, repositoryPath: path } = conversation;
   const repository = provider === null || path === null ? null : { provider, path };
   if (status === 'PREPARING_REPOSITORY' && repository !== null) return { kind: 'prepare-repository', sandbox, repository };
   if (status === 'LISTING_MICROAGENTS' && repository !== null) return { kind: 'list-microagents', sandbox, repository };

@@ -106,6 +106,8 @@ export interface ReasonData {
   pause_refused: None;
   /** Only for the moment. */
   freeze_refused: None;
+  /** It is not to run, and the runtime does not stop or freeze it. `before` was the reason until then. */
+  still_running: Cause & { readonly before: Reason | null };
   pool_spec_changed: None;
   pool_full: None;
   pool_member_lost: Cause & { readonly status: SandboxStatus };

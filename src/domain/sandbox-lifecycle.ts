@@ -57,7 +57,7 @@ export function move(sandbox: Sandbox, transition: SandboxTransition, by: EventA
 function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, reason: Reason | null): PausedBy | null {
   const version = sandbox.version + 1;
   if (status === 'PAUSING') return { actor: by, reason, version };
-  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: sandbox.statusReason, version, hasFailed: true } : sandbox.pausedBy;
+  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: reasonBefore(sandbox), version, hasFailed: true } : sandbox.pausedBy;
 }
 
 /** Returns true if the record is that with which a rule of Skep's begins a pause. Activity since the decision makes it void. */
@@ -91,16 +91,18 @@ export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandb
   return changed(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }
 
+/** The same at its owner's request, who then paused it, whoever froze it. */
+export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
+  const reason: Reason = { code: 'paused_by_owner' };
+  return { ...stopFrozen(sandbox, reason, now), pausedBy: { actor: 'user', reason, version: sandbox.version + 1 } };
+}
+
 /** Returns the record of a sandbox that is to be deleted. */
 export function markDeleted(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
   return changed(sandbox, now, { deletedAt: now, statusReason: reason });
 }
 
-/** Returns the record of a deleted sandbox of which the runtime has nothing left. */
-export function markRemoved(sandbox: Sandbox, now: number): Sandbox {
-  return changed(sandbox, now, { removedAt: now });
-}
-
+/** Returns the next version of the record. */
 export function changed(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
   return { ...sandbox, ...fields, version: sandbox.version + 1, updatedAt: now };
 }
@@ -118,19 +120,18 @@ export function takeStartSlot(sandbox: Sandbox, now: number, reason: Reason | nu
   return changed(sandbox, now, { startingSince: now, statusReason: reason });
 }
 
-/** Returns the record of a frozen sandbox whose processes ended before it was resumed. It waits for a start slot to run again. */
-export function requeue(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
-  return changed(sandbox, now, { startingSince: null, pauseKind: 'stop', statusReason: reason });
+/** Returns the record of a sandbox that is not to run, and that the runtime does not stop or freeze. */
+export function noteStillRunning(sandbox: Sandbox, cause: Reason, now: number): Sandbox {
+  return changed(sandbox, now, { statusReason: { code: 'still_running', cause, before: reasonBefore(sandbox) } });
 }
 
-/** Returns the record with what happens right now. */
-export function reportProgress(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
-  return changed(sandbox, now, { statusReason: reason });
+/** Returns the record without that note. */
+export function noteAtRest(sandbox: Sandbox, now: number): Sandbox {
+  return changed(sandbox, now, { statusReason: reasonBefore(sandbox) });
 }
 
-/** Returns the record of a running sandbox whose ports have other URLs than before. */
-export function relocate(sandbox: Sandbox, exposedUrls: readonly ExposedUrl[], now: number): Sandbox {
-  return changed(sandbox, now, { exposedUrls });
+function reasonBefore({ statusReason }: Sandbox): Reason | null {
+  return statusReason?.code === 'still_running' ? statusReason.before : statusReason;
 }
 
 /** Returns when the start or resumption is too late, in milliseconds since the epoch; null while it waits for a start slot. */

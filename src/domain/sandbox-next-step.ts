@@ -3,7 +3,7 @@ import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
 import {
-  isTooLate, markDeleted, markRemoved, move, relocate, requeue, type SandboxTransition, stopFrozen, takeStartSlot, type TransitionChange,
+  changed, isTooLate, markDeleted, move, noteAtRest, type SandboxTransition, stopFrozen, takeStartSlot, type TransitionChange,
 } from './sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 
@@ -47,7 +47,7 @@ export function nextSandboxStep(
 ): SandboxStep {
   if (sandbox.deletedAt !== null) {
     if (observed.state !== 'absent') return { kind: 'remove' };
-    return sandbox.removedAt === null ? write(markRemoved(sandbox, now), null) : none;
+    return sandbox.removedAt === null ? write(changed(sandbox, now, { removedAt: now }), null) : none;
   }
   const end = dueEndOfLife(sandbox, now);
   if (end !== null) return write(markDeleted(sandbox, end.reason, now), 'skep');
@@ -67,7 +67,7 @@ export function nextSandboxStep(
       // Nobody asks for a stranger that is gone.
       if (isQuarantined(sandbox) && observed.state === 'absent') return write(markDeleted(sandbox, vanished, now), 'runtime');
       // Nothing of it may run any more. The files stay for whoever looks into the error.
-      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : none;
+      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : atRest(sandbox, now);
   }
 }
 
@@ -121,7 +121,7 @@ function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
     case 'running': {
       const due = isInUse ? null : dueIdleAction(sandbox, now, canFreeze);
       if (due !== null) return record(sandbox, 'pause', { now, reason: due.reason, pauseKind: tierOf(sandbox, canFreeze) }, 'skep');
-      return hasOtherUrls(sandbox, observed) ? write(relocate(sandbox, observed.exposedUrls, now), null) : none;
+      return hasOtherUrls(sandbox, observed) ? write(changed(sandbox, now, { exposedUrls: observed.exposedUrls }), null) : none;
     }
     case 'frozen':
       return record(sandbox, 'pause', { now, reason: { code: 'frozen_outside' }, pauseKind: 'freeze' }, 'runtime');
@@ -173,8 +173,13 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
       if (sandbox.pauseKind === 'stop') return { kind: 'stop' };
   }
   const due = dueIdleAction(sandbox, now, canFreeze);
-  if (due === null) return none;
+  if (due === null) return atRest(sandbox, now);
   return write((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
+}
+
+/** What is at rest does not run any more, whatever its record says. */
+function atRest(sandbox: Sandbox, now: number): SandboxStep {
+  return sandbox.statusReason?.code === 'still_running' ? write(noteAtRest(sandbox, now), null) : none;
 }
 
 function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun: boolean): SandboxStep {
@@ -190,7 +195,9 @@ function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number,
   }
   if (observed.state === 'frozen') return { kind: 'resume' };
   if (rerun && !observed.endedFromOutside) return failed(sandbox, observed.reason ?? { code: 'ended_while_resuming' }, now, 'runtime');
-  return sandbox.pauseKind === 'freeze' ? write(requeue(sandbox, endedWhileFrozen(observed), now), null) : { kind: 'resume' };
+  if (sandbox.pauseKind !== 'freeze') return { kind: 'resume' };
+  // Its processes ended before it was resumed. It waits for a start slot to run again.
+  return write(changed(sandbox, now, { startingSince: null, pauseKind: 'stop', statusReason: endedWhileFrozen(observed) }), null);
 }
 
 function write(to: Sandbox, by: Cause | null): SandboxStep {

@@ -1,4 +1,4 @@
-import type { MessageChannel, PermissionOption, PlanEntry, ToolCall, TurnStopReason } from '../domain/agent.ts';
+import type { MessageChannel, PermissionRequest, PlanEntry, ToolCall, TurnStopReason } from '../domain/agent.ts';
 import type { Message } from '../domain/conversation.ts';
 import type { EventData } from '../domain/event.ts';
 import type { Reason } from '../domain/reason.ts';
@@ -18,11 +18,7 @@ export type AgentUpdate =
   | ({ readonly kind: 'usage' } & EventData['usage']);
 
 /** An agent's request for permission. */
-export interface AgentPermission {
-  readonly toolCallId: string;
-  readonly title: string;
-  readonly options: readonly PermissionOption[];
-}
+export type AgentPermission = Omit<PermissionRequest, 'permissionId'>;
 
 /** The other side of the agent: it takes updates and answers requests for permission. */
 export interface AgentClient {
@@ -48,6 +44,8 @@ export interface OpenAgentSession {
   /** The session to continue. Null: a new one. */
   readonly sessionId: string | null;
   readonly client: AgentClient;
+  /** To be told how many bytes of the agent's output are held that led to no update yet, such as the beginning of a line. */
+  readonly onHeld?: (bytes: number) => void;
 }
 
 export interface AgentTurn {

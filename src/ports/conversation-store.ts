@@ -44,12 +44,7 @@ export interface ConversationStore {
    * Compare-and-set: writes the record and its events if the stored record is exactly one version older; otherwise returns
    * `stale`. Nothing is written if the claim was made before.
    */
-  replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
-  replace(
-    conversation: Conversation,
-    events: readonly EventDraft[],
-    claim: IdempotencyClaim | undefined,
-  ): Promise<ReplaceOutcome | ClaimOutcome>;
+  replace(conversation: Conversation, events?: readonly EventDraft[], claim?: IdempotencyClaim): Promise<ReplaceOutcome | ClaimOutcome>;
 
   /** Returns the outcome of the request that made the claim before; null if there was none. */
   findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;

@@ -111,6 +111,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
         const before = asked.get(id) === answered.get(id) ? asked.get(id) : null;
         const now = await told(action.who, ({ sandboxes }) => sandboxes.pause(owner, id, action.pauseKind));
         if (now?.status === 'PAUSED') expect(world.writes.some(({ to }) => to.id === id && to.status === 'PAUSED'), `${id} is not PAUSED`).toBe(true);
+        if (now?.status === 'PAUSED' && action.pauseKind === 'stop') expect(now.pauseKind, `${id} is not stopped`).toBe('stop');
         if (now?.status === 'PAUSED' && before === asked.get(id)) paused.add(id);
         return;
       }

@@ -26,11 +26,13 @@ describe('a sandbox', () => {
     expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
-  test('pausing what is paused and resuming what runs change nothing', async () => {
+  test('pausing what is paused as deep and resuming what runs change nothing', async () => {
     const { sandboxes, id, writes } = await running();
-    await sandboxes.pause('me', id, 'freeze');
+    await sandboxes.pause('me', id, 'stop');
     const before = writes.length;
-    expect(await sandboxes.pause('me', id, 'stop')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
+    for (const kind of ['freeze', 'stop', undefined] as const) {
+      expect(await sandboxes.pause('me', id, kind)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+    }
     expect(writes.length).toBe(before);
     await sandboxes.resume('me', id);
     const after = writes.length;
@@ -52,11 +54,12 @@ describe('a sandbox', () => {
     expect(freezes).toEqual([id]);
   });
 
-  test('of two pauses at once one moves, and both see the result', async () => {
+  test('of two pauses at once one moves, both see it PAUSED, and the stop prevails', async () => {
     const { sandboxes, id, writes } = await running();
     const both = await Promise.all([sandboxes.pause('me', id, 'freeze'), sandboxes.pause('me', id, 'stop')]);
     expect(both.map(({ status }) => status)).toEqual(['PAUSED', 'PAUSED']);
-    expect(both[0].pauseKind).toBe(both[1].pauseKind);
+    expect(both[1].pauseKind).toBe('stop');
+    expect((await sandboxes.get('me', id)).pauseKind).toBe('stop');
     expect(writes.filter(({ to }) => to.status === 'PAUSING')).toHaveLength(1);
   });
 

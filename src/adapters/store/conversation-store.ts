@@ -24,7 +24,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
   const all = db.selectFrom('conversations').selectAll();
 
   return {
-    replace: createReplace(log),
+    replace: (conversation, events = [], claim) => replaceConversation(log, conversation, events, claim),
 
     insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       log.transaction(async (trx, writeEvents) => {
@@ -79,28 +79,23 @@ async function countsBeside(trx: Db, { ownerId, sandboxId }: Conversation, limit
   };
 }
 
-function createReplace(log: EventLog): ConversationStore['replace'] {
-  const replace = (
-    conversation: Conversation,
-    events: readonly EventDraft[] = [],
-    claim?: IdempotencyClaim,
-  ): Promise<ReplaceOutcome | ClaimOutcome> =>
-    log.transaction(async (trx, writeEvents) => {
-      const earlier = await findClaim(trx, 'conversation', claim);
-      if (earlier !== null) return earlier;
-      const { numUpdatedRows } = await trx
-        .updateTable('conversations')
-        .set(rowOfConversation(conversation))
-        .where('id', '=', conversation.id)
-        .where('version', '=', conversation.version - 1)
-        .executeTakeFirstOrThrow();
-      if (numUpdatedRows === 0n) return { kind: 'stale' };
-      await keepClaim(trx, 'conversation', claim, conversation.id);
-      await writeEvents(events);
-      return { kind: 'replaced' };
-    });
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- without a claim there is no outcome of one
-  return replace as ConversationStore['replace'];
+function replaceConversation(
+  log: EventLog, conversation: Conversation, events: readonly EventDraft[], claim: IdempotencyClaim | undefined,
+): Promise<ReplaceOutcome | ClaimOutcome> {
+  return log.transaction(async (trx, writeEvents) => {
+    const earlier = await findClaim(trx, 'conversation', claim);
+    if (earlier !== null) return earlier;
+    const { numUpdatedRows } = await trx
+      .updateTable('conversations')
+      .set(rowOfConversation(conversation))
+      .where('id', '=', conversation.id)
+      .where('version', '=', conversation.version - 1)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) return { kind: 'stale' };
+    await keepClaim(trx, 'conversation', claim, conversation.id);
+    await writeEvents(events);
+    return { kind: 'replaced' };
+  });
 }
 
 interface Sorting {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
-import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data.ts';
 import { orNull } from './record-rows.ts';
@@ -23,23 +23,16 @@ export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
 
 /**
  * Returns a reader of a JSON column whose texts repeat, such as the spec that many sandboxes are started from. It keeps
- * the values of the last texts, since comparing a text is far cheaper than parsing and validating it.
+ * the values of the last texts, since finding a text is far cheaper than parsing and validating it.
  */
 export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: string) => T {
   const values = new Map<string, T>();
-  let lastText = '';
-  let lastValue: T | undefined;
   return (text) => {
-    // Most rows of a page have the text of the row before, and comparing it is cheaper than hashing it for the lookup.
-    if (lastValue !== undefined && text === lastText) return lastValue;
     const known = values.get(text);
-    const value = known ?? parseColumn(schema, text);
-    if (known === undefined) {
-      if (values.size >= capacity) values.clear();
-      values.set(text, value);
-    }
-    lastText = text;
-    lastValue = value;
+    if (known !== undefined) return known;
+    if (values.size >= capacity) values.clear();
+    const value = parseColumn(schema, text);
+    values.set(text, value);
     return value;
   };
 }
@@ -78,7 +71,10 @@ const Spec = z.object({
   initialEnv: z.record(z.string(), z.string()),
   secrets: z.array(z.string()).default([]),
   sessionKeyEnv: z.string(),
-  ports: z.array(z.object({ name: z.string(), port: z.number() })),
+  ports: z.array(z.object({
+    name: z.string(), port: z.number(), public: z.boolean().optional(), wantsSessionKey: z.boolean().optional(),
+  })),
+  wakeOnAccess: z.enum(wakesOnAccess).default(defaults.wakeOnAccess),
   ready: z.object({
     probe: z.discriminatedUnion('kind', [
       z.object({ kind: z.literal('none') }),

@@ -3,6 +3,7 @@ import type { AgentStreams } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { waitAtMost } from '../timers.ts';
+import type { MemoryShare } from './agent-memory.ts';
 import type { SecretRedactor } from './secret-redactor.ts';
 
 /** How long to wait for an agent's exit code after the end of its output, and then for the end of its standard error. */
@@ -24,6 +25,7 @@ export class AgentProcess {
   readonly #errors: OutputTail;
   readonly #redactor: SecretRedactor;
   readonly #clock: Clock;
+  readonly #memory: MemoryShare;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #outputOver = Promise.withResolvers<void>();
   #outputEnded = false;
@@ -31,10 +33,11 @@ export class AgentProcess {
   #hasExited = false;
   #exitCode: number | null = null;
 
-  constructor(execution: Execution, redactor: SecretRedactor, clock: Clock) {
+  constructor(execution: Execution, redactor: SecretRedactor, clock: Clock, memory: MemoryShare) {
     this.#execution = execution;
     this.#redactor = redactor;
     this.#clock = clock;
+    this.#memory = memory;
     this.#errors = new OutputTail(execution.stderr);
     this.#reader = execution.stdout.getReader();
     // Nothing is read ahead, so an agent that nobody reads is held back.
@@ -59,6 +62,7 @@ export class AgentProcess {
 
   async kill(): Promise<void> {
     this.#isAbandoned = true;
+    this.#memory.close();
     await this.#execution.kill();
   }
 
@@ -84,9 +88,15 @@ export class AgentProcess {
   }
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    // Whoever reads on has handled what was read before.
+    this.#memory.setOutput('chunk', 0);
     try {
       const { value } = await this.#reader.read();
-      if (value !== undefined) return controller.enqueue(value);
+      if (value !== undefined) {
+        await this.#memory.room(value.length);
+        this.#memory.setOutput('chunk', value.length);
+        return controller.enqueue(value);
+      }
       this.#noteEnd();
       controller.close();
     } catch (error) {
@@ -96,19 +106,23 @@ export class AgentProcess {
   }
 
   #noteEnd(): void {
+    this.#memory.close();
     this.#outputEnded = true;
     this.#outputOver.resolve();
   }
 
   async #abandon(reason: unknown): Promise<void> {
     this.#isAbandoned = true;
+    this.#memory.close();
     this.#outputOver.resolve();
     await this.#reader.cancel(reason);
   }
 
   /** An agent may leave its output open in a process that it started. Whoever only reads it would wait for ever. */
   async #endOutput(): Promise<void> {
-    await waitAtMost(this.#clock, readWithinMs, this.#outputOver.promise);
+    // Nothing is lost of what could not be read yet.
+    do await waitAtMost(this.#clock, readWithinMs, this.#outputOver.promise);
+    while (this.#memory.isHeldBack);
     await this.#reader.cancel().catch(() => {});
   }
 

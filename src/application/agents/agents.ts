@@ -6,6 +6,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { timeout } from '../timers.ts';
+import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent } from './live-agent.ts';
 import { RedactingAgentClient, redactorOf, type SecretRedactor } from './secret-redactor.ts';
@@ -14,6 +15,7 @@ interface AgentsDeps {
   readonly runtime: SandboxRuntime;
   readonly protocols: readonly AgentProtocol[];
   readonly secrets: Secrets;
+  readonly memory: AgentMemory;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -86,12 +88,14 @@ export class Agents {
     const protocol = this.#deps.protocols.find(({ name }) => name === agent.protocol);
     if (protocol === undefined) throw new AgentRefusal({ code: 'agent_protocol_unknown', protocol: agent.protocol });
     const execution = await runtime.execute(sandbox.instanceId, { command, env, workingDir }, signal);
-    const process = new AgentProcess(execution, redactor, clock);
+    const memory = this.#deps.memory.share();
+    const process = new AgentProcess(execution, redactor, clock, memory);
     const client = new RedactingAgentClient(redactor);
-    const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client };
+    const onHeld = (bytes: number): void => memory.setOutput('line', bytes);
+    const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
     try {
       const session = await protocol.open(request, signal);
-      return new LiveAgent({ session, process, client, redactor, clock });
+      return new LiveAgent({ session, process, client, redactor, memory, clock });
     } catch (error) {
       await process.discard();
       const cause = error instanceof AgentRefusal ? error.reason : null;

@@ -3,6 +3,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { waitAtMost } from '../timers.ts';
+import type { MemoryShare } from './agent-memory.ts';
 import type { AgentProcess } from './agent-process.ts';
 import type { RedactingAgentClient, SecretRedactor } from './secret-redactor.ts';
 
@@ -11,6 +12,7 @@ interface LiveAgentDeps {
   readonly process: AgentProcess;
   readonly client: RedactingAgentClient;
   readonly redactor: SecretRedactor;
+  readonly memory: MemoryShare;
   readonly clock: Clock;
 }
 
@@ -31,6 +33,11 @@ export class LiveAgent {
 
   get sessionId(): string {
     return this.#deps.session.id;
+  }
+
+  /** Its share of the memory of all agents. */
+  get memory(): MemoryShare {
+    return this.#deps.memory;
   }
 
   /** True until its connection or its process ends. */

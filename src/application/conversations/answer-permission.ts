@@ -1,27 +1,20 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { ConversationReconciler } from './conversation-reconciler.ts';
-import {
-  checkVisible, conversationNotFound, getConversation, type ConversationView, type GetConversationDeps,
-} from './get-conversation.ts';
-
-export interface AnswerPermissionDeps extends GetConversationDeps {
-  readonly reconciler: ConversationReconciler;
-}
+import type { ConversationsDeps } from './conversation-deps.ts';
+import { checkVisible, conversationNotFound, getConversation, type ConversationView } from './get-conversation.ts';
 
 /**
  * Answers the agent's request for permission. Throws `conversation_not_found`, `permission_not_found` (the agent does not
  * wait for it, or no longer), `invalid_request` (no such option) or `store_unavailable`.
  */
 export async function answerPermission(
-  deps: AnswerPermissionDeps,
+  deps: ConversationsDeps,
   scope: OwnerScope,
   id: string,
   permissionId: string,
   optionId: string,
 ): Promise<ConversationView> {
-  const { reconciler } = deps;
-  const written = await reconciler.records.change(id, (conversation) => {
+  const written = await deps.reconciler.records.change(id, (conversation) => {
     checkVisible(conversation, scope);
     const { permission } = conversation;
     if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });
@@ -37,6 +30,5 @@ export async function answerPermission(
     };
   });
   if (written === null) throw conversationNotFound(id);
-  reconciler.answered(id, permissionId, optionId);
   return await getConversation(deps, scope, id);
 }

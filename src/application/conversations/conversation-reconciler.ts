@@ -1,40 +1,25 @@
 import { startSteps } from '../../domain/conversation-next-step.ts';
 import type { Conversation } from '../../domain/conversation.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventStore } from '../../ports/event-store.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Random } from '../../ports/random.ts';
-import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Agents } from '../agents/agents.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/list-microagents.ts';
-import type { Repositories } from '../repositories/repositories.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
-import type { Sandboxes } from '../sandboxes/sandboxes.ts';
+import type { ConversationDeps } from './conversation-deps.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
 import { SandboxAccess } from './sandbox-access.ts';
 import { Turns } from './turns/turns.ts';
 
-export interface ConversationReconcilerDeps {
-  readonly store: ConversationStore;
+export interface ConversationReconcilerDeps extends ConversationDeps {
   readonly events: EventStore;
-  readonly sandboxStore: SandboxStore;
-  readonly sandboxes: Sandboxes;
   readonly sandboxReconciler: SandboxReconciler;
   readonly runtime: SandboxRuntime;
-  readonly repositories: Repositories;
   readonly microagents: Microagents;
-  readonly checkouts: RepositoryCheckouts;
   readonly agents: Agents;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
 
 /** What the steps of conversations share. */
@@ -82,7 +67,7 @@ export class ConversationReconciler {
   /** The same, but nobody waits for it. A turn that runs looks at its sandbox. */
   enqueue(id: string): void {
     if (this.#closed) return;
-    this.#turns.look(id);
+    this.#turns.get(id)?.look();
     this.reconcile(id).catch((error: unknown) => {
       this.#deps.logger.error({ conversation: id, error }, 'a conversation could not be reconciled');
     });
@@ -90,13 +75,8 @@ export class ConversationReconciler {
 
   /** Asks the agent to stop the turn. A turn that runs nowhere ends as interrupted. */
   cancel(id: string): void {
-    this.#turns.cancel(id);
+    this.#turns.get(id)?.cancel();
     this.enqueue(id);
-  }
-
-  /** Passes on the owner's choice, which is written already. */
-  answered(id: string, permissionId: string, optionId: string): void {
-    this.#turns.answered(id, permissionId, optionId);
   }
 
   /** Ends all work and all agents. Starts continue in the next process; turns are written as interrupted. */

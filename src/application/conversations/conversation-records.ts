@@ -1,10 +1,8 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, type EventBody, eventOf, statusEvents } from '../../domain/event.ts';
 import type { Reason } from '../../domain/reason.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
-import type { Logger } from '../../ports/logger.ts';
+import type { ConversationDeps } from './conversation-deps.ts';
 
 /** A change of a record, with its events. Those of its two statuses are added. */
 export interface Changed {
@@ -20,17 +18,11 @@ export type Change = (conversation: Conversation) => Changed | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 
-interface ConversationRecordsDeps {
-  readonly store: ConversationStore;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 /** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
 export class ConversationRecords {
-  readonly #deps: ConversationRecordsDeps;
+  readonly #deps: ConversationDeps;
 
-  constructor(deps: ConversationRecordsDeps) {
+  constructor(deps: ConversationDeps) {
     this.#deps = deps;
   }
 

@@ -1,5 +1,5 @@
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { type Conversation, type ConversationStartStatus, type RepositoryLocation, workingDirOf } from '../../domain/conversation.ts';
+import { type Conversation, type ConversationStartStatus, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -72,32 +72,21 @@ async function take(
   }
 }
 
-async function prepare(
-  deps: StepDeps, { repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal,
-): Promise<void> {
-  const write = (reason: Reason): Promise<boolean> => writeProgress(deps, conversation, reason);
-  await using progress = new ProgressReporter({ clock: deps.clock, write, written: null, quietMs: 0 });
-  await copyRepository(deps, conversation, repository, sandbox, (reason) => progress.report(reason), signal);
-}
-
 /**
  * Copies a work tree of the repository into the sandbox. Only the checkout on this host sees the provider's credential.
  * Repeating it writes the same files again.
  */
-async function copyRepository(
-  deps: StepDeps,
-  conversation: Conversation,
-  repository: RepositoryLocation,
-  sandbox: Sandbox,
-  progress: (reason: Reason) => void,
-  signal: AbortSignal,
+async function prepare(
+  deps: StepDeps, { repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
-  const { repositories, checkouts, runtime } = deps;
+  const { repositories, checkouts, runtime, clock } = deps;
+  const write = (reason: Reason): Promise<boolean> => writeProgress(deps, conversation, reason);
+  await using progress = new ProgressReporter({ clock, write, written: null, quietMs: 0 });
   const { provider, path } = repositories.located(repository);
   const remote = await provider.remote(path, signal);
   const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
-  const { archive } = await checkouts.checkOut(request, progress, signal);
-  progress({ code: 'copying_files' });
+  const { archive } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
+  progress.report({ code: 'copying_files' });
   try {
     await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
   } catch (error) {

@@ -1,17 +1,15 @@
 import { bindUseCases, type Bound } from '../use-cases.ts';
-import { answerPermission, type AnswerPermissionDeps } from './answer-permission.ts';
-import { cancelTurn, type CancelTurnDeps } from './cancel-turn.ts';
-import { deleteConversation, type DeleteConversationDeps } from './delete-conversation.ts';
-import { getConversation, searchConversations, type GetConversationDeps } from './get-conversation.ts';
-import { sendMessage, type SendMessageDeps } from './send-message.ts';
-import { startConversation, type StartConversationDeps } from './start-conversation.ts';
+import { answerPermission } from './answer-permission.ts';
+import { cancelTurn } from './cancel-turn.ts';
+import type { ConversationsDeps } from './conversation-deps.ts';
+import { deleteConversation } from './delete-conversation.ts';
+import { getConversation, searchConversations } from './get-conversation.ts';
+import { sendMessage } from './send-message.ts';
+import { startConversation } from './start-conversation.ts';
 
 export type { ConversationView } from './get-conversation.ts';
 export type { SentMessage } from './send-message.ts';
 export type { StartConversationRequest } from './start-conversation.ts';
-
-type ConversationsDeps =
-  & GetConversationDeps & StartConversationDeps & SendMessageDeps & CancelTurnDeps & AnswerPermissionDeps & DeleteConversationDeps;
 
 const useCases = {
   start: startConversation,

@@ -1,24 +1,14 @@
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import { waitAtMost } from '../timers.ts';
-import type { ConversationReconciler } from './conversation-reconciler.ts';
+import type { ConversationsDeps } from './conversation-deps.ts';
 import { conversationNotFound } from './get-conversation.ts';
 import { turnEnded } from './turns/turn.ts';
-
-export interface DeleteConversationDeps {
-  readonly store: ConversationStore;
-  readonly reconciler: ConversationReconciler;
-  readonly clock: Clock;
-  /** How long to wait for the end, in milliseconds. */
-  readonly answerWithinMs: number;
-}
 
 /**
  * Ends the conversation; its sandbox goes too if no other conversation uses it. It is gone for every caller when this returns.
  * Idempotent. Throws `conversation_not_found` if there never was one, or it is another owner's.
  */
-export async function deleteConversation(deps: DeleteConversationDeps, scope: OwnerScope, id: string): Promise<void> {
+export async function deleteConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   const conversation = await store.find(id);
   if (conversation === null || !isInScope(conversation.ownerId, scope)) throw conversationNotFound(id);

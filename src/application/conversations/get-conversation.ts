@@ -6,11 +6,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-
-export interface GetConversationDeps {
-  readonly store: ConversationStore;
-  readonly sandboxStore: SandboxStore;
-}
+import type { ConversationsDeps } from './conversation-deps.ts';
 
 /**
  * A conversation as its owner sees it, and the status of its sandbox; MISSING if the sandbox was deleted. Its
@@ -22,7 +18,7 @@ export interface ConversationView {
 }
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getConversation(deps: GetConversationDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
+export async function getConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
   const [view] = await viewsOf(deps.sandboxStore, [await getVisible(deps.store, scope, id)]);
   if (view === undefined) throw conversationNotFound(id);
   return view;
@@ -30,7 +26,7 @@ export async function getConversation(deps: GetConversationDeps, scope: OwnerSco
 
 /** Returns the conversations. Reads the store only. */
 export async function searchConversations(
-  { store, sandboxStore }: GetConversationDeps,
+  { store, sandboxStore }: ConversationsDeps,
   scope: OwnerScope,
   filter: ConversationFilter,
   order: ConversationSortOrder,

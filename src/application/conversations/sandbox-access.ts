@@ -2,21 +2,19 @@ import type { Conversation } from '../../domain/conversation.ts';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
-import { interval } from '../timers.ts';
+import { interval, unlessAborted } from '../timers.ts';
 import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
-
-type SandboxAccessDeps = Pick<ConversationReconcilerDeps, 'sandboxes' | 'sandboxStore' | 'sandboxReconciler' | 'clock' | 'logger'>;
 
 /** How often the activity of a sandbox in use is written at least; twice in the time after which it would be frozen. */
 const touchEveryMs = 30_000;
 
 /** What conversations do with their sandboxes. */
 export class SandboxAccess {
-  readonly #deps: SandboxAccessDeps;
+  readonly #deps: ConversationReconcilerDeps;
   /** Conversations that wait for a change of their sandbox, by its id. */
   readonly #waiting = new Map<string, Set<string>>();
 
-  constructor(deps: SandboxAccessDeps) {
+  constructor(deps: ConversationReconcilerDeps) {
     this.#deps = deps;
   }
 
@@ -37,15 +35,12 @@ export class SandboxAccess {
   /** Waits until the sandbox is reconciled. Returns true if its status has changed; if not, the conversation waits for a change. */
   async moved(conversation: Conversation, from: Sandbox | null, signal: AbortSignal): Promise<boolean> {
     this.await(conversation);
-    const { promise: aborted, resolve } = Promise.withResolvers<null>();
-    const abort = (): void => resolve(null);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
     try {
-      const settled = await Promise.race([this.#deps.sandboxReconciler.reconcile(conversation.sandboxId), aborted]);
-      return settled === null || settled.sandbox?.status !== from?.status || settled.sandbox?.deletedAt !== null;
-    } finally {
-      signal.removeEventListener('abort', abort);
+      const { sandbox } = await unlessAborted(signal, this.#deps.sandboxReconciler.reconcile(conversation.sandboxId));
+      return sandbox?.status !== from?.status || sandbox?.deletedAt !== null;
+    } catch (error) {
+      if (signal.aborted) return true;
+      throw error;
     }
   }
 

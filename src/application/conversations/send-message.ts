@@ -5,16 +5,8 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { Random } from '../../ports/random.ts';
-import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
-import type { ConversationReconciler } from './conversation-reconciler.ts';
-import { checkVisible, getConversation, getVisible, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
-
-export interface SendMessageDeps extends GetConversationDeps {
-  readonly specs: SandboxSpecs;
-  readonly reconciler: ConversationReconciler;
-  readonly random: Random;
-}
+import type { ConversationsDeps } from './conversation-deps.ts';
+import { checkVisible, getConversation, getVisible, type ConversationView } from './get-conversation.ts';
 
 /** A message that was accepted, with the id that the events of its turn name. */
 export interface SentMessage extends ConversationView {
@@ -25,10 +17,11 @@ export interface SentMessage extends ConversationView {
  * Puts a message into the conversation's queue and returns when that is durable. The agent gets it when its present turn has
  * ended; a paused sandbox is resumed for it. Before the conversation is READY messages wait. An agent gets a message at most
  * once; if its agent can't be started, the log says so. Throws `conversation_not_found`, `conversation_not_ready` (no agent, a
- * failed start or sandbox, a full queue), `idempotency_conflict` or `store_unavailable`.
+ * failed start or sandbox, a full queue), `conversation_limit_reached` (agents hold too much in memory), `idempotency_conflict` or
+ * `store_unavailable`.
  */
 export async function sendMessage(
-  deps: SendMessageDeps,
+  deps: ConversationsDeps,
   scope: OwnerScope,
   id: string,
   message: Message,
@@ -47,6 +40,8 @@ export async function sendMessage(
     if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
   };
+  // A repeat gets its answer all the same.
+  if (claim === undefined || (await store.findClaim(claim)) === null) deps.agentMemory.check();
   const outcome = await reconciler.records.write(id, enqueue, claim);
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);

@@ -1,29 +1,13 @@
 import type { PermissionPolicy } from '../../domain/agent.ts';
-import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { Random } from '../../ports/random.ts';
-import type { FoundRepository, Repositories, RepositoryPatterns } from '../repositories/repositories.ts';
-import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
-import type { Sandboxes } from '../sandboxes/sandboxes.ts';
+import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
 import { unknownSpec } from '../sandboxes/start-sandbox.ts';
-import type { ConversationReconciler } from './conversation-reconciler.ts';
-import { getConversation, type ConversationView, type GetConversationDeps } from './get-conversation.ts';
-
-export interface StartConversationDeps extends GetConversationDeps {
-  readonly sandboxes: Sandboxes;
-  readonly specs: SandboxSpecs;
-  readonly repositories: Repositories;
-  readonly checkouts: RepositoryCheckouts;
-  readonly reconciler: ConversationReconciler;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly conversationLimits: ConversationLimits;
-}
+import type { ConversationsDeps } from './conversation-deps.ts';
+import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /** A guess: when there is room again depends on what users end. */
 const limitRetryAfterSeconds = 60;
@@ -51,7 +35,7 @@ export interface StartConversationRequest {
  * `idempotency_conflict` or `store_unavailable`.
  */
 export async function startConversation(
-  deps: StartConversationDeps,
+  deps: ConversationsDeps,
   ownerId: string,
   request: StartConversationRequest,
 ): Promise<ConversationView> {
@@ -83,14 +67,14 @@ export async function startConversation(
 }
 
 async function outcomeOfEarlier(
-  deps: StartConversationDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
+  deps: ConversationsDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
 ): Promise<ConversationView> {
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   return await getConversation(deps, ownerId, outcome.id);
 }
 
 async function toConversation(
-  deps: StartConversationDeps,
+  deps: ConversationsDeps,
   ownerId: string,
   asked: Omit<StartConversationRequest, 'claim' | 'patterns'>,
   patterns: RepositoryPatterns,
@@ -103,6 +87,7 @@ async function toConversation(
   if (message !== null && spec.agent === null) {
     throw new Failure('invalid_request', { problems: [{ argument: 'initialMessage', reason: { code: 'agent_not_named' } }] });
   }
+  if (spec.agent !== null) deps.agentMemory.check();
   const repository = selectedRepository === null ? null : await repositories.find(selectedRepository, patterns);
   if (repository !== null && selectedBranch !== null) await checkBranch(checkouts, repository, selectedBranch);
   return newConversation({

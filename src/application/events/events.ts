@@ -1,10 +1,10 @@
 import type { Event, EventKind } from '../../domain/event.ts';
-import { Failure } from '../../domain/failure.ts';
-import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
-import { waitAtMost } from '../timers.ts';
+import { getVisible } from '../conversations/get-conversation.ts';
+import { onAbort, waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
 export const defaultKeepEventsForMs = 30 * 86_400_000;
@@ -69,12 +69,10 @@ export class Events {
     after: number | 'latest',
     signal: AbortSignal,
   ): AsyncGenerator<readonly Event[], void> {
-    const { store, clock } = this.#deps;
     const filter = await this.#filter(scope, wanted);
-    const from = after === 'latest' ? await store.latest() : after;
+    const from = after === 'latest' ? await this.latest() : after;
     yield [];
-    const ends = AbortSignal.any([signal, this.#closing.signal]);
-    yield* follow({ store, clock }, filter, from, ends);
+    yield* follow(this.#deps, filter, from, AbortSignal.any([signal, this.#closing.signal]));
   }
 
   /** Deletes events that are older than they are kept, a bounded number. To be called from time to time. */
@@ -94,17 +92,9 @@ export class Events {
   async #filter(scope: OwnerScope, { conversationId, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
     if (conversationId === undefined) return { ownerId: scope, ...some };
-    const conversation = await this.#deps.conversations.find(conversationId);
-    if (conversation === null || !isInScope(conversation.ownerId, scope) || conversation.deletedAt !== null) {
-      throw new Failure('conversation_not_found', { id: conversationId });
-    }
-    return { ownerId: conversation.ownerId, conversationId, sandboxId: conversation.sandboxId, ...some };
+    const { ownerId, sandboxId } = await getVisible(this.#deps.conversations, scope, conversationId);
+    return { ownerId, conversationId, sandboxId, ...some };
   }
-}
-
-interface FollowDeps {
-  readonly store: EventStore;
-  readonly clock: Clock;
 }
 
 /** How often to look for what another process wrote. */
@@ -118,32 +108,29 @@ const batchSize = 100;
  * It reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader.
  */
 export async function* follow(
-  deps: FollowDeps,
+  { store, clock }: Pick<EventsDeps, 'store' | 'clock'>,
   filter: EventFilter,
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<readonly Event[], void> {
-  const { store, clock } = deps;
   const { kinds, conversationId } = filter;
-  const bell = new Bell();
-  const ring = (): void => bell.ring();
-  const unsubscribe = store.subscribe((written) => concerns(written, filter) && ring());
-  signal.addEventListener('abort', ring, { once: true });
+  let woken = Promise.withResolvers<void>();
+  // It wakes after the present work of the event loop, once for everything that it writes.
+  const wake = (): void => void setImmediate(woken.resolve);
+  using ends = new DisposableStack();
+  ends.defer(store.subscribe((written) => concerns(written, filter) && wake()));
+  ends.use(onAbort(signal, wake));
   let last = after;
-  try {
-    while (!signal.aborted) {
-      bell.reset();
-      const events = await store.read(withEnd(filter), last, batchSize);
-      if (signal.aborted) return;
-      last = events.at(-1)?.sequence ?? last;
-      const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
-      if (wanted.length > 0) yield wanted;
-      if (conversationId !== undefined && events.some((event) => isDeletion(event, conversationId))) return;
-      if (events.length < batchSize && !signal.aborted) await bell.rung(clock, pollEveryMs);
-    }
-  } finally {
-    unsubscribe();
-    signal.removeEventListener('abort', ring);
+  while (!signal.aborted) {
+    // What is written during the read is read next.
+    woken = Promise.withResolvers();
+    const events = await store.read(withEnd(filter), last, batchSize);
+    if (signal.aborted) return;
+    last = events.at(-1)?.sequence ?? last;
+    const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
+    if (wanted.length > 0) yield wanted;
+    if (conversationId !== undefined && events.some((event) => isDeletion(event, conversationId))) return;
+    if (events.length < batchSize && !signal.aborted) await waitAtMost(clock, pollEveryMs, woken.promise);
   }
 }
 
@@ -162,26 +149,4 @@ function withEnd(filter: EventFilter): EventFilter {
   const end: EventKind = 'conversation_deleted';
   if (filter.kinds === undefined || filter.conversationId === undefined || filter.kinds.includes(end)) return filter;
   return { ...filter, kinds: [...filter.kinds, end] };
-}
-
-/** Remembers that something was written until it is reset, so that what is written during a read is read next. */
-class Bell {
-  #rang = false;
-  #rung = Promise.withResolvers<void>();
-
-  /** Wakes whoever waits after the present work of the event loop, once for everything that it writes. */
-  ring(): void {
-    if (!this.#rang) setImmediate(this.#rung.resolve);
-    this.#rang = true;
-  }
-
-  reset(): void {
-    this.#rang = false;
-    this.#rung = Promise.withResolvers();
-  }
-
-  /** Resolves when it has rung, or after the time. */
-  async rung(clock: Clock, ms: number): Promise<void> {
-    await waitAtMost(clock, ms, this.#rung.promise);
-  }
 }

@@ -3,19 +3,9 @@ import { Failure } from '../../domain/failure.ts';
 import { adopted, isQuarantined } from '../../domain/quarantine.ts';
 import { isUserId, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox } from './sandbox-records.ts';
-import type { SandboxSpecs } from './sandbox-specs.ts';
 import { unknownSpec } from './start-sandbox.ts';
-
-export interface AdoptSandboxDeps {
-  readonly store: SandboxStore;
-  readonly runtime: Pick<SandboxRuntime, 'keptLaunch'>;
-  readonly specs: SandboxSpecs;
-  readonly clock: Clock;
-}
 
 /** Null is what the runtime knows. */
 export interface Adoption {
@@ -28,7 +18,7 @@ export interface Adoption {
  * `sandbox_not_found` if it is not in the scope, `sandbox_busy` while it is being stopped, `invalid_request` if it is not in quarantine,
  * if there is no such spec, if owner or spec are not known, or if no caller can be that owner, and failures of the runtime.
  */
-export async function adoptSandbox(deps: AdoptSandboxDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
+export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
   const { store, runtime, specs, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);

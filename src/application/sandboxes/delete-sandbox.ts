@@ -2,16 +2,14 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { waitAtMost } from '../timers.ts';
-import type { AwaitStatusDeps } from './sandbox-reconciler.ts';
-import { isVisible, writeMove, type WriteDeps } from './sandbox-records.ts';
-
-export type DeleteSandboxDeps = AwaitStatusDeps & WriteDeps;
+import type { SandboxesDeps } from './sandbox-deps.ts';
+import { isVisible, writeMove } from './sandbox-records.ts';
 
 /**
  * Deletes the owner's sandbox. It is gone for every caller when this returns; if the runtime does not answer, it is removed
  * there later. Idempotent. Throws `sandbox_not_found` if there never was one, or it is another owner's.
  */
-export async function deleteSandbox(deps: DeleteSandboxDeps, scope: OwnerScope, id: string): Promise<void> {
+export async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   for (;;) {
     const sandbox = await store.find(id);

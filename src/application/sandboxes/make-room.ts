@@ -2,32 +2,20 @@ import { isWorking } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
-import type { LimitReached, SandboxLimits } from '../../domain/sandbox-limits.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { LimitReached } from '../../domain/sandbox-limits.ts';
 import { waitAtMost } from '../timers.ts';
-import type { AwaitStatusDeps } from './sandbox-reconciler.ts';
-import { writeMove, type WriteDeps } from './sandbox-records.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
+import { writeMove } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */
 export type WhenFull = 'refuse' | 'pause_idle';
-
-export interface AdmissionDeps extends WriteDeps, AwaitStatusDeps {
-  readonly runtime: Pick<SandboxRuntime, 'capabilities'>;
-  readonly conversations: Pick<ConversationStore, 'findUsing'>;
-  readonly limits: SandboxLimits;
-  /** Default: `refuse`. */
-  readonly whenFull?: WhenFull;
-  /** A sandbox that was active since is not idle. */
-  readonly minIdleMs: number;
-}
 
 export type Limited = { readonly kind: 'limit'; readonly reached: LimitReached };
 
 /** How many idle sandboxes are paused at most for one start. */
 const maxTries = 20;
 
-/** How long a sandbox is idle at least before it makes room for another. */
+/** `minIdleMs`, if nothing else is configured. */
 export const defaultMinIdleMs = 5 * 60_000;
 
 /** A guess: when there is room again depends on what users pause and delete. */
@@ -42,7 +30,7 @@ export function limitFailure({ limit, max }: LimitReached): Failure {
  * The store checks the limits in the transaction of the write, so two newcomers never get the same place.
  */
 export async function admit<T extends { readonly kind: string }>(
-  deps: AdmissionDeps,
+  deps: SandboxesDeps,
   newcomer: Pick<Sandbox, 'id' | 'ownerId'>,
   attempt: () => Promise<T | Limited>,
 ): Promise<T | Limited> {
@@ -62,7 +50,7 @@ export async function admit<T extends { readonly kind: string }>(
  * takes its time: then that one makes room for a later start, and no further one is paused.
  */
 async function makeRoom(
-  deps: AdmissionDeps,
+  deps: SandboxesDeps,
   forId: string,
   ownerId: string | null,
   { limit, max }: LimitReached,
@@ -80,7 +68,7 @@ async function makeRoom(
 }
 
 async function longestIdle(
-  { store, conversations, clock, minIdleMs }: AdmissionDeps, ownerId: string | null, tried: Set<string>,
+  { store, conversations, clock, minIdleMs }: SandboxesDeps, ownerId: string | null, tried: Set<string>,
 ): Promise<Sandbox | null> {
   for (const sandbox of await store.longestIdle(ownerId, maxTries)) {
     if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;

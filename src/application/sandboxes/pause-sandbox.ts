@@ -1,32 +1,46 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import { move } from '../../domain/sandbox-lifecycle.ts';
+import { move, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { awaitStatus, type AwaitStatusDeps } from './sandbox-reconciler.ts';
-import { getSandbox, type WriteDeps, writeMove } from './sandbox-records.ts';
-
-export interface PauseSandboxDeps extends AwaitStatusDeps, WriteDeps {
-  readonly runtime: Pick<SandboxRuntime, 'name' | 'capabilities'>;
-}
+import { waitAtMost } from '../timers.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
+import { awaitStatus } from './sandbox-reconciler.ts';
+import { getSandbox, writeMove } from './sandbox-records.ts';
 
 /**
- * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned as it is. Without a `pauseKind` it is
- * frozen if the runtime can, and stopped otherwise. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`,
- * `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
+ * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned as it is, but a frozen one is stopped if a
+ * stop is asked for. Without a `pauseKind` it is frozen if the runtime can, and stopped otherwise. Throws `sandbox_not_found`,
+ * `sandbox_not_running`, `sandbox_busy`, `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
  */
-export async function pauseSandbox(deps: PauseSandboxDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
+export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
   const { name: runtime, capabilities: { freeze: canFreeze } } = deps.runtime;
   const pauseKind = asked ?? (canFreeze ? 'freeze' : 'stop');
+  const isToStop = ({ status, pauseKind }: Sandbox): boolean => status === 'PAUSED' && asked === 'stop' && pauseKind === 'freeze';
   for (;;) {
     const sandbox = await getSandbox(deps.store, scope, id);
     const { status } = sandbox;
+    const now = deps.clock.now();
+    if (isToStop(sandbox)) {
+      if (await writeMove(deps, sandbox, stopFrozenByOwner(sandbox, now), 'user')) return await awaitStop(deps, scope, id);
+      continue;
+    }
     if (status === 'PAUSED') return sandbox;
-    if (status === 'PAUSING') return await awaitStatus(deps, scope, id, 'PAUSED');
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
-    if (pauseKind === 'freeze' && !canFreeze) throw new Failure('freeze_unsupported', { runtime });
-    const next = move(sandbox, 'pause', 'user', { now: deps.clock.now(), reason: { code: 'paused_by_owner' }, pauseKind });
-    if (next === null) throw new Failure('sandbox_not_running', { id, status });
-    if (await writeMove(deps, sandbox, next, 'user')) return await awaitStatus(deps, scope, id, 'PAUSED');
+    if (status !== 'PAUSING') {
+      if (pauseKind === 'freeze' && !canFreeze) throw new Failure('freeze_unsupported', { runtime });
+      const next = move(sandbox, 'pause', 'user', { now, reason: { code: 'paused_by_owner' }, pauseKind });
+      if (next === null) throw new Failure('sandbox_not_running', { id, status });
+      if (!(await writeMove(deps, sandbox, next, 'user'))) continue;
+    }
+    const paused = await awaitStatus(deps, scope, id, 'PAUSED');
+    // Somebody else may have frozen it first.
+    if (!isToStop(paused)) return paused;
   }
+}
+
+/** Waits until what was frozen is stopped. Its record says PAUSED before and after, so only the failure shows that it is not. */
+async function awaitStop({ store, clock, reconciler, answerWithinMs }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
+  const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
+  if (reconciled?.failure != null) throw reconciled.failure;
+  return await getSandbox(store, scope, id);
 }

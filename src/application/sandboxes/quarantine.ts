@@ -3,24 +3,15 @@ import { isFailure } from '../../domain/failure.ts';
 import { quarantined, quarantinedStranger } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Random } from '../../ports/random.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { unlessAborted } from '../timers.ts';
+import type { SandboxDeps } from './sandbox-deps.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
-/** How long a sandbox of the runtime may have no record before something is done about it, if nothing else is configured. */
+/** `orphanGraceMs`, if nothing else is configured. */
 export const defaultOrphanGraceMs = 10_000;
 
-export interface QuarantineDeps {
-  readonly store: SandboxStore;
-  readonly runtime: SandboxRuntime;
+interface QuarantineDeps extends SandboxDeps {
   readonly sandboxReconciler: SandboxReconciler;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
   /** How long a sandbox of the runtime may have no record before something is done about it. */
   readonly orphanGraceMs: number;
   /** How long a sandbox that the store does not know is kept. 0: not at all. */

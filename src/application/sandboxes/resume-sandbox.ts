@@ -4,20 +4,18 @@ import { Failure } from '../../domain/failure.ts';
 import { isQuarantined } from '../../domain/quarantine.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
-import { type AdmissionDeps, admit, type Limited, limitFailure } from './make-room.ts';
-import { awaitStatus, type AwaitStatusDeps } from './sandbox-reconciler.ts';
+import { admit, type Limited, limitFailure } from './make-room.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
+import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
-
-export type ResumeSandboxDeps = AwaitStatusDeps & AdmissionDeps & { readonly runtime: Pick<SandboxRuntime, 'inspect'> };
 
 /**
  * Resumes a paused sandbox, or one in ERROR whose files are left, and returns it when it is ready. For a running one it only notes the
  * activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`, `sandbox_limit_reached`,
  * `runtime_unavailable` or `runtime_timeout`.
  */
-export async function resumeSandbox(deps: ResumeSandboxDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
+export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
   const { store, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);
@@ -40,12 +38,12 @@ export async function resumeSandbox(deps: ResumeSandboxDeps, scope: OwnerScope, 
 }
 
 /** Returns true if the runtime still has the files of the sandbox. One that never ran has none. */
-async function hasFiles({ runtime }: ResumeSandboxDeps, { instanceId }: Sandbox): Promise<boolean> {
+async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Promise<boolean> {
   const { state } = await runtime.inspect(instanceId);
   return state !== 'absent' && state !== 'created';
 }
 
-async function writeResumption({ store, limits, clock, logger }: ResumeSandboxDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
+async function writeResumption({ store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
   // What failed has no processes: it is run again over its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
   const next = move(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });

@@ -3,26 +3,23 @@ import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolMember, type PoolPlan } from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Random } from '../../ports/random.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
+import type { SandboxDeps } from './sandbox-deps.ts';
 import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 
-interface SandboxPoolDeps {
-  readonly store: SandboxStore;
-  readonly runtime: SandboxRuntime;
+interface SandboxPoolDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly reconciler: SandboxReconciler;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
   /** How many members start at a time, over all specs and processes. */
   readonly startsAtOnce: number;
+}
+
+/** A member, and the record of the owner who claims it. */
+interface PoolCandidate {
+  readonly member: Sandbox;
+  readonly sandbox: Sandbox;
 }
 
 /** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */
@@ -43,16 +40,10 @@ export class SandboxPool {
     this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
   }
 
-  /**
-   * Tries running members of the spec's pool until `write` has given one to the owner. Returns null if there is none. `write` gets
-   * the owner's record and the member.
-   */
-  async claim<T extends { readonly kind: string }>(
-    asked: Omit<NewSandbox, 'sessionApiKey'>,
-    write: (sandbox: Sandbox, member: Sandbox) => Promise<T>,
-  ): Promise<T | null> {
+  /** Yields the running members of the spec's pool, each with the record that its owner would get, until the caller has claimed one. */
+  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
     const fingerprint = this.#deps.specs.pooled(asked.spec.id)?.fingerprint;
-    if (fingerprint === undefined) return null;
+    if (fingerprint === undefined) return;
     const members = await this.#deps.store.pooled();
     const running = members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === 'RUNNING');
     for (const { sandbox: member } of running) {
@@ -60,18 +51,13 @@ export class SandboxPool {
       this.#tried.add(member.id);
       try {
         const observed = await this.#inspect(member);
-        if (observed === null) break;
-        if (observed.state !== 'running') {
-          this.#deps.reconciler.enqueue(member.id);
-          continue;
-        }
-        const outcome = await write(claimedFromPool(member, asked, observed.exposedUrls), member);
-        if (outcome.kind !== 'stale') return outcome;
+        if (observed === null) return;
+        if (observed.state === 'running') yield { member, sandbox: claimedFromPool(member, asked, observed.exposedUrls) };
+        else this.#deps.reconciler.enqueue(member.id);
       } finally {
         this.#tried.delete(member.id);
       }
     }
-    return null;
   }
 
   /** Fills the pools. Nobody waits. */

@@ -3,18 +3,18 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { type AnyFailure, Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
-import { reportProgress } from '../../domain/sandbox-lifecycle.ts';
+import { changed, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
-import type { Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { needsStartSlot, runtimeSteps, takeStep } from './sandbox-steps.ts';
 import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './step-context.ts';
 
-export type { SandboxReconcilerDeps } from './step-context.ts';
+/** Statuses in which nothing of a sandbox may run. */
+const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
 
 /** The sandbox when nothing is left to do, and what kept it from its desired state. */
 export interface Reconciled {
@@ -138,17 +138,20 @@ export class SandboxReconciler {
         }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
         this.#backOff.failed(`${id} ${step.kind}`);
-        return { sandbox: await this.#noteFailure(await store.find(id), error), failure: error };
+        return { sandbox: await this.#noteFailure(await store.find(id), error, step.kind), failure: error };
       }
     }
   }
 
-  /** Writes why a start does not go on, until it is tried again. Returns the record. */
-  async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure): Promise<Sandbox | null> {
+  /** Writes why a start does not go on, or why what is at rest still runs, until that is tried again. Returns the record. */
+  async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure, step: SandboxStep['kind']): Promise<Sandbox | null> {
     const { store, clock } = this.#deps;
+    if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
     const reason = reasonOfFailure(failure);
-    if (sandbox?.status !== 'STARTING' || sandbox.deletedAt !== null || isSameReason(sandbox.statusReason, reason)) return sandbox;
-    const noted = reportProgress(sandbox, reason, clock.now());
+    const isToRest = (step === 'stop' || step === 'freeze') && atRest.has(sandbox.status);
+    if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
+    const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : changed(sandbox, clock.now(), { statusReason: reason });
+    if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;
     return (await store.replace(noted)).kind === 'replaced' ? noted : await store.find(sandbox.id);
   }
 
@@ -180,22 +183,14 @@ export class SandboxReconciler {
   }
 }
 
-/** How long to wait for a pause, a resumption or a deletion, if nothing else is configured. */
+/** `answerWithinMs`, if nothing else is configured. */
 export const defaultAnswerWithinMs = 20_000;
-
-export interface AwaitStatusDeps {
-  readonly store: SandboxStore;
-  readonly reconciler: SandboxReconciler;
-  readonly clock: Clock;
-  /** How long to wait for a pause, a resumption or a deletion, in milliseconds. Then the status on the way is returned. */
-  readonly answerWithinMs: number;
-}
 
 /**
  * Reconciles the sandbox and returns it. Throws what kept it from the wanted status: a failure of the runtime, or
  * `sandbox_not_running` or `sandbox_not_paused` if it ended as ERROR or MISSING.
  */
-export async function awaitStatus(deps: AwaitStatusDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
+export async function awaitStatus(deps: SandboxesDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
   const sandbox = await getSandbox(store, scope, id);

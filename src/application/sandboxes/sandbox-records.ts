@@ -5,6 +5,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { SandboxDeps } from './sandbox-deps.ts';
 
 /** Returns the sandbox; null if there is none in the scope, or it is deleted. */
 export async function findSandbox(store: SandboxStore, scope: OwnerScope, id: string): Promise<Sandbox | null> {
@@ -24,13 +25,8 @@ export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: str
   return sandbox;
 }
 
-export interface WriteDeps {
-  readonly store: SandboxStore;
-  readonly logger: Logger;
-}
-
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
-export async function writeMove({ store, logger }: WriteDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
+export async function writeMove({ store, logger }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
   const { kind } = await store.replace(to, movedEvents(from, to, actor));
   if (kind === 'stale') return false;
   logMove(logger, from, to, actor);
@@ -39,7 +35,7 @@ export async function writeMove({ store, logger }: WriteDeps, from: Sandbox, to:
 
 /** Writes the transition if the lifecycle has it. */
 export async function recordMove(
-  deps: WriteDeps,
+  deps: SandboxDeps,
   sandbox: Sandbox,
   transition: SandboxTransition,
   change: TransitionChange,

@@ -1,7 +1,7 @@
 import { Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { probeMissed } from '../../domain/readiness.ts';
 import type { Reason } from '../../domain/reason.ts';
-import { reportProgress, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
+import { changed, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import { type ExposedUrl, isPooled, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
@@ -39,7 +39,7 @@ class SandboxProgress {
   async #write(reason: Reason): Promise<boolean> {
     const { store, clock } = this.#deps;
     const { id, status, startingSince } = this.#sandbox;
-    const next = reportProgress(this.#sandbox, reason, clock.now());
+    const next = changed(this.#sandbox, clock.now(), { statusReason: reason });
     const { kind } = await store.replace(next);
     const latest = kind === 'replaced' ? next : await store.find(id);
     const isSame = latest?.deletedAt === null && latest.status === status && latest.startingSince === startingSince;
@@ -59,7 +59,7 @@ export async function takeStartSlotStep(context: StepContext, sandbox: Sandbox):
   const progress = new SandboxProgress(deps, sandbox);
   const signal = unwanted(context, progress.moved);
   try {
-    const slot = await prepare(context, progress, isPooled(sandbox) ? 'pool' : 'requested', signal);
+    const slot = await prepare(context, progress, 'requested', signal);
     await progress.reporter.end();
     if (slot === null) return;
     context.startSlot = slot;
@@ -75,20 +75,10 @@ export async function takeStartSlotStep(context: StepContext, sandbox: Sandbox):
   }
 }
 
-/** Takes a start slot for a sandbox that had one in an earlier process. Returns false if it can't start. */
-async function ensureStartSlot(context: StepContext, progress: SandboxProgress, signal: AbortSignal): Promise<boolean> {
-  context.startSlot ??= await prepare(context, progress, isPooled(progress.sandbox) ? 'pool' : 'interrupted', signal);
-  return context.startSlot !== null;
-}
-
 /** Gets what the sandbox needs, and a start slot. Returns null if the first is not possible; that is written then. */
 async function prepare(
-  context: StepContext,
-  progress: SandboxProgress,
-  priority: StartPriority,
-  signal: AbortSignal,
+  { deps }: StepContext, progress: SandboxProgress, priority: StartPriority, signal: AbortSignal,
 ): Promise<StartSlot | null> {
-  const { deps } = context;
   const { runtime, queue, clock } = deps;
   const { spec, ownerId, status } = progress.sandbox;
   if (status === 'STARTING') {
@@ -103,7 +93,7 @@ async function prepare(
     }
   }
   progress.reporter.report({ code: 'waiting_for_start_slot' });
-  return await queue.take(ownerId, priority, signal);
+  return await queue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
 }
 
 /** Creates the sandbox and runs it. Returns null if that was interrupted. */
@@ -150,7 +140,9 @@ async function withStartSlot(
 ): Promise<ObservedSandbox | null> {
   try {
     return await whileWanted(context, progress, async (signal) => {
-      return (await ensureStartSlot(context, progress, signal)) ? await work(signal) : null;
+      // A sandbox that had a slot in an earlier process has to get one again.
+      context.startSlot ??= await prepare(context, progress, 'interrupted', signal);
+      return context.startSlot === null ? null : await work(signal);
     });
   } finally {
     releaseStartSlot(context);

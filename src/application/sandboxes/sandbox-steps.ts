@@ -53,7 +53,7 @@ async function pauseStep({ deps }: StepContext, kind: PauseKind, sandbox: Sandbo
   const { runtime } = deps;
   return await revertOnFailure(deps, 'PAUSING', () => sandbox, async () => {
     const observed = await runtime[kind](sandbox.instanceId);
-    if (observed.state !== 'running' || sandbox.status !== 'PAUSING') return observed;
+    if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;
     const reason = observed.reason ?? { code: 'pause_refused' };
     throw new Failure('runtime_unavailable', { runtime: runtime.name, reason, retryAfterSeconds: pauseRetryAfterSeconds });
   });

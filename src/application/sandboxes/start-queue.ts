@@ -1,3 +1,5 @@
+import { onAbort } from '../timers.ts';
+
 /** How many starts run at a time for each core, if nothing else is configured. A runtime that starts more only gets slower. */
 export const startsPerCore = 2;
 
@@ -43,13 +45,12 @@ export class StartQueue {
     }
     const { promise, resolve, reject } = Promise.withResolvers<StartSlot>();
     const waiter: Waiter = { owner, rank: startPriorities.indexOf(priority), grant: () => resolve(this.#slot()) };
-    const giveUp = (): void => {
+    this.#waiting.add(waiter);
+    using _ = onAbort(signal, () => {
       this.#waiting.delete(waiter);
       reject(signal.reason);
-    };
-    this.#waiting.add(waiter);
-    signal.addEventListener('abort', giveUp);
-    return await promise.finally(() => signal.removeEventListener('abort', giveUp));
+    });
+    return await promise;
   }
 
   #slot(): StartSlot {

@@ -1,21 +1,11 @@
 import { movedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { Random } from '../../ports/random.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
-import { type AdmissionDeps, admit, type Limited, limitFailure } from './make-room.ts';
-import type { SandboxPool } from './sandbox-pool.ts';
+import { admit, type Limited, limitFailure } from './make-room.ts';
+import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
-import type { SandboxSpecs } from './sandbox-specs.ts';
-
-export interface StartSandboxDeps extends AdmissionDeps {
-  readonly specs: SandboxSpecs;
-  readonly pool: SandboxPool;
-  readonly clock: Clock;
-  readonly random: Random;
-}
 
 export interface StartSandboxRequest {
   /** Null is the deployment's default. */
@@ -29,7 +19,7 @@ export interface StartSandboxRequest {
  * Starts a sandbox and returns it while it is STARTING, or RUNNING if it came from the pool of its spec. Throws
  * `invalid_request` (unknown spec), `sandbox_limit_reached`, `idempotency_conflict` or `store_unavailable`.
  */
-export async function startSandbox(deps: StartSandboxDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
+export async function startSandbox(deps: SandboxesDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
   const { specId, claim, id = deps.random.id('sb') } = request;
   const spec = deps.specs.find(specId);
   if (spec === undefined) throw unknownSpec(specId);
@@ -50,7 +40,7 @@ export async function startSandbox(deps: StartSandboxDeps, ownerId: string, requ
  * Starts a sandbox under an id that was chosen before. Idempotent by id. Throws what `startSandbox` throws, and
  * `sandbox_not_found` if it was started before and deleted since.
  */
-export async function startSandboxAs(deps: StartSandboxDeps, ownerId: string, id: string, specId: string | null): Promise<Sandbox> {
+export async function startSandboxAs(deps: SandboxesDeps, ownerId: string, id: string, specId: string | null): Promise<Sandbox> {
   if ((await deps.store.find(id)) === null) await startSandbox(deps, ownerId, { id, specId });
   return await getSandbox(deps.store, ownerId, id);
 }
@@ -62,21 +52,19 @@ export function unknownSpec(specId: string | null): Failure {
 type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
-async function startOnce(deps: StartSandboxDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
+async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
   const { store, pool, limits, random } = deps;
-  const warm = await pool.claim(asked, async (sandbox, member) => {
+  for await (const { member, sandbox } of pool.candidates(asked)) {
     const outcome = await store.claimFromPool(sandbox, member, limits, claim, movedEvents(null, sandbox, 'user'));
-    return outcome.kind === 'stale' ? outcome : started(deps, sandbox, outcome);
-  });
-  if (warm !== null && warm.kind !== 'stale') {
-    if (warm.kind === 'started') pool.enqueue();
-    return warm;
+    if (outcome.kind === 'stale') continue;
+    if (outcome.kind === 'inserted') pool.enqueue();
+    return started(deps, sandbox, outcome);
   }
   const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
   return started(deps, cold, await store.insert(cold, limits, claim, movedEvents(null, cold, 'user')));
 }
 
-function started({ reconciler, logger }: StartSandboxDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
+function started({ reconciler, logger }: SandboxesDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
   logMove(logger, null, sandbox, 'user');
   reconciler.enqueue(sandbox.id);

@@ -3,22 +3,18 @@ import { readyDeadline } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Run } from '../keyed-worker.ts';
 import { timeout } from '../timers.ts';
-import { recordMove, type WriteDeps } from './sandbox-records.ts';
+import type { SandboxDeps } from './sandbox-deps.ts';
+import { recordMove } from './sandbox-records.ts';
 import type { StartQueue, StartSlot } from './start-queue.ts';
 
-export interface SandboxReconcilerDeps extends WriteDeps {
-  readonly runtime: SandboxRuntime;
+export interface SandboxReconcilerDeps extends SandboxDeps {
   readonly probe: ReadinessProbe;
-  readonly clock: Clock;
   readonly queue: StartQueue;
   readonly secrets: Secrets;
-  readonly conversations: Pick<ConversationStore, 'findUsing'>;
 }
 
 /** A step, and the state that it was decided on; null if that is not known. */

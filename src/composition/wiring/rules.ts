@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { defaultMinIdleMs } from '../../application/sandboxes/make-room.ts';
 import { defaultAnswerWithinMs } from '../../application/sandboxes/sandbox-reconciler.ts';
@@ -27,6 +28,7 @@ export function rulesOf(options: CheckedOptions) {
     conversationLimits: { ...unlimitedConversations, ...defined({ conversationsPerOwner, conversations, conversationsPerSandbox }) },
     whenFull: options.whenFull ?? ('refuse' as const),
     minIdleMs: defaultMinIdleMs,
+    agentMemoryBytes: options.agentMemoryBytes ?? defaultAgentMemoryBytes,
     startsAtOnce,
     poolStartsAtOnce: poolStartsAtOnce(startsAtOnce),
     answerWithinMs: options.answerWithinMs ?? defaultAnswerWithinMs,

@@ -1,4 +1,5 @@
 import type { Bind } from 'inversify';
+import type { AgentMemory } from '../../application/agents/agent-memory.ts';
 import type { Agents } from '../../application/agents/agents.ts';
 import type { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import type { Conversations } from '../../application/conversations/conversations.ts';
@@ -79,6 +80,7 @@ export const tokens = {
   quarantine: token<Quarantine>('Quarantine'),
   sandboxes: token<Sandboxes>('Sandboxes'),
   events: token<Events>('Events'),
+  agentMemory: token<AgentMemory>('AgentMemory'),
   agents: token<Agents>('Agents'),
   conversationReconciler: token<ConversationReconciler>('ConversationReconciler'),
   conversations: token<Conversations>('Conversations'),

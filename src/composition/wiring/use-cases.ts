@@ -1,11 +1,14 @@
 import { ContainerModule } from 'inversify';
+import { AgentMemory } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
+import type { ConversationDeps } from '../../application/conversations/conversation-deps.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { createConversations } from '../../application/conversations/conversations.ts';
 import { Events } from '../../application/events/events.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
 import { Quarantine } from '../../application/sandboxes/quarantine.ts';
+import type { SandboxDeps } from '../../application/sandboxes/sandbox-deps.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
@@ -14,10 +17,13 @@ import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
 import { parseYamlFrontMatter } from '../../adapters/front-matter/yaml-front-matter.ts';
 import { createLruMap } from '../../adapters/shared/lru-map.ts';
-import { all, provide, tokens } from './tokens.ts';
+import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
-const { repositories, microagents, checkouts, events, agents, conversationReconciler } = tokens;
+const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
+
+const conversationDeps = token<ConversationDeps>('ConversationDeps');
+const sandboxDeps = token<SandboxDeps>('SandboxDeps');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -25,21 +31,15 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, sandboxReconciler, [store, runtime, tokens.probe, startQueue, tokens.secrets, system, closers],
-    (store, runtime, probe, queue, secrets, system, closers) => {
-      const stores = { store: store.sandboxes, conversations: store.conversations };
-      return closers.adopt(new SandboxReconciler({ ...stores, runtime, probe, queue, secrets, ...system }), close);
-    });
-  provide(bind, sandboxPool, [rules, store, runtime, specs, sandboxReconciler, system, closers],
-    ({ poolStartsAtOnce }, store, runtime, specs, reconciler, system, closers) => {
-      const deps = { store: store.sandboxes, runtime, specs, reconciler, ...system };
-      return closers.adopt(new SandboxPool({ ...deps, startsAtOnce: poolStartsAtOnce }), close);
-    });
-  provide(bind, sandboxes, [rules, store, runtime, specs, sandboxReconciler, sandboxPool, system],
-    (rules, store, runtime, specs, reconciler, pool, system) => {
-      const stores = { store: store.sandboxes, conversations: store.conversations };
-      return createSandboxes({ ...rules, ...stores, runtime, specs, reconciler, pool, ...system });
-    });
+  provide(bind, sandboxDeps, [store, runtime, system], ({ sandboxes, conversations }, runtime, system) =>
+    ({ store: sandboxes, conversations, runtime, ...system }));
+  provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],
+    (deps, probe, queue, secrets, closers) => closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets }), close));
+  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, closers],
+    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, closers) =>
+      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, startsAtOnce }), close));
+  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool], (deps, rules, specs, reconciler, pool) =>
+    createSandboxes({ ...rules, ...deps, specs, reconciler, pool }));
 });
 
 // What is kept of microagents that were read.
@@ -55,28 +55,23 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   });
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
-  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, system], (runtime, protocols, secrets, system) =>
-    new Agents({ runtime, protocols, secrets, ...system }));
-  provide(bind, conversationReconciler,
-    [store, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, system, closers],
-    (store, sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents, system, closers) => {
-      const stores = { store: store.conversations, events: store.events, sandboxStore: store.sandboxes };
-      const parts = { sandboxes, sandboxReconciler, runtime, repositories, microagents, checkouts, agents };
-      return closers.adopt(new ConversationReconciler({ ...stores, ...parts, ...system }), close);
-    });
-  const conversationDeps = [rules, store, sandboxes, specs, repositories, checkouts, conversationReconciler, system] as const;
-  provide(bind, tokens.conversations, conversationDeps,
-    ({ answerWithinMs, conversationLimits }, store, sandboxes, specs, repositories, checkouts, reconciler, system) => {
-      const stores = { store: store.conversations, sandboxStore: store.sandboxes };
-      const useCases = { sandboxes, specs, repositories, checkouts, reconciler };
-      return createConversations({ ...stores, ...useCases, ...system, answerWithinMs, conversationLimits });
-    });
+  provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
+  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
+    (runtime, protocols, secrets, memory, system) => new Agents({ runtime, protocols, secrets, memory, ...system }));
+  provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
+    ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
+      ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
+  provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, closers],
+    (deps, { events }, sandboxReconciler, runtime, microagents, agents, closers) =>
+      closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents }), close));
+  provide(bind, tokens.conversations, [conversationDeps, rules, specs, agentMemory, conversationReconciler],
+    (deps, rules, specs, agentMemory, reconciler) => createConversations({ ...rules, ...deps, specs, agentMemory, reconciler }));
 });
 
 /** What runs by itself while a deployment is open. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.quarantine, [rules, store, runtime, sandboxReconciler, system], (rules, store, runtime, sandboxReconciler, system) =>
-    new Quarantine({ ...rules, store: store.sandboxes, runtime, sandboxReconciler, ...system }));
+  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
+    new Quarantine({ ...rules, ...deps, sandboxReconciler }));
   provide(bind, tokens.sweeper,
     [rules, store, runtime, sandboxReconciler, conversationReconciler, sandboxPool, tokens.quarantine, events, system, closers],
     (rules, store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events, system, closers) => {

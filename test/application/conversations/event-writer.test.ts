@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
+import { AgentMemory } from '../../../src/application/agents/agent-memory.ts';
 import { EventWriter } from '../../../src/application/conversations/turns/turn-recorder.ts';
 import { follow } from '../../../src/application/events/events.ts';
 import { Failure } from '../../../src/domain/failure.ts';
@@ -8,6 +9,7 @@ import { createManualClock } from '../../doubles/memory/index.ts';
 import { calm } from '../port-calls.ts';
 
 const open = new AbortController().signal;
+const share = () => new AgentMemory(2 ** 30, createManualClock()).share();
 
 function call(title: string): EventDraft {
   const data = { toolCallId: title, title, toolKind: 'other', status: 'pending', paths: [], content: [] } as const;
@@ -35,7 +37,7 @@ function heldWriter() {
     await promise;
     return await events.append(drafts);
   };
-  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open });
+  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
   const log = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
   /** Resolves when the batch with this index is being written. */
   const begun = (index: number): Promise<void> => begins[index]?.promise ?? never;
@@ -79,7 +81,7 @@ test('readers get a batch before the next is written', async () => {
     order.push(drafts.map(titleOf).join(' '));
     return await events.append(drafts);
   };
-  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open });
+  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
   for (const title of ['a', 'b', 'c']) writer.add(call(title));
   await writer.drained();
   await calm();
@@ -152,7 +154,7 @@ function refusing(times: number, when: 'before' | 'after', signal = open) {
     if (refuses) throw new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
     return last;
   };
-  const writer = new EventWriter({ events: { ...events, append }, clock, from: 0, signal });
+  const writer = new EventWriter({ events: { ...events, append }, clock, from: 0, signal, memory: share() });
   const pass = async (seconds: number) => {
     for (let passed = 0; passed < seconds; passed += 1) {
       clock.advance(1000);

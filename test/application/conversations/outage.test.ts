@@ -80,11 +80,11 @@ test('a message that was taken off the queue when Skep shuts down, and did not r
       ...made,
       conversations: {
         ...made.conversations,
-        replace: (async (...args: Parameters<typeof made.conversations.replace>) => {
+        replace: async (...args) => {
           const outcome = await made.conversations.replace(...args);
           if (isLate && args[0].turn !== null) await late.opened;
           return outcome;
-        }) as typeof made.conversations.replace,
+        },
       },
     }),
   });
@@ -114,7 +114,7 @@ function heldDequeue(fails = 0) {
   const { opened, open } = gate();
   const state = { isHeld: false, fails: 0, open };
   const store = (made: Store): Store => {
-    const replace = async (...args: Parameters<typeof made.conversations.replace>) => {
+    const replace: typeof made.conversations.replace = async (...args) => {
       if (args[0].turn !== null && !state.isHeld) {
         state.isHeld = true;
         await opened;
@@ -125,7 +125,7 @@ function heldDequeue(fails = 0) {
       }
       return await made.conversations.replace(...args);
     };
-    return { ...made, conversations: { ...made.conversations, replace: replace as typeof made.conversations.replace } };
+    return { ...made, conversations: { ...made.conversations, replace } };
   };
   return { state, store };
 }

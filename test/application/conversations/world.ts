@@ -122,6 +122,7 @@ export function createWorld(options: WorldOptions = {}) {
       driver: get(tokens.sandboxReconciler),
       sandboxes: get(tokens.sandboxes),
       agents: get(tokens.agents),
+      agentMemory: get(tokens.agentMemory),
       conversationDriver: get(tokens.conversationReconciler),
       conversations: get(tokens.conversations),
       reconciler: get(tokens.sweeper),

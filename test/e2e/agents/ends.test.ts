@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createAcpProtocol } from '../../../src/adapters/agent-protocol/acp/index.ts';
 import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { AgentMemory } from '../../../src/application/agents/agent-memory.ts';
 import { Agents } from '../../../src/application/agents/agents.ts';
 import type { LiveAgent } from '../../../src/application/agents/live-agent.ts';
 import { newSandbox } from '../../../src/domain/sandbox.ts';
@@ -23,7 +24,7 @@ beforeEach(async () => {
   const [runtime, launch] = [host.open(), launchOf(programs.counts)];
   await runtime.start(launch, () => {}, never);
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  agents = new Agents({ runtime, protocols: [createAcpProtocol()], secrets: { get: () => secret }, clock: createSystemClock(), logger });
+  agents = new Agents({ runtime, protocols: [createAcpProtocol()], secrets: { get: () => secret }, clock: createSystemClock(), logger, memory: new AgentMemory(2 ** 30, createSystemClock()) });
   open = async (command) => {
     const sandbox = newSandbox({ id: launch.id, ownerId: 'me', spec: { ...launch.spec, agent: { ...base, command } }, sessionApiKey: 'key', now: 0 });
     return await agents.open({ conversationId: 'conv-1', sandbox, workingDir: launch.spec.workingDir, sessionId: null }, never);

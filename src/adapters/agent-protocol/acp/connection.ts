@@ -1,6 +1,6 @@
 import { type AnyMessage, client, type ClientContext, methods } from '@agentclientprotocol/sdk';
 import type { Reason } from '../../../domain/reason.ts';
-import type { AgentStreams } from '../../../ports/agent-protocol.ts';
+import type { OpenAgentSession } from '../../../ports/agent-protocol.ts';
 import { ConnectionFailure, inbound } from './inbound.ts';
 import type { Listener } from './listener.ts';
 import type { AcpOptions } from './protocol.ts';
@@ -17,7 +17,9 @@ export interface Connection {
   readonly end: (reason: Reason) => void;
 }
 
-export function connect(streams: AgentStreams, listener: Listener, limits: Required<AcpOptions>): Connection {
+type Opened = Pick<OpenAgentSession, 'streams' | 'onHeld'>;
+
+export function connect({ streams, onHeld = () => {} }: Opened, listener: Listener, limits: Required<AcpOptions>): Connection {
   const requests = new OpenRequests();
   const reader = streams.stdout.getReader();
   const outbound = createOutbound(streams.stdin, requests);
@@ -26,7 +28,7 @@ export function connect(streams: AgentStreams, listener: Listener, limits: Requi
 
   async function* messages(): ReturnType<typeof inbound> {
     try {
-      yield* inbound(reader, listener, requests, limits);
+      yield* inbound(reader, listener, requests, limits, onHeld);
       end({ code: 'agent_exited' });
     } catch (error) {
       end(error instanceof ConnectionFailure ? error.reason : { code: 'agent_connection_lost' });

@@ -36,6 +36,7 @@ export async function* inbound(
   listener: Listener,
   requests: OpenRequests,
   { maxLineBytes, maxInvalidLines: maxLines }: Required<AcpOptions>,
+  onHeld: (bytes: number) => void,
 ): AsyncGenerator<AnyMessage> {
   let invalidLines = 0;
   let firstInvalid = '';
@@ -46,7 +47,7 @@ export async function* inbound(
     const firstLine = oneLine(firstInvalid.slice(0, 200));
     throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines, firstLine });
   };
-  for await (const line of linesOf(reader, maxLineBytes)) {
+  for await (const line of linesOf(reader, maxLineBytes, onHeld)) {
     const parsed = parse(line);
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;
@@ -85,7 +86,9 @@ const newline = 0x0a;
  * Yields the lines of a stream, also a last one without an end. Nothing is read while a line is handled, so only one chunk of
  * the stream and the beginning of one line are in memory.
  */
-async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): AsyncGenerator<string> {
+async function* linesOf(
+  reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number, onHeld: (bytes: number) => void,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let begun: Uint8Array[] = [];
   let bytes = 0;
@@ -110,6 +113,7 @@ async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, maxByte
       yield finish();
     }
     if (start < chunk.length) add(chunk.subarray(start));
+    onHeld(bytes);
   }
   if (bytes > 0) yield finish();
 }

@@ -23,7 +23,7 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
     name: 'acp',
     async open(request, signal) {
       const listener = new Listener(request.client);
-      const connection = connect(request.streams, listener, limits);
+      const connection = connect(request, listener, limits);
       const abort = (): void => connection.end({ code: 'agent_session_closed' });
       signal.addEventListener('abort', abort, { once: true });
       try {

@@ -44,7 +44,6 @@ const microagentContentResource = z
   })
   .meta({ id: 'MicroagentContentResponse', description: 'A microagent with its content.' });
 
-/** A decoded repository name. */
 export const repositoryName = z
   .string()
   .superRefine((name, context) => {
@@ -74,9 +73,9 @@ function presentContent(read: MicroagentContent): z.output<typeof microagentCont
   };
 }
 
-/** The header that says how old a listing is. */
-function ageHeader({ skep }: RequestContext, confirmedAt: number | null): Readonly<Record<string, string>> {
-  return confirmedAt === null ? {} : { Age: String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))) };
+/** Says how old a listing is. */
+function setAge({ skep, response }: RequestContext, confirmedAt: number | null): void {
+  if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
 }
 
 export const microagentOperations = [
@@ -98,8 +97,9 @@ export const microagentOperations = [
     handle: async (context, { params }) => {
       const { skep, principal } = context;
       const patterns = principal.repositories ?? null;
-      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.signal());
-      return { value: microagents.map(presentMicroagent), headers: ageHeader(context, confirmedAt) };
+      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.closed);
+      setAge(context, confirmedAt);
+      return microagents.map(presentMicroagent);
     },
   }),
   operation({
@@ -121,8 +121,9 @@ export const microagentOperations = [
     failures: ['repository_not_found', 'file_not_found', ...gitProviderFailures],
     handle: async (context, { params, query }) => {
       const patterns = context.principal.repositories ?? null;
-      const read = await context.skep.microagents.read(params.repository_name, query.file_path, patterns, context.signal());
-      return { value: presentContent(read), headers: ageHeader(context, read.confirmedAt) };
+      const read = await context.skep.microagents.read(params.repository_name, query.file_path, patterns, context.closed);
+      setAge(context, read.confirmedAt);
+      return presentContent(read);
     },
   }),
 ];

@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { isBusy } from './sqlite-error.ts';
 
 /** The files of a data folder. SQLite keeps its own beside the database (`-wal`, `-shm`). */
@@ -72,6 +73,18 @@ export function createPrivateFile(path: string): void {
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }
+}
+
+/** Without a write-ahead log there is no writer. The database is opened as immutable then, which creates no file beside it. */
+export function untouched(path: string): URL {
+  const url = pathToFileURL(path);
+  if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
+  return url;
+}
+
+/** Returns 0 if there is no such file. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Takes the permissions of others off a file, for example one that was restored from a copy. */

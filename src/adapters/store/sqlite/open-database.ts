@@ -1,7 +1,5 @@
-import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { pathToFileURL } from 'node:url';
-import { createPrivateFile, type DataFolder, makePrivate, StoreRefused, unusable } from './data-folder.ts';
+import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, untouched, unusable } from './data-folder.ts';
 import { applicationId, migrate, migrations } from './migrations.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { reasonOf } from './sqlite-error.ts';
@@ -79,24 +77,13 @@ function closedOnError(database: DatabaseSync, prepare: (database: DatabaseSync)
 }
 
 function inspect(path: string): { version: number; id: number; tables: number } {
-  const database = new DatabaseSync(untouched(path), { readOnly: true, timeout: openTimeoutMs });
-  try {
-    const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
-    return {
-      version: number('PRAGMA user_version'),
-      id: number('PRAGMA application_id'),
-      tables: number(`SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`),
-    };
-  } finally {
-    database.close();
-  }
-}
-
-/** Without a write-ahead log there is no writer. The database is opened as immutable then, which creates no file beside it. */
-function untouched(path: string): URL {
-  const url = pathToFileURL(path);
-  if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
-  return url;
+  using database = new DatabaseSync(untouched(path), { readOnly: true, timeout: openTimeoutMs });
+  const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
+  return {
+    version: number('PRAGMA user_version'),
+    id: number('PRAGMA application_id'),
+    tables: number(`SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`),
+  };
 }
 
 function requireKnown(folder: DataFolder, version: number): number {
@@ -123,8 +110,4 @@ function refusing<T>(folder: DataFolder, work: () => T): T {
       { cause: error },
     );
   }
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

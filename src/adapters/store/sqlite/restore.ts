@@ -1,10 +1,10 @@
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { pathToFileURL } from 'node:url';
 import { allPages, changing, checkContent, refusalOf } from './backup.ts';
 import {
   createPrivateFile, type DataFolder, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused, syncFolders,
+  untouched,
 } from './data-folder.ts';
 import { migrate } from './migrations.ts';
 import { openReadOnly } from './open-database.ts';
@@ -88,10 +88,8 @@ function revokedKeys(folder: DataFolder) {
 
 /** Copies a database that no server uses, with its log if there is one. */
 async function copyFile(file: string, draft: string): Promise<void> {
-  const url = pathToFileURL(resolve(file));
-  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) url.searchParams.set('immutable', '1');
   try {
-    using source = new DatabaseSync(url, { readOnly: true });
+    using source = new DatabaseSync(untouched(resolve(file)), { readOnly: true });
     await backup(source, draft, { rate: allPages });
   } catch (error) {
     throw refusalOf(file, error);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { type DataFolder, StoreRefused } from './data-folder.ts';
+import { type DataFolder, sizeOf, StoreRefused } from './data-folder.ts';
 import { reasonOf } from './sqlite-error.ts';
 
 /** Of a store that was closed. It is as long as any other, so that the row is overwritten in place. */
@@ -60,9 +60,9 @@ export function clearMarker(database: DatabaseSync): boolean {
  * Checks that the write-ahead log in the folder is that of its database, before anything reads it. Throws `log_missing` or
  * `log_of_another`. `warn` gets a sentence if the log of a crashed server is gone, which is no loss if another program merged it.
  */
-export function checkLog(folder: DataFolder, warn: (message: string) => void): void {
+export function checkLog(folder: DataFolder, warn: (message: string) => void = () => {}): void {
   // In this order a server that closes meanwhile does not look like a copy.
-  const hasLog = (statSync(`${folder.database}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  const hasLog = sizeOf(`${folder.database}-wal`) > 0;
   const found = readMainFile(folder);
   if (found === null) return;
   const expected = readMarkerFile(folder) ?? closed;
@@ -105,7 +105,7 @@ function readMarkerFile(folder: DataFolder): string | null {
 
 /** Reads the main file without its log. Returns null if that does not say: then whoever opens the database judges it. */
 function readMainFile(folder: DataFolder): string | null {
-  if ((statSync(folder.database, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
+  if (sizeOf(folder.database) === 0) return null;
   const url = pathToFileURL(folder.database);
   url.searchParams.set('immutable', '1');
   try {

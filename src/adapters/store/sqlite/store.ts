@@ -57,7 +57,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<St
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
   if (exclusive) return openAsServer(folder, options);
-  checkLog(folder, options.warn ?? (() => {}));
+  checkLog(folder, options.warn);
   if (schemaVersionOf(folder) < migrations.length) migrateAsVisitor(folder);
   const database = openCurrent(folder);
   return storeOf('sqlite', database, () => closeAsVisitor(folder, database), options);
@@ -82,40 +82,32 @@ export type SqliteLook =
   | { readonly kind: 'current'; readonly store: Store };
 
 /** Reads a data folder and changes nothing in it, whether a server has it open or not. Rejects with {@link StoreRefused}. */
-export async function lookIntoSqlite(dataDir: string, warn: (message: string) => void = () => {}): Promise<SqliteLook> {
+export async function lookIntoSqlite(dataDir: string, warn?: (message: string) => void): Promise<SqliteLook> {
   const folder = dataFolderAt(dataDir);
   checkLog(folder, warn);
   const schema = schemaVersionOf(folder);
   if (schema === 0) return { kind: 'none' };
-  const database = openReadOnly(folder);
-  if (schema === migrations.length) return { kind: 'current', store: storeOf('sqlite', database, () => database.close(), {}) };
-  try {
-    // Every version of the schema has this table.
-    const hasSandboxes = database.prepare('SELECT 1 FROM sandboxes LIMIT 1').get() !== undefined;
-    return { kind: 'older', schema, current: migrations.length, hasSandboxes };
-  } finally {
-    database.close();
+  if (schema === migrations.length) {
+    const database = openReadOnly(folder);
+    return { kind: 'current', store: storeOf('sqlite', database, () => database.close(), {}) };
   }
+  using database = openReadOnly(folder);
+  // Every version of the schema has this table.
+  const hasSandboxes = database.prepare('SELECT 1 FROM sandboxes LIMIT 1').get() !== undefined;
+  return { kind: 'older', schema, current: migrations.length, hasSandboxes };
 }
 
 function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
-  const lock = lockFolder(folder);
-  try {
-    checkLog(folder, options.warn ?? (() => {}));
-    schemaVersionOf(folder);
-    const database = openAndMigrate(folder);
-    try {
-      if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
-      markOpen(folder, database);
-    } catch (error) {
-      database.close();
-      throw error;
-    }
-    return storeOf('sqlite', database, () => closeAsServer(folder, database, lock), options);
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
+  using opened = new DisposableStack();
+  const lock = opened.adopt(lockFolder(folder), (lock) => lock.release());
+  checkLog(folder, options.warn);
+  schemaVersionOf(folder);
+  const database = opened.use(openAndMigrate(folder));
+  if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
+  markOpen(folder, database);
+  // From here on the store closes them.
+  opened.move();
+  return storeOf('sqlite', database, () => closeAsServer(folder, database, lock), options);
 }
 
 /** Throws `other_deployment` if the records belong to another deployment than the folder. */
@@ -157,19 +149,17 @@ function tryLock(folder: DataFolder): FolderLock | null {
 }
 
 function migrateAsVisitor(folder: DataFolder): void {
-  let lock: FolderLock | undefined;
-  try {
-    lock = lockFolder(folder);
-    openAndMigrate(folder).close();
-  } catch (error) {
-    if (!isStoreRefused(error) || error.reason !== 'locked') throw error;
+  const lock = tryLock(folder);
+  if (lock === null) {
     throw new StoreRefused(
       'migration_due',
       `The data folder ${folder.path} is open in a server of an older version. Stop that server and start this version's, then try again.`,
-      { cause: error },
     );
+  }
+  try {
+    openAndMigrate(folder).close();
   } finally {
-    lock?.release();
+    lock.release();
   }
 }
 

@@ -2,20 +2,14 @@ import { optionOf, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
-import { interval, throughStoreOutage, timeout } from '../../timers.ts';
+import { interval, onAbort, throughStoreOutage, timeout } from '../../timers.ts';
 import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
 import type { TurnOf } from './turn.ts';
 
-/** How often to look for an answer that another process wrote. An answer of this process arrives at once. */
+/** How often to look for the owner's choice, if the log does not say that something was written. */
 const lookEveryMs = 5000;
-
-/** A request that waits for the owner's choice. */
-interface Asked {
-  readonly permissionId: string;
-  readonly answer: (optionId: string | null) => void;
-}
 
 /**
  * Answers an agent's requests for permission in a turn: by the conversation's policy, or by its owner. The owner sees one request
@@ -27,20 +21,23 @@ export class TurnPermissions {
   readonly #recorder: TurnRecorder;
   readonly #ends: AbortSignal;
   readonly #withinMs: number;
-  #asked: Asked | null = null;
+  readonly #onAnswered: () => void;
+  #isWaiting = false;
   #previous: Promise<unknown> = Promise.resolve();
 
-  constructor(deps: StepDeps, { conversation, sandbox, signal }: TurnOf, recorder: TurnRecorder) {
+  /** `onAnswered` is called when the owner has chosen. */
+  constructor(deps: StepDeps, { conversation, sandbox, signal }: TurnOf, recorder: TurnRecorder, onAnswered: () => void) {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#recorder = recorder;
     this.#ends = signal;
+    this.#onAnswered = onAnswered;
     this.#withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
   }
 
   /** True while a request waits for the owner's choice. */
   get isWaiting(): boolean {
-    return this.#asked !== null;
+    return this.#isWaiting;
   }
 
   /** Resolves to the id of the chosen option; null if the request is withdrawn, or the policy finds no option. */
@@ -51,11 +48,6 @@ export class TurnPermissions {
     const answer = this.#previous.then(() => this.#byOwner(request, signal));
     this.#previous = answer.catch(() => {});
     return await answer;
-  }
-
-  /** The owner has chosen, and it is written. */
-  answered(permissionId: string, optionId: string): void {
-    if (this.#asked?.permissionId === permissionId) this.#asked.answer(optionId);
   }
 
   #byPolicy(policy: 'allow' | 'deny', request: PermissionRequest): string | null {
@@ -72,27 +64,29 @@ export class TurnPermissions {
     const { events, clock } = this.#deps;
     const { permissionId } = request;
     const { promise, resolve } = Promise.withResolvers<string | null>();
-    const withdrawn = (): void => resolve(null);
-    signal.addEventListener('abort', withdrawn, { once: true });
-    this.#asked = { permissionId, answer: resolve };
-    try {
-      // In the log the request comes after what was said before it.
-      await this.#recorder.settled();
-      const before = await throughStoreOutage(clock, this.#ends, () => events.latest());
-      if (!(await this.#request(request))) return null;
-      using limit = timeout(clock, this.#withinMs);
-      limit.signal.addEventListener('abort', withdrawn, { once: true });
-      using _ = interval(clock, lookEveryMs, () => void this.#look(permissionId, before, resolve));
-      const optionId = await promise;
-      const reason: Reason = limit.signal.aborted
-        ? { code: 'permission_unanswered', withinMs: this.#withinMs }
-        : { code: 'permission_withdrawn' };
-      if (optionId === null) await this.#withdraw(permissionId, reason);
-      return optionId;
-    } finally {
-      this.#asked = null;
-      signal.removeEventListener('abort', withdrawn);
-    }
+    const withdraw = (): void => resolve(null);
+    using ends = new DisposableStack();
+    ends.use(onAbort(signal, withdraw));
+    this.#isWaiting = true;
+    ends.defer(() => {
+      this.#isWaiting = false;
+    });
+    // In the log the request comes after what was said before it.
+    await this.#recorder.settled();
+    const before = await throughStoreOutage(clock, this.#ends, () => events.latest());
+    const look = (): void => void this.#look(permissionId, before, resolve);
+    ends.defer(events.subscribe(({ conversationIds }) => conversationIds.has(this.#conversation.id) && look()));
+    if (!(await this.#request(request))) return null;
+    ends.use(interval(clock, lookEveryMs, look));
+    const limit = ends.use(timeout(clock, this.#withinMs));
+    ends.use(onAbort(limit.signal, withdraw));
+    const optionId = await promise;
+    const reason: Reason = limit.signal.aborted
+      ? { code: 'permission_unanswered', withinMs: this.#withinMs }
+      : { code: 'permission_withdrawn' };
+    if (optionId === null) await this.#withdraw(permissionId, reason);
+    else this.#onAnswered();
+    return optionId;
   }
 
   async #request(request: PermissionRequest): Promise<boolean> {
@@ -116,8 +110,8 @@ export class TurnPermissions {
     await throughStoreOutage(clock, this.#ends, () => records.change(this.#conversation.id, change));
   }
 
-  /** Finds the choice in the log if another process wrote it. */
-  async #look(permissionId: string, after: number, answer: Asked['answer']): Promise<void> {
+  /** Finds the choice in the log. */
+  async #look(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {
     const { id: conversationId, ownerId } = this.#conversation;
     try {
       const events = await this.#deps.events.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);

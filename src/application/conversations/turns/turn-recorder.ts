@@ -3,6 +3,7 @@ import { type EventActor, type EventBody, type EventDraft, eventOf } from '../..
 import { canonicalJson } from '../../../domain/fingerprint.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
+import type { MemoryShare } from '../../agents/agent-memory.ts';
 import { throughStoreOutage } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 
@@ -11,6 +12,8 @@ interface RecorderDeps extends Pick<StepDeps, 'events' | 'clock' | 'random'> {
   readonly from: number;
   /** Fires when the turn is to end. */
   readonly signal: AbortSignal;
+  /** The agent's. */
+  readonly memory: MemoryShare;
 }
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
@@ -70,6 +73,12 @@ export class TurnRecorder {
     await this.settled();
   }
 
+  /** Drops the open message, because it can't be written. */
+  discard(): void {
+    this.#deps.memory.hold(-(this.#open?.length ?? 0));
+    this.#open = null;
+  }
+
   #recordChunk({ messageId: agentMessageId, channel, text }: Chunk): void {
     if (text === '') return;
     const isOther = this.#open !== null && (this.#open.agentMessageId !== agentMessageId || this.#open.channel !== channel);
@@ -78,6 +87,7 @@ export class TurnRecorder {
     const { messageId, parts } = this.#open;
     parts.push(text);
     this.#open.length += text.length;
+    this.#deps.memory.hold(text.length);
     this.note({ kind: 'message_chunk', data: { messageId, channel, text } }, 'agent');
   }
 
@@ -97,7 +107,8 @@ export class TurnRecorder {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    const { messageId, channel, parts } = open;
+    const { messageId, channel, parts, length } = open;
+    this.#deps.memory.hold(-length);
     this.note({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } }, 'agent');
   }
 }
@@ -148,6 +159,8 @@ export class EventWriter {
   #waiting: EventDraft[] = [];
   #writing: Promise<void> | null = null;
   #failure: { readonly error: unknown } | null = null;
+  /** The bytes of what is waiting or being written. */
+  #held = 0;
 
   constructor(deps: EventWriterDeps) {
     this.#deps = deps;
@@ -155,6 +168,8 @@ export class EventWriter {
   }
 
   add(event: EventDraft): void {
+    if (this.#failure !== null) return;
+    this.#hold(JSON.stringify(event.data).length);
     const last = this.#waiting.at(-1);
     const joined = last === undefined ? null : join(last, event);
     if (joined === null) this.#waiting.push(event);
@@ -164,7 +179,8 @@ export class EventWriter {
 
   /** Resolves when more can be added. Rejects if a write has failed. */
   async ready(): Promise<void> {
-    while (this.#waiting.length >= maxWaiting && this.#failure === null) await this.#writing;
+    const isMuch = (): boolean => this.#waiting.length >= maxWaiting || (this.#held > 0 && this.#deps.memory.isFull);
+    while (isMuch() && this.#failure === null) await this.#writing;
     this.#check();
   }
 
@@ -178,13 +194,17 @@ export class EventWriter {
     try {
       while (this.#waiting.length > 0 && this.#failure === null) {
         const batch = this.#waiting;
+        const held = this.#held;
         this.#waiting = [];
         await this.#append(batch);
+        this.#hold(-held);
         // Readers get this batch before the next is written.
         await new Promise<void>((resolve) => void setImmediate(resolve));
       }
     } catch (error) {
       this.#failure = { error };
+      this.#waiting = [];
+      this.#hold(-this.#held);
     } finally {
       this.#writing = null;
     }
@@ -208,6 +228,11 @@ export class EventWriter {
     const filter = { ownerId, ...(conversationId !== null && { conversationId }), kinds: [kind] };
     const written = await this.#deps.events.read(filter, this.#last, 1000);
     return written.findLast((event) => event.at === at && canonicalJson(event.data) === data)?.sequence ?? null;
+  }
+
+  #hold(bytes: number): void {
+    this.#held += bytes;
+    this.#deps.memory.hold(bytes);
   }
 
   #check(): void {

@@ -9,6 +9,8 @@ import type { TurnOf } from './turn.ts';
 interface TurnWatchOptions extends Pick<TurnOf, 'conversation' | 'sandbox' | 'queued'> {
   /** True while the agent only waits for its user. */
   readonly isWaiting: () => boolean;
+  /** True while what the agent says is not read, because too much waits. */
+  readonly isHeldBack: () => boolean;
   /** Called when the agent has said nothing for too long, and again later if it goes on. */
   readonly onSilent: (withinMs: number) => void;
 }
@@ -72,13 +74,13 @@ export class TurnWatch {
 
   async #look(): Promise<void> {
     const { access, clock } = this.#deps;
-    const { conversation, isWaiting, onSilent } = this.#options;
+    const { conversation, isWaiting, isHeldBack, onSilent } = this.#options;
     const sandbox = await access.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#show(isFrozen);
-    // A frozen agent can't say anything.
-    if (isFrozen || isWaiting()) this.noteOutput();
+    // A frozen agent can't say anything, and one that is held back is not heard.
+    if (isFrozen || isWaiting() || isHeldBack()) this.noteOutput();
     if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#isToGoOn(sandbox))) return await access.resume(conversation);
     const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     if (clock.now() - this.#lastOutputAt >= withinMs) onSilent(withinMs);

@@ -6,7 +6,7 @@ import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
-import { throughStoreOutage } from '../../timers.ts';
+import { onAbort, throughStoreOutage } from '../../timers.ts';
 import type { Change, Changed } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { TurnPermissions } from './turn-permissions.ts';
@@ -52,11 +52,12 @@ export class Turn {
   constructor(deps: StepDeps, of: TurnOf) {
     this.#deps = deps;
     this.#of = of;
-    this.#recorder = new TurnRecorder({ ...deps, from: of.from, signal: of.signal }, of.conversation);
-    this.#permissions = new TurnPermissions(deps, of, this.#recorder);
+    this.#recorder = new TurnRecorder({ ...deps, from: of.from, signal: of.signal, memory: of.agent.memory }, of.conversation);
+    this.#permissions = new TurnPermissions(deps, of, this.#recorder, () => this.#watch.wake());
     this.#watch = new TurnWatch(deps, {
       ...of,
       isWaiting: () => this.#permissions.isWaiting,
+      isHeldBack: () => of.agent.memory.isHeldBack,
       onSilent: (withinMs) => {
         this.#silent = { code: 'turn_silent', withinMs };
         this.#stop();
@@ -68,12 +69,6 @@ export class Turn {
   cancel(): void {
     this.#cancelled = true;
     this.#stop();
-  }
-
-  /** Passes on the owner's choice, which is written already. */
-  answered(permissionId: string, optionId: string): void {
-    this.#permissions.answered(permissionId, optionId);
-    this.#watch.wake();
   }
 
   /** True if the agent got the message. */
@@ -138,8 +133,7 @@ export class Turn {
   async #prompt(message: Message): Promise<EndedTurn> {
     const { agent, signal } = this.#of;
     if (this.#cancelled) return { stopReason: 'cancelled', reason: null, actor: 'user' };
-    const kill = (): void => void agent.kill();
-    signal.addEventListener('abort', kill, { once: true });
+    using _ = onAbort(signal, () => void agent.kill());
     this.#prompted = true;
     // The agent gets the message before anything else is done.
     const prompting = agent.prompt(message, {
@@ -160,11 +154,11 @@ export class Turn {
       return await this.#judge(ended);
     } catch (error) {
       // What the agent says can't be written, so it must not go on.
+      this.#recorder.discard();
       await agent.kill();
       throw error;
     } finally {
       this.#stopTimeout();
-      signal.removeEventListener('abort', kill);
     }
   }
 

@@ -18,9 +18,7 @@ export class Turns {
     this.#deps = deps;
   }
 
-  /**
-   * Runs a turn. Does nothing if the message is not (any more) the next. Rejects if the store fails.
-   */
+  /** Runs a turn. Does nothing if the message is not (any more) the next. Rejects if the store fails. */
   async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
     const message = await this.#introduce(conversation, agent, queued.message);
     const from = await this.#deps.events.latest();
@@ -34,19 +32,9 @@ export class Turns {
     }
   }
 
-  /** Asks the agent to stop the conversation's turn, if one runs here. */
-  cancel(conversationId: string): void {
-    this.#running.get(conversationId)?.cancel();
-  }
-
-  /** Looks at the sandbox of the conversation's turn, if one runs here. */
-  look(conversationId: string): void {
-    this.#running.get(conversationId)?.look();
-  }
-
-  /** Passes on the owner's choice, which is written already. */
-  answered(conversationId: string, permissionId: string, optionId: string): void {
-    this.#running.get(conversationId)?.answered(permissionId, optionId);
+  /** Returns the conversation's turn, if one runs here. */
+  get(conversationId: string): Turn | undefined {
+    return this.#running.get(conversationId);
   }
 
   /**

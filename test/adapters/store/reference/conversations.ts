@@ -2,11 +2,8 @@ import { isInScope } from '../../../../src/domain/principal.ts';
 import { conversationLimitReached, unlimitedConversations } from '../../../../src/domain/conversation-limits.ts';
 import { isUnsettled } from '../../../../src/domain/conversation-next-step.ts';
 import { type Conversation, type ConversationSortOrder, foldTitle } from '../../../../src/domain/conversation.ts';
-import type { EventDraft } from '../../../../src/domain/event.ts';
 import type { PageKey } from '../../../../src/domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../../../src/ports/conversation-store.ts';
-import type { ClaimOutcome, IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
-import type { ReplaceOutcome } from '../../../../src/ports/sandbox-store.ts';
 import type { ReferenceEvents } from './events.ts';
 import { atOnce, Claims, pageIn, scanOf } from './records.ts';
 
@@ -20,30 +17,17 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
     claims.forget(id);
   }
 
-  function replace(conversation: Conversation, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
-  function replace(
-    conversation: Conversation,
-    events: readonly EventDraft[],
-    claim: IdempotencyClaim | undefined,
-  ): Promise<ReplaceOutcome | ClaimOutcome>;
-  function replace(
-    conversation: Conversation,
-    events: readonly EventDraft[] = [],
-    claim?: IdempotencyClaim,
-  ): Promise<ReplaceOutcome | ClaimOutcome> {
-    return atOnce(() => {
-      const earlier = claims.find(claim);
-      if (earlier !== null) return earlier;
-      if (records.get(conversation.id)?.version !== conversation.version - 1) return { kind: 'stale' };
-      records.set(conversation.id, conversation);
-      claims.keep(claim, conversation.id);
-      log.write(events);
-      return { kind: 'replaced' };
-    });
-  }
-
   return {
-    replace,
+    replace: (conversation, events = [], claim) =>
+      atOnce(() => {
+        const earlier = claims.find(claim);
+        if (earlier !== null) return earlier;
+        if (records.get(conversation.id)?.version !== conversation.version - 1) return { kind: 'stale' };
+        records.set(conversation.id, conversation);
+        claims.keep(claim, conversation.id);
+        log.write(events);
+        return { kind: 'replaced' };
+      }),
 
     insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       atOnce(() => {

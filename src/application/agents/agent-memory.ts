@@ -1,0 +1,159 @@
+import { Failure } from '../../domain/failure.ts';
+import type { Clock } from '../../ports/clock.ts';
+
+/** How much of what agents say one server holds in memory, if nothing else is configured: 256 MiB. */
+export const defaultAgentMemoryBytes = 256 * 2 ** 20;
+
+/** How long an agent may go on alone beyond the bound without saying more, before another one may. */
+const aloneForMs = 5000;
+
+/** A guess: when there is room again depends on what agents say, and on the store. */
+const retryAfterSeconds = 10;
+
+interface Waiter {
+  readonly share: MemoryShare;
+  readonly bytes: number;
+  readonly goOn: () => void;
+}
+
+/**
+ * The bytes that all agents of this process hold in memory together: output that leads to no update yet, messages that are collected, and
+ * events that wait to be written. Beyond the bound, agents are held back. One of them may go on alone until it holds nothing, because what
+ * agents hold may be the beginnings of lines and messages, which are only over when more is read.
+ */
+export class AgentMemory {
+  readonly #maxBytes: number;
+  readonly #clock: Clock;
+  readonly #waiting = new Set<Waiter>();
+  #held = 0;
+  #alone: MemoryShare | null = null;
+  #cancelTimer: () => void = () => {};
+
+  constructor(maxBytes: number, clock: Clock) {
+    this.#maxBytes = maxBytes;
+    this.#clock = clock;
+  }
+
+  /** How many bytes are held. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Returns the share of one more agent. */
+  share(): MemoryShare {
+    return new MemoryShare(this);
+  }
+
+  get isFull(): boolean {
+    return this.#held >= this.#maxBytes;
+  }
+
+  /** Throws `conversation_limit_reached` if it is full, so that no more is asked of agents. */
+  check(): void {
+    if (!this.isFull) return;
+    throw new Failure('conversation_limit_reached', { limit: 'agent_memory', max: this.#maxBytes, retryAfterSeconds });
+  }
+
+  add(bytes: number): void {
+    this.#held += bytes;
+    if (bytes < 0) this.#goOn();
+  }
+
+  /** Resolves when there is room for so many bytes more, or the share is closed. */
+  async room(share: MemoryShare, bytes: number): Promise<void> {
+    if (share.isClosed || this.#hasRoom(bytes)) return;
+    if (this.#alone === share) return this.#goAlone(share);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter = { share, bytes, goOn: resolve };
+    this.#waiting.add(waiter);
+    this.#goOn();
+    await promise;
+    this.#waiting.delete(waiter);
+  }
+
+  /** The share does not go on alone any more. */
+  leave(share: MemoryShare): void {
+    if (this.#alone === share) this.#endAlone();
+    this.#goOn();
+  }
+
+  isWaiting(share: MemoryShare): boolean {
+    return [...this.#waiting].some((waiter) => waiter.share === share);
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#held === 0 || this.#held + bytes <= this.#maxBytes;
+  }
+
+  #goOn(): void {
+    if (this.#alone !== null && !this.isFull) this.#endAlone();
+    let granted = 0;
+    for (const waiter of this.#waiting) {
+      const hasRoom = this.#hasRoom(granted + waiter.bytes);
+      if (!hasRoom && !waiter.share.isClosed && this.#alone !== null) continue;
+      if (!hasRoom && !waiter.share.isClosed) this.#goAlone(waiter.share);
+      this.#waiting.delete(waiter);
+      granted += waiter.bytes;
+      waiter.goOn();
+    }
+  }
+
+  #goAlone(share: MemoryShare): void {
+    this.#cancelTimer();
+    this.#alone = share;
+    this.#cancelTimer = this.#clock.after(aloneForMs, () => this.leave(share));
+  }
+
+  #endAlone(): void {
+    this.#cancelTimer();
+    this.#alone = null;
+  }
+}
+
+/** What one agent holds. */
+export class MemoryShare {
+  readonly #memory: AgentMemory;
+  readonly #output = { chunk: 0, line: 0 };
+  #held = 0;
+  isClosed = false;
+
+  constructor(memory: AgentMemory) {
+    this.#memory = memory;
+  }
+
+  /** True while the agent is held back. */
+  get isHeldBack(): boolean {
+    return this.#memory.isWaiting(this);
+  }
+
+  /** Holds so many bytes more; fewer if it is negative. */
+  hold(bytes: number): void {
+    this.#held += bytes;
+    this.#memory.add(bytes);
+    if (bytes < 0 && this.#held === 0) this.#memory.leave(this);
+  }
+
+  get isFull(): boolean {
+    return this.#memory.isFull;
+  }
+
+  /** Sets how much of its output is held: of the chunk that was read last, or of a line that is not over. */
+  setOutput(part: 'chunk' | 'line', bytes: number): void {
+    const before = this.#output[part];
+    this.#output[part] = this.isClosed ? 0 : bytes;
+    this.hold(this.#output[part] - before);
+  }
+
+  /** Resolves when the agent may say so many bytes more. */
+  async room(bytes: number): Promise<void> {
+    await this.#memory.room(this, bytes);
+  }
+
+  /** The agent is not read any more. What waits to be written is still held. */
+  close(): void {
+    this.isClosed = true;
+    this.setOutput('chunk', 0);
+    this.setOutput('line', 0);
+    this.#memory.leave(this);
+  }
+}

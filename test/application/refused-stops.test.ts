@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { calm, createWorld } from './world.ts';
+
+const slow = sandboxSpec({ id: 'slow', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 3000 } });
+
+async function begun(spec = slow) {
+  const world = createWorld({ specs: [spec] });
+  const skep = world.boot();
+  await skep.reconciler.start();
+  const { id } = await skep.sandboxes.start('me', { specId: null });
+  await calm();
+  const refuse = (call: string, times: number) =>
+    world.faults.plan(...Array.from({ length: times }, () => ({ call, what: 'unavailable' as const, when: 'before' as const })));
+  const pass = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      world.clock.advance(1000);
+      await calm();
+    }
+  };
+  return { ...world, ...skep, id, refuse, pass };
+}
+
+const refusal = { code: 'failure', failure: 'runtime_unavailable' };
+
+describe('what the runtime does not stop', () => {
+  test('in ERROR says so on the record, beside what it failed with, and is tried again; then the record is as before', async () => {
+    const { engine, sandboxes, faults, id, refuse, pass } = await begun();
+    engine.close('ready');
+    const late = await sandboxes.start('me', { specId: null });
+    await calm();
+    refuse('stop', 3);
+    await pass(3);
+    const before = { code: 'not_ready_in_time', withinMs: 3000 };
+    expect(await sandboxes.get('me', late.id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'still_running', cause: refusal, before } });
+    expect(engine.inspect(late.id).state).toBe('running');
+    await pass(10);
+    expect(faults.planned).toHaveLength(0);
+    expect(engine.inspect(late.id).state).toBe('stopped');
+    expect(await sandboxes.get('me', late.id)).toMatchObject({ status: 'ERROR', statusReason: before });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
+  });
+
+  test.each(['freeze', 'stop'] as const)('while it is recorded PAUSED says so too (%s), and who paused it stays', async (kind) => {
+    const { engine, sandboxes, reconciler, id, refuse, pass } = await begun(sandboxSpec({ id: 'plain' }));
+    await sandboxes.pause('me', id, 'freeze');
+    if (kind === 'freeze') engine.thawFromOutside(id);
+    refuse(kind, 2);
+    if (kind === 'freeze') await reconciler.sweep();
+    else await sandboxes.pause('me', id, 'stop').catch(() => {});
+    await calm();
+    const before = { code: 'paused_by_owner' };
+    expect(await sandboxes.get('me', id)).toMatchObject({
+      status: 'PAUSED', pauseKind: kind, statusReason: { code: 'still_running', cause: refusal, before }, pausedBy: { actor: 'user', reason: before },
+    });
+    await pass(4);
+    expect(engine.inspect(id).state).toBe(kind === 'freeze' ? 'frozen' : 'stopped');
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', statusReason: before });
+  });
+
+  test('although the runtime reports no failure is tried with back-off as well', async () => {
+    const { engine, runtime, sandboxes, id, pass } = await begun(sandboxSpec({ id: 'plain' }));
+    let stops = 0;
+    Object.assign(runtime, { stop: async (one: string) => {
+      stops += 1;
+      return engine.inspect(one);
+    } });
+    await sandboxes.pause('me', id, 'freeze');
+    await sandboxes.pause('me', id, 'stop').catch(() => {});
+    engine.thawFromOutside(id);
+    await pass(30);
+    expect(stops).toBeLessThanOrEqual(6);
+    expect(await sandboxes.get('me', id)).toMatchObject({ statusReason: { code: 'still_running', before: { code: 'paused_by_owner' } } });
+  });
+});

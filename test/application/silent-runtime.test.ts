@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld } from './world.ts';
+
+/** Two sandboxes of a runtime that stops answering. The docs say what becomes of each request. */
+async function silent() {
+  const world = createWorld();
+  const skep = world.boot();
+  await skep.reconciler.start();
+  const running = await skep.sandboxes.start('me', { specId: null });
+  const paused = await skep.sandboxes.start('me', { specId: null });
+  await calm();
+  await skep.sandboxes.pause('me', paused.id, 'stop');
+  const calls = ['inspect', 'list', 'provide', 'start', 'freeze', 'stop', 'resume', 'remove'];
+  world.faults.plan(...calls.flatMap((call) => Array.from({ length: 200 }, () => ({ call, what: 'unavailable' as const, when: 'before' as const }))));
+  const pass = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      world.clock.advance(1000);
+      await calm();
+    }
+  };
+  const answers = async () => {
+    world.faults.planned.length = 0;
+    await pass(10);
+  };
+  return { ...world, ...skep, running: running.id, paused: paused.id, pass, answers };
+}
+
+test('a deletion is accepted while the runtime is silent: no caller sees it any more, and it is removed when the runtime answers', async () => {
+  const { sandboxes, engine, answers, running } = await silent();
+  await sandboxes.delete('me', running);
+  expect(await codeOf(sandboxes.get('me', running))).toBe('sandbox_not_found');
+  expect(engine.inspect(running).state).toBe('running');
+  await answers();
+  expect(engine.inspect(running).state).toBe('absent');
+});
+
+test('a start is accepted and carried out if the runtime answers within its time, and is an ERROR otherwise', async () => {
+  const { sandboxes, pass, answers } = await silent();
+  const late = await sandboxes.start('me', { specId: null });
+  await pass(11);
+  expect(await sandboxes.get('me', late.id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time' } });
+  const { id } = await sandboxes.start('me', { specId: null });
+  await pass(2);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'STARTING' });
+  await answers();
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
+});
+
+test('a pause fails and changes nothing; a resumption fails, and is carried out if the runtime answers within its time', async () => {
+  const { sandboxes, pass, answers, running, paused } = await silent();
+  expect(await codeOf(sandboxes.pause('me', running, 'stop'))).toBe('runtime_unavailable');
+  expect(await codeOf(sandboxes.resume('me', paused))).toBe('runtime_unavailable');
+  await pass(2);
+  expect(await sandboxes.get('me', running)).toMatchObject({ status: 'RUNNING' });
+  expect(await sandboxes.get('me', paused)).toMatchObject({ status: 'RESUMING' });
+  await answers();
+  expect([(await sandboxes.get('me', running)).status, (await sandboxes.get('me', paused)).status]).toEqual(['RUNNING', 'RUNNING']);
+});

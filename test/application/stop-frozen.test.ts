@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld } from './world.ts';
+
+async function frozen() {
+  const world = createWorld();
+  const skep = world.boot();
+  await skep.reconciler.start();
+  const { id } = await skep.sandboxes.start('me', { specId: null });
+  await calm();
+  await skep.sandboxes.pause('me', id, 'freeze');
+  return { ...world, ...skep, id };
+}
+
+test('a frozen sandbox is stopped on request, with an event of its owner, and its files stay', async () => {
+  const { sandboxes, engine, store, id } = await frozen();
+  expect(await sandboxes.pause('me', id, 'stop')).toMatchObject({
+    status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' }, pausedBy: { actor: 'user' },
+  });
+  expect(engine.inspect(id).state).toBe('stopped');
+  const { actor, data } = (await store.events.read({ ownerId: 'me' }, 0, 100)).at(-1) ?? {};
+  expect({ actor, data }).toEqual({ actor: 'user', data: { from: 'PAUSED', to: 'PAUSED', pauseKind: 'stop' } });
+  expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
+});
+
+test('its owner is then who paused it, although a rule had frozen it, and nothing freezes what is stopped', async () => {
+  const { sandboxes, engine, id } = await frozen();
+  await sandboxes.resume('me', id);
+  engine.freezeFromOutside(id);
+  await calm();
+  expect(await sandboxes.get('me', id)).toMatchObject({ pausedBy: { actor: 'runtime' } });
+  const stopped = await sandboxes.pause('me', id, 'stop');
+  expect(stopped.pausedBy).toEqual({ actor: 'user', reason: { code: 'paused_by_owner' }, version: stopped.version });
+  expect(await sandboxes.pause('me', id, 'freeze')).toEqual(stopped);
+});
+
+test('a stop that comes while it is being frozen stops it too', async () => {
+  const { sandboxes, engine, id } = await frozen();
+  await sandboxes.resume('me', id);
+  engine.close('freeze');
+  const freeze = sandboxes.pause('me', id, 'freeze');
+  await calm();
+  const stop = sandboxes.pause('me', id, 'stop');
+  await calm();
+  engine.open('freeze');
+  await freeze;
+  expect(await stop).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+  expect(engine.inspect(id).state).toBe('stopped');
+});
+
+test('a stop that the runtime refuses is told to the caller, and done when the runtime does', async () => {
+  const { sandboxes, engine, faults, reconciler, clock, id } = await frozen();
+  faults.plan({ call: 'stop', what: 'unavailable', when: 'before' });
+  expect(await codeOf(sandboxes.pause('me', id, 'stop'))).toBe('runtime_unavailable');
+  expect(engine.inspect(id).state).toBe('frozen');
+  clock.advance(1000);
+  await reconciler.sweep();
+  await calm();
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+  expect(engine.inspect(id).state).toBe('stopped');
+});
