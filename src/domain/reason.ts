@@ -2,6 +2,7 @@ import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
 import type { ExecutionReasonData } from './execution-reason.ts';
 import type { FailureData } from './failure.ts';
+import type { FrontMatterProblem } from './microagent.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';
@@ -68,6 +69,10 @@ export interface ReasonData extends ExecutionReasonData {
   locked: None;
   /** Its content is damaged. */
   damaged: None;
+
+  // What is wrong with a file
+  /** `line` counts from 1; null if it is not one line. */
+  front_matter: { readonly problem: FrontMatterProblem; readonly line: number | null };
 
   // What is wrong with an argument of a request
   unknown_sandbox_spec: { readonly specId: string | null };

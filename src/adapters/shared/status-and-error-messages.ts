@@ -1,7 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, hints, idleActions, missed, nameProblems, ofBytes, quoted,
+  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions, missed, nameProblems,
+  ofBytes, quoted,
   subjects,
 } from './status-and-error-message-parts.ts';
 
@@ -36,6 +37,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   disk_full: () => 'The disk is full.',
   locked: () => 'Another program has locked it.',
   damaged: () => 'Its data is damaged. Restore it from a backup.',
+
+  front_matter: ({ problem, line }) => `The front matter ${frontMatterProblems[problem]}${line === null ? '' : ` See line ${line}.`}`,
 
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
@@ -205,7 +208,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   proxy_off: () => 'The server runs no proxy to the ports of sandboxes. Its administrator can set SKEP_PROXY_PORT.',
   port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
   execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
-  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
+  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
   sandbox_not_running: ({ id, status }) =>
     `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>

@@ -18,6 +18,8 @@ import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import { parseYamlFrontMatter } from '../../adapters/front-matter/yaml-front-matter.ts';
+import { createLruMap } from '../../adapters/shared/lru-map.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
@@ -51,10 +53,17 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     createSandboxes({ ...rules, ...deps, specs, reconciler, pool }));
 });
 
+// What is kept of microagents that were read.
+const cachedTexts = 256;
+const cachedCharacters = 4 * 2 ** 20;
+
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
-  provide(bind, microagents, [repositories, tokens.deployment], (all, { product }) => new Microagents(all, product));
+  provide(bind, microagents, [repositories, tokens.deployment], (repositories, { product }) => {
+    const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
+    return new Microagents({ repositories, product, parseFrontMatter: parseYamlFrontMatter, texts });
+  });
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));

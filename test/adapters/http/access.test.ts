@@ -41,6 +41,10 @@ describe('a key that is limited to repositories', () => {
     const listing = '/api/user/repository/acme/shop/microagents';
     expect(await world.ann('GET', listing)).toMatchObject({ status: 200 });
     expect(await other('GET', listing)).toMatchObject({ status: 200 });
+    const content = `${listing}/content?file_path=.skep/microagents/deploy/aws.md`;
+    expect(await other('GET', content)).toMatchObject({ status: 200 });
+    expect(await world.client(world.keys.reader)('GET', content)).toMatchObject({ status: 200 });
+    expect(await limited('GET', content)).toMatchObject({ status: 404, body: { code: 'repository_not_found' } });
     const conversations = '/api/v1/app-conversations';
     const hidden = await limited('GET', listing);
     expect(hidden).toMatchObject({ status: 404, body: { code: 'repository_not_found' } });

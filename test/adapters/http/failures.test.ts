@@ -83,6 +83,11 @@ describe('each row of the failure table', () => {
 
   test('what is unknown', async () => {
     expectProblem(await world.ann('GET', '/api/user/repository/acme/none/microagents'), 'repository_not_found', { repository: 'acme/none' });
+    const [content, noRepository] = [`${microagents}/content?file_path=`, '/api/user/repository/acme/none/microagents/content?file_path='];
+    expectProblem(await world.ann('GET', `${noRepository}a.md`), 'repository_not_found', { repository: 'acme/none' });
+    for (const path of ['.skep/microagents/none.md', '.skep/microagents/README.md', '/etc/passwd']) {
+      expectProblem(await world.ann('GET', content + encodeURIComponent(path)), 'file_not_found', { path });
+    }
     expectProblem(await world.ann('GET', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('DELETE', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('GET', '/api/v1/app-conversations/conv-none'), 'conversation_not_found', { conversation_id: 'conv-none' });
@@ -239,8 +244,8 @@ describe('each row of the failure table', () => {
       'rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down',
       'execution_not_found', 'execution_limit_reached', 'output_dropped', 'input_closed', 'upgrade_required', 'origin_forbidden',
     ];
-    // No route reads files of a sandbox yet. The proxy reaches ports.
-    const unreachable: ProblemCode[] = ['file_not_found', 'port_closed'];
+    // The proxy reaches ports.
+    const unreachable: ProblemCode[] = ['port_closed'];
     expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(problemCodes.toSorted());
   });
 });

@@ -66,6 +66,7 @@ describe('the OpenAPI document', () => {
     expect(document.paths['/api/user/repository/{repository_name}/microagents']?.['get']?.operationId).toBe(operation);
     expect(operations().map(({ path, method, operation }) => `${method} ${path} ${Object.keys(operation.responses)[0]}`)).toEqual([
       'get /api/user/repository/{repository_name}/microagents 200',
+      'get /api/user/repository/{repository_name}/microagents/content 200',
       'post /api/v1/app-conversations 201',
       'get /api/v1/app-conversations 200',
       'get /api/v1/app-conversations/{id} 200',
@@ -126,7 +127,7 @@ describe('the OpenAPI document', () => {
     const { schemas } = document.components;
     expect(Object.keys(schemas)).toEqual(
       expect.arrayContaining([
-        'MicroagentResponse', 'Sandbox', 'SandboxSpec', 'AppConversation', 'AppConversationStartRequest', 'HTTPValidationError', 'ValidationError',
+        'MicroagentResponse', 'MicroagentContentResponse', 'Sandbox', 'SandboxSpec', 'AppConversation', 'AppConversationStartRequest', 'HTTPValidationError', 'ValidationError',
         'Problem', 'SandboxPage', 'SandboxSpecPage', 'AppConversationPage', 'Message', 'MessageAccepted', 'PermissionAnswer', 'Event', 'EventPage',
       ]),
     );

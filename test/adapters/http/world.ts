@@ -55,7 +55,11 @@ export const repository = {
   path: 'acme/shop',
   defaultBranch: 'main',
   files: [
-    { path: '.skep/microagents/deploy/aws.md', createdAt: Date.UTC(2020, 1, 29, 12) },
+    {
+      path: '.skep/microagents/deploy/aws.md',
+      createdAt: Date.UTC(2020, 1, 29, 12),
+      content: '---\ntriggers: [deploy]\ntype: knowledge\n---\n# Deploy\n',
+    },
     { path: '.skep/microagents/README.md', createdAt: 0 },
   ],
 };
@@ -81,7 +85,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
   const doubles = doublesModule({
     auth, clock, logger, checkouts, specList: specs.map(sandboxSpec),
-    gitProvider: [failing({ ...provider, listFiles }, ['listFiles', 'find', 'check'], () => faults.git)],
+    gitProvider: [failing({ ...provider, listFiles }, ['listFiles', 'readFile', 'find', 'check'], () => faults.git)],
     runtime: failing(new Host(engine).runtime().runtime, ['freeze', 'stop', 'resume'], () => faults.runtime),
     store: {
       ...memoryStore,

@@ -30,6 +30,7 @@ const examples: Examples = {
   locked: none,
   damaged: none,
   unknown_sandbox_spec: { specId: 'nodes' },
+  front_matter: { problem: 'not_yaml', line: 3 },
   user_id: {},
   unknown_option: { options: ['allow', 'deny'] },
   repository_name: { problem: 'backslash' },
