@@ -1,11 +1,12 @@
 import { isFailure } from '../domain/failure.ts';
 import { nextSandboxStep, stepWithoutRuntime } from '../domain/sandbox-next-step.ts';
-import { absentSandbox, type ObservedSandbox } from '../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
 import type { Store } from '../ports/store.ts';
 import type { Events } from './events/events.ts';
+import type { DiskWatch } from './sandboxes/disk-watch.ts';
 import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
@@ -21,6 +22,7 @@ export interface SweeperDeps {
   readonly conversationReconciler: { enqueue(id: string): void };
   readonly pool: SandboxPool;
   readonly quarantine: Quarantine;
+  readonly disk: DiskWatch;
   readonly events: Pick<Events, 'purge'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -67,6 +69,7 @@ export class Sweeper {
     // The runtime comes first: a record is written before its sandbox starts, so what has no record now is an orphan.
     const observed = await this.#observe();
     if (this.#closing.signal.aborted) return;
+    if (observed !== null) await this.#relieveDisk();
     const orphans = await this.#sweepSandboxes(observed);
     if (orphans !== null) await quarantine.checkPool(orphans);
     pool.enqueue();
@@ -99,6 +102,15 @@ export class Sweeper {
       this.#deps.logger.warn({ code: error.code, context: error.context }, 'the runtime does not list its sandboxes');
       return null;
     }
+  }
+
+  async #relieveDisk(): Promise<void> {
+    const { store, disk } = this.#deps;
+    await disk.look(this.#closing.signal);
+    if (disk.pressure === null) return;
+    const records: Sandbox[] = [];
+    for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) records.push(record);
+    await disk.relieve(records);
   }
 
   /** Returns the sandboxes of the runtime that have no record; null if it did not answer. */

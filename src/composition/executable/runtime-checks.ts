@@ -6,6 +6,7 @@ import { createClient } from '../../adapters/sandbox-runtime/docker/engine-clien
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { commandName } from '../../client/command-name.ts';
+import { diskPressure, type DiskSpace, usedPercentOf } from '../../domain/disk-pressure.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
@@ -26,7 +27,10 @@ export async function runtimeLines(config: SkepConfig): Promise<Line[]> {
   const { ok: answers, detail } = await runtime.check();
   const where = answers || options.kind !== 'docker' ? '' : ` (looked at ${engineAddress(options.host)})`;
   lines.push((answers ? ok : notOk)(`runtime ${runtime.name}: ${detail}${where}`));
-  if (!answers || options.kind !== 'docker') return lines;
+  if (!answers) return lines;
+  const isMade = options.kind === 'docker' || existsSync(sandboxesFolder(config));
+  if (isMade) lines.push(diskLine(await runtime.diskSpace(), config.diskUsedPercent));
+  if (options.kind !== 'docker') return lines;
   const specs = config.specs ?? defaultSpecs({ runtime: options });
   return [...lines, ...(await engineLines(options.host, specs))];
 }
@@ -37,11 +41,26 @@ function engineAddress(host: string | undefined): string {
   return client.shownAddress;
 }
 
+/** Where the process runtime keeps its sandboxes. */
+function sandboxesFolder({ dataDir }: SkepConfig): string {
+  return join(dataDir, 'sandboxes');
+}
+
 /** Returns options that use what the data folder holds already. A check must not write to it. */
-function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
-  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(dataDir)?.id ?? 'doctor' } };
-  const root = join(dataDir, 'sandboxes');
+function existing(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
+  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(config.dataDir)?.id ?? 'doctor' } };
+  const root = sandboxesFolder(config);
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
+}
+
+function diskLine(space: DiskSpace | null, limitPercent: number): Line {
+  if (space === null) {
+    return note("disk: the runtime can't tell how full it is, so SKEP_DISK_USED_PERCENT has no effect; watch it on the engine's machine");
+  }
+  const pressure = diskPressure(space, limitPercent);
+  if (pressure === null) return ok(`disk: ${usedPercentOf(space)}% used, at most ${limitPercent}% may be (SKEP_DISK_USED_PERCENT)`);
+  const effect = 'no sandbox is started, and stopped ones with a delete_after are deleted early';
+  return note(`warning: disk: ${pressure.usedPercent}% used, more than the ${limitPercent}% of SKEP_DISK_USED_PERCENT; ${effect}`);
 }
 
 const Info = z.object({

@@ -7,6 +7,7 @@ import { startsPerCore } from '../../application/sandboxes/start-queue.ts';
 import { defaultOrphanGraceMs } from '../../application/sandboxes/quarantine.ts';
 import { sweeperDefaults } from '../../application/sweeper.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
+import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import { poolStartsAtOnce } from '../../domain/pool-plan.ts';
@@ -28,6 +29,7 @@ export function rulesOf(options: CheckedOptions) {
     conversationLimits: { ...unlimitedConversations, ...defined({ conversationsPerOwner, conversations, conversationsPerSandbox }) },
     whenFull: options.whenFull ?? ('refuse' as const),
     minIdleMs: defaultMinIdleMs,
+    diskUsedPercent: options.diskUsedPercent ?? defaultDiskUsedPercent,
     agentMemoryBytes: options.agentMemoryBytes ?? defaultAgentMemoryBytes,
     startsAtOnce,
     poolStartsAtOnce: poolStartsAtOnce(startsAtOnce),
