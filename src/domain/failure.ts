@@ -18,6 +18,12 @@ export interface FailureContexts {
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
   permission_not_found: { readonly id: string };
+  /** The spec of the sandbox does not name the port; `exposed` are those that it names. */
+  port_not_exposed: { readonly id: string; readonly port: number; readonly exposed: readonly number[] };
+  /** The deployment runs no proxy, so a port has no address for a link. */
+  proxy_off: Readonly<Record<string, never>>;
+  /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
+  port_closed: { readonly id: string; readonly port: number };
   /** A path inside a sandbox. */
   file_not_found: { readonly path: string };
   sandbox_not_running: { readonly id: string; readonly status: string };

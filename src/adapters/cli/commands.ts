@@ -5,14 +5,14 @@ import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type
 import { followEvents } from '../../client/events.ts';
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { forward, linkTo, parsePorts } from './ports.ts';
 import { Transcript } from './transcript.ts';
 
 const conversations = '/api/v1/app-conversations';
-const conversationPath = (id: string): string => `${conversations}/${encodeURIComponent(id)}`;
+const conversationPath = (id: string): string => pathOf(conversations, id);
 const sandboxes = '/api/v1/sandboxes';
-const sandboxPath = (id: string): string => `${sandboxes}/${encodeURIComponent(id)}`;
+const sandboxPath = (id: string): string => pathOf(sandboxes, id);
 
-/** The options of every command of the client. */
 interface Common {
   /** The server to talk to. Default: the one of this machine's settings. */
   readonly url?: string;
@@ -31,37 +31,31 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--message <text>', 'the first message')
     .option('--once', 'read no input: leave when the message is answered')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
+  subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, for a browser')
+    .addOption(new Option('--expires <seconds>', 'how long it can be used').argParser(Number))
+    .action(async (id: string, port: string | undefined, { expires, ...options }: Common & { readonly expires?: number }) => {
+      const link = await linkTo(clientOf(options), id, port === undefined ? undefined : Number(port), expires);
+      print(options, link, `${link.url}\n`);
+    });
+  subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
+    .action(async (id: string, text: string, options: Common) => {
+      const ports = parsePorts(text);
+      if (ports === null) throw new ClientError('Name the ports as LOCAL:REMOTE, for example 8080:8000.');
+      await forward(clientOf(options), id, ports);
+    });
   addConversations(program.command('conversations').description('list, follow and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
 
 function addConversations(parent: Command): void {
-  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
-    const page = await clientOf(options).get(conversations, pageOf(conversation));
-    print(options, page, conversationTable(page.items));
-    noteOlder(page);
-  });
-  subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
-    const found = await clientOf(options).get(conversationPath(id), conversation);
-    print(options, found, conversationTable([found]));
-  });
+  addReads(parent, conversations, conversation, conversationTable);
   subcommand(parent, 'follow <id>', 'show what is said and done in one').action(followConversation);
   subcommand(parent, 'end <id>', 'end one; its sandbox is deleted too if no other conversation uses it')
-    .action(async (id: string, options: Common) => {
-      await clientOf(options).delete(conversationPath(id));
-      print(options, { id, deleted: true }, '');
-      notice(`The conversation ${id} is ended.`);
-    });
+    .action(async (id: string, options: Common) => await remove(options, conversations, id, `The conversation ${id} is ended.`));
 }
 
 function addSandboxes(parent: Command): void {
-  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
-    const page = await clientOf(options).get(`${sandboxes}/search`, pageOf(sandbox));
-    print(options, page, sandboxTable(page.items));
-    noteOlder(page);
-  });
-  subcommand(parent, 'get <id>', 'show one')
-    .action(async (id: string, options: Common) => showSandbox(options, await clientOf(options).get(sandboxPath(id), sandbox)));
+  addReads(parent, sandboxes, sandbox, sandboxTable);
   subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named')
     .action(async (spec: string | undefined, options: Common) =>
       showSandbox(options, await clientOf(options).post(sandboxes, { sandbox_spec_id: spec }, sandbox)));
@@ -78,11 +72,31 @@ function addSandboxes(parent: Command): void {
     .option('--spec <id>', 'a spec other than the one that the runtime knows')
     .action(async (id: string, { user, spec, ...options }: Common & { readonly user?: string; readonly spec?: string }) =>
       showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/adopt`, { user_id: user, sandbox_spec_id: spec }, sandbox)));
-  subcommand(parent, 'delete <id>', 'delete one, with its files').action(async (id: string, options: Common) => {
-    await clientOf(options).delete(sandboxPath(id));
-    print(options, { id, deleted: true }, '');
-    notice(`The sandbox ${id} is deleted, with its files.`);
+  subcommand(parent, 'delete <id>', 'delete one, with its files')
+    .action(async (id: string, options: Common) => await remove(options, sandboxes, id, `The sandbox ${id} is deleted, with its files.`));
+}
+
+/** Adds the commands that show the newest resources of a collection, and one of them. */
+function addReads<T>(parent: Command, collection: string, item: z.ZodType<T>, table: (items: readonly T[]) => string): void {
+  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
+    const page = await clientOf(options).get(collection, pageOf(item));
+    print(options, page, table(page.items));
+    if (page.next_page_id !== null) notice('There are older ones.');
   });
+  subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
+    const found = await clientOf(options).get(pathOf(collection, id), item);
+    print(options, found, table([found]));
+  });
+}
+
+function pathOf(collection: string, id: string): string {
+  return `${collection}/${encodeURIComponent(id)}`;
+}
+
+async function remove(options: Common, collection: string, id: string, text: string): Promise<void> {
+  await clientOf(options).delete(pathOf(collection, id));
+  print(options, { id, deleted: true }, '');
+  notice(text);
 }
 
 function subcommand(parent: Command, usage: string, description: string, options: { readonly isDefault?: boolean } = {}): Command {
@@ -160,8 +174,4 @@ async function followSandboxes(options: Common): Promise<void> {
 
 function showSandbox(options: Common, found: z.output<typeof sandbox>): void {
   print(options, found, sandboxTable([found]));
-}
-
-function noteOlder({ next_page_id }: { readonly next_page_id: string | null }): void {
-  if (next_page_id !== null) notice('There are older ones.');
 }

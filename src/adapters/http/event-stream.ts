@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Event } from '../../domain/event.ts';
-import type { StreamReply } from './operation.ts';
+import type { StreamedText } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** How soon a client that lost the stream asks for it again, in milliseconds. */
@@ -35,7 +35,7 @@ export async function* serverSentEvents(
  * When `ends` fires, no further part is sent: the response ends, or breaks off if something is left unread. If it throws, the caller
  * breaks the connection off, so that the client does not take it for the end. The status and the headers are set before.
  */
-export async function sendStream(context: RequestContext, { parts, ends }: StreamReply): Promise<void> {
+export async function sendStream(context: RequestContext, { parts, ends }: StreamedText): Promise<void> {
   const { http, request, response } = context;
   // The connection ends with the stream, so that the client's next request reaches a server that still takes requests.
   response.shouldKeepAlive = false;

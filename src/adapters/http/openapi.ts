@@ -115,7 +115,6 @@ function failuresOf(operation: Operation): readonly ProblemCode[] {
   return [...new Set(codes)].toSorted((a, b) => statusOf(a) - statusOf(b));
 }
 
-/** The failures as responses, those of one status together. */
 function failureResponses(codes: readonly ProblemCode[]): Record<string, ZodOpenApiResponseObject> {
   const responses: Record<string, ZodOpenApiResponseObject> = {};
   for (const [status, ofStatus] of Map.groupBy(codes, statusOf)) {

@@ -23,19 +23,16 @@ export interface ResponseForm<R extends z.ZodType = z.ZodType> {
   readonly headers?: z.ZodObject;
 }
 
-/** What a handler answers; the status is that of its success unless given. */
-export interface Reply<T> {
-  readonly value: T;
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** What a handler answers part by part. */
-export interface StreamReply {
+/** What a handler returns whose answer is sent part by part. */
+export class StreamedText {
   readonly parts: AsyncIterable<string>;
   /** Fires when the stream has to end, although there may be more. */
   readonly ends: AbortSignal;
-  readonly headers?: Readonly<Record<string, string>>;
+
+  constructor(parts: AsyncIterable<string>, ends: AbortSignal) {
+    this.parts = parts;
+    this.ends = ends;
+  }
 }
 
 /** The failures of a git provider that any operation on a repository may have. */
@@ -82,27 +79,28 @@ interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B
 export const noFields = z.object({});
 
 /** A body that is not read, or not sent. */
-export const noBody = z.undefined();
+export const noBody = z.void();
 
 /** What is spread into the declaration of an operation that takes nothing, or not everything. */
 export const noInput = { params: noFields, query: noFields, headers: noFields, body: noBody };
 
 export interface Operation extends Described {
-  /** Reads the request, its body last, and does what it asks for. Throws `invalid_request` before that. */
-  readonly perform: (context: RequestContext) => Promise<AnyReply>;
+  /** Reads the request, its body last, does what it asks for, and returns the answer. Throws `invalid_request` before that. */
+  readonly perform: (context: RequestContext) => Promise<unknown>;
 }
-
-export type AnyReply = Reply<unknown> | StreamReply;
 
 /** The same operation under another path. */
 export function alias(original: Operation, path: string, operationId: string): Operation {
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
 }
 
-/** Declares an operation; the schemas type what its handler gets and returns. */
+/**
+ * Declares an operation; the schemas type what its handler gets and returns. The status is that of its success, unless the handler sets
+ * another one on the response.
+ */
 export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
   declaration: Described<P, Q, H, B, R> & {
-    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<Reply<z.output<R>> | StreamReply>;
+    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedText>;
   },
 ): Operation {
   const { handle, ...described } = declaration;

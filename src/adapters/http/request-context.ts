@@ -59,8 +59,9 @@ export class RequestContext {
   credential: string | null = null;
   /** What went wrong. */
   problem: AnyProblem | null = null;
+  /** Fires when the client was answered or went away. */
+  readonly closed: AbortSignal;
   readonly #startedAt = performance.now();
-  readonly #closed = new AbortController();
 
   constructor(http: HttpContext, request: Request<Parameters, unknown, unknown, unknown>, response: Response<unknown>) {
     this.http = http;
@@ -72,8 +73,10 @@ export class RequestContext {
     const question = request.url.indexOf('?');
     this.path = question === -1 ? request.url : request.url.slice(0, question);
     this.query = question === -1 ? '' : request.url.slice(question + 1);
-    if (response.destroyed) this.#closed.abort();
-    else response.once('close', () => this.#closed.abort());
+    const closed = new AbortController();
+    if (response.destroyed) closed.abort();
+    else response.once('close', () => closed.abort());
+    this.closed = closed.signal;
   }
 
   get skep(): Skep {
@@ -90,21 +93,6 @@ export class RequestContext {
     const { publicUrl } = this.http.options;
     const publicPath = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
     return `${publicPath}${this.mount}${path}`;
-  }
-
-  /** A signal that fires when the client was answered or went away. */
-  signal(): AbortSignal {
-    return this.#closed.signal;
-  }
-
-  /**
-   * Counts the request as an open stream of its key. Returns a signal that fires when the stream has to end: its client went away, its
-   * key no longer works, or the server ends. Throws `rate_limited`, and the reason of the signal if the client has left already.
-   */
-  openStream(): AbortSignal {
-    const { authenticator, ending } = this.http;
-    const closed = this.signal();
-    return AbortSignal.any([closed, ending, authenticator.openStream(this.principal, this.credential, closed)]);
   }
 
   /** Writes the request's line of the log, once the response is sent or its connection closed. */

@@ -19,8 +19,15 @@ export interface HttpServer {
 
 /** Serves the HTTP interface on an address of its own. Rejects with the system's error if it can't listen there. */
 export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
-  const { host = '127.0.0.1', drainMs = 10_000 } = options;
-  const server = createServer(limitsOf(options));
+  const { host = '127.0.0.1', drainMs = 10_000, requestTimeoutMs = 30_000 } = options;
+  const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeoutMs);
+  const server = createServer({
+    requestTimeout: requestTimeoutMs,
+    headersTimeout,
+    connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
+    keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
+    maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
+  });
   server.timeout = options.writeTimeoutMs ?? 30_000;
   server.listen(options.port ?? 3000, host);
   await once(server, 'listening');
@@ -56,7 +63,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
  * Returns what closes the server: it stops listening, waits for the requests under way, closes all other connections, and cuts off what
  * is left after the limit. Node alone would wait for connections on which no request was ever sent.
  */
-function drainer(server: Server): (limitMs: number) => Promise<void> {
+export function drainer(server: Server): (limitMs: number) => Promise<void> {
   const unanswered = new Map<Socket, number>();
   let draining = false;
   const closeIfIdle = (): void => {
@@ -96,20 +103,8 @@ function originForm(target: string): string {
     .replace(/^(?=\?|$)/, '/');
 }
 
-function limitsOf(options: HttpServerOptions) {
-  const requestTimeout = options.requestTimeoutMs ?? 30_000;
-  const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeout);
-  return {
-    requestTimeout,
-    headersTimeout,
-    connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
-    keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
-    maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
-  };
-}
-
 /** An address by which this machine reaches what listens on the host. */
-function shownHost(host: string): string {
+export function shownHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return isIPv6(host) ? `[${host}]` : host;

@@ -52,7 +52,6 @@ export function exited(subject: string, exitCode: number | null, signal: string 
 /** How the processes are called that ended in a phase of their sandbox. */
 export const subjects = { starting: 'While it started, it', running: 'It', resuming: 'While it was resumed, it' } as const;
 
-/** What to do about a failure. */
 export const hints = {
   lasting: 'A sandbox lives as long as its command: give its spec one that goes on, for example sleep infinity.',
   memory: 'Give its spec more resources.memory.',

@@ -200,6 +200,10 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_not_found: ({ id }) => `There is no sandbox ${quoted(id)}.`,
   conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
+  port_not_exposed: ({ id, port, exposed }) => `The sandbox ${id} does not expose the port ${port}. Add it to the ports of its spec. `
+    + (exposed.length === 0 ? 'Its spec has none.' : `Its spec has ${exposed.join(', ')}.`),
+  proxy_off: () => 'The server runs no proxy to the ports of sandboxes. Its administrator can set SKEP_PROXY_PORT.',
+  port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
   sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
   sandbox_not_paused: ({ id, status }) =>

@@ -7,10 +7,10 @@ export const durationForm = (example: string): string =>
   `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
 
 /** Milliseconds. */
-export const duration = (example: string) => quantity('duration', parseDuration).describe(durationForm(example));
+export const duration = (example: string) => quantity('duration', durationUnits).describe(durationForm(example));
 
 /** Bytes. */
-export const size = (example: string) => quantity('size', parseSize)
+export const size = (example: string) => quantity('size', sizeUnits)
   .describe(`a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`);
 
 export const positiveInteger = (example: string, of = '') =>
@@ -32,27 +32,17 @@ export const command = (example: string) => z.array(z.string().describe('a text,
 export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
   z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
-function quantity(name: string, parse: (text: string) => number | null): z.ZodType<number, string> {
+const durationUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const sizeUnits = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
+
+function quantity(name: string, units: Readonly<Record<string, number>>): z.ZodType<number, string> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
   return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
-    const value = parse(input);
+    const value = parseQuantity(input, units);
     if (value !== null) return value;
     context.addIssue({ code: 'custom', message: message(input) });
     return z.NEVER;
   });
-}
-
-const durationUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const sizeUnits = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
-
-/** Returns the milliseconds of `250ms`, `60s`, `15m`, `2h`, `10d`; null for anything else. */
-export function parseDuration(text: string): number | null {
-  return parseQuantity(text, durationUnits);
-}
-
-/** Returns the bytes of `512MiB`, `2GiB`, `1GB`; null for anything else. */
-export function parseSize(text: string): number | null {
-  return parseQuantity(text, sizeUnits);
 }
 
 function parseQuantity(text: string, units: Readonly<Record<string, number>>): number | null {
@@ -67,15 +57,4 @@ function parseQuantity(text: string, units: Readonly<Record<string, number>>): n
 export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof defined<T>>;
-}
-
-type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
-export type InCamelCase<T> = { [K in keyof T & string as CamelCase<K>]: T[K] };
-
-export const camelCase = (key: string): string => key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-/** Returns the members of a mapping of the file under the names that the program uses: `git_timeout` is `gitTimeout`. */
-export function inCamelCase<T extends object>(values: T): InCamelCase<T> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [camelCase(key), value])) as InCamelCase<T>;
 }

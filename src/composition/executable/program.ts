@@ -3,7 +3,7 @@ import { addClientCommands } from '../../adapters/cli/commands.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
-import { parseDuration } from '../config/field-schemas.ts';
+import { duration } from '../config/field-schemas.ts';
 import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
@@ -105,7 +105,7 @@ function toPatterns(text: string): readonly string[] {
 }
 
 function toDuration(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === null) throw new InvalidArgumentError('It takes a duration, for example 12h or 30d.');
+  const { data: ms } = duration('30d').safeParse(text);
+  if (ms === undefined) throw new InvalidArgumentError('It takes a duration, for example 12h or 30d.');
   return ms;
 }

@@ -83,6 +83,7 @@ describe('the OpenAPI document', () => {
       'post /api/v1/sandboxes/{id}/pause 200',
       'post /api/v1/sandboxes/{id}/resume 200',
       'post /api/v1/sandboxes/{id}/adopt 200',
+      'post /api/v1/sandboxes/{id}/ports/{port}/links 201',
       'get /api/v1/sandbox-specs/search 200',
       'get /api/v1/sandbox-specs 200',
       'get /health 200',
@@ -119,7 +120,7 @@ describe('the OpenAPI document', () => {
       'session_api_key', 'exposed_urls', 'created_at', 'updated_at', 'last_active_at',
     ]);
     expect(schemas['SandboxSpec']?.required).toEqual([
-      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'ports', 'agent', 'resources', 'created_at',
+      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'ports', 'wake_on_access', 'agent', 'resources', 'created_at',
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',

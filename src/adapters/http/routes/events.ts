@@ -5,16 +5,15 @@ import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
 import { scopeOf } from '../../../domain/principal.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
-import { inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
+import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
-import { noInput, operation, type StreamReply } from '../operation.ts';
+import { noInput, operation, StreamedText } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { createSealer } from '../sealed-text.ts';
 import { conversationPath } from './conversations.ts';
 
-/** What every event has, whatever its kind. */
 const eventFields = {
   id: z.int().meta({ description: 'Its place in the log: later events have greater ones.' }),
   at: timestamp,
@@ -28,7 +27,7 @@ const eventFields = {
 };
 
 const eventOf = (kind: EventKind) => {
-  const id = `_${kind}_event`.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const id = camelCase(`_${kind}_event`);
   const data = schemaInSnakeCase(eventDataSchemas[kind]).meta({ id: `${id}Data` });
   return z.object({ ...eventFields, kind: z.literal(kind), data }).meta({ id });
 };
@@ -95,7 +94,6 @@ export function openTicket({ skep }: RequestContext, ticket: string): string {
   return content[2];
 }
 
-/** What the head of a stream says of it. */
 const eventStreamHead = z.object({
   'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from there if no event was seen.' }),
 });
@@ -127,9 +125,6 @@ const streamForm = {
 /** The kinds in the events of the whole deployment, unless a request asks for others: changes, and no messages. */
 const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_deleted'];
 
-type PageQuery = z.output<typeof eventPageQuery>;
-type StreamInput = { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> };
-
 export const eventOperations = [
   operation({
     ...common,
@@ -141,9 +136,8 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
-    handle: async (context, { params, query }) => ({
-      value: await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
-    }),
+    handle: async (context, { params, query }) =>
+      await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
   }),
   operation({
     ...common,
@@ -168,7 +162,7 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
-    handle: async (context, { query }) => ({ value: await page(context, { kinds: query.kinds ?? changes }, 'events', query) }),
+    handle: async (context, { query }) => await page(context, { kinds: query.kinds ?? changes }, 'events', query),
   }),
   operation({
     ...common,
@@ -180,7 +174,7 @@ export const eventOperations = [
     handle: ({ skep, credential }) => {
       const expiresAt = skep.clock.now() + ticketLifeMs;
       const ticket = ticketSealer.seal(JSON.stringify(['ticket', expiresAt, credential]));
-      return { value: { ticket, expires_at: toTimestamp(expiresAt) } };
+      return { ticket, expires_at: toTimestamp(expiresAt) };
     },
   }),
   operation({
@@ -197,7 +191,7 @@ export const eventOperations = [
   }),
 ];
 
-async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: PageQuery) {
+async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: z.output<typeof eventPageQuery>) {
   const { skep, principal } = context;
   const from = pageKeyOf(context, listing, query)?.value ?? query.after ?? 0;
   const { items, next } = await skep.events.page(scopeOf(principal), wanted, from, query.limit);
@@ -208,17 +202,19 @@ async function page(context: RequestContext, wanted: EventsWanted, listing: stri
 async function follow(
   context: RequestContext,
   wanted: EventsWanted,
-  { query, headers }: StreamInput,
+  { query, headers }: { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> },
   otherwise: 0 | 'latest',
-): Promise<StreamReply> {
-  const { skep, principal } = context;
+): Promise<StreamedText> {
+  const { http, skep, principal, credential, closed } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
-  const ends = context.openStream();
+  const refused = http.authenticator.openStream(principal, credential, closed);
+  const ends = AbortSignal.any([closed, http.ending, refused]);
   const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
-  return { parts: serverSentEvents(after, batches, presentEvent), ends, headers: { 'Last-Event-ID': String(after) } };
+  context.response.set('Last-Event-ID', String(after));
+  return new StreamedText(serverSentEvents(after, batches, presentEvent), ends);
 }
 
 /** The schema of what {@link inSnakeCase} returns for a value of the schema. */

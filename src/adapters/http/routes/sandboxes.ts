@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Skep } from '../../../application/skep.ts';
-import { type KeyAccess, scopeOf } from '../../../domain/principal.ts';
+import { scopeOf } from '../../../domain/principal.ts';
 import { pauseOf, pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
 import {
@@ -8,9 +7,10 @@ import {
   toTimestamp,
 } from '../common-schemas.ts';
 import { alias, noBody, noInput, operation } from '../operation.ts';
+import { portUrl, type ProxyAddress } from '../port-links.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
-import { invalidRequest } from '../request-input.ts';
-import { refuseUnknownSpec } from './sandbox-specs.ts';
+import type { RequestContext } from '../request-context.ts';
+import { specAskedFor } from './sandbox-specs.ts';
 
 const pauseKind = z
   .enum(pauseKinds)
@@ -75,7 +75,7 @@ const sandboxUsage = z
 const sandboxPath = z.object({ id: resourceId });
 
 /** A key that may only read does not get the sandbox's own key, with which it could do more. */
-function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
+function presentSandbox(sandbox: Sandbox, { principal: { access }, http: { options } }: RequestContext): z.output<typeof sandboxResource> {
   const running = sandbox.status === 'RUNNING';
   return {
     id: sandbox.id,
@@ -87,16 +87,24 @@ function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sa
     paused_by: pauseOf(sandbox)?.actor ?? null,
     paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
     session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    exposed_urls: running ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url, port })) : null,
+    exposed_urls: running ? exposedUrlsOf(sandbox, options.proxy) : null,
     created_at: toTimestamp(sandbox.createdAt),
     updated_at: toTimestamp(sandbox.updatedAt),
     last_active_at: toTimestamp(sandbox.lastActiveAt),
   };
 }
 
+/** By the proxy, if there is one: the addresses of the runtime are for the server's machine. */
+function exposedUrlsOf({ id, exposedUrls }: Sandbox, proxy: ProxyAddress | undefined): z.output<typeof exposedUrl>[] {
+  return exposedUrls.map(({ name, url, port }) => ({ name, url: proxy === undefined ? url : portUrl(proxy, id, port), port }));
+}
+
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
+const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
+/** Something that is done with one sandbox, and answered with it. */
+const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
 
 /** Names the listing in its page tokens. */
 const listing = 'sandboxes';
@@ -115,7 +123,7 @@ const search = operation({
     const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
+    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context));
   },
 });
 
@@ -139,21 +147,19 @@ export const sandboxOperations = [
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
-      return { value: presentSandbox(sandbox, principal.access), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
+      context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
+      return presentSandbox(sandbox, context);
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'get',
-    path: `${sandboxes}/{id}`,
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
-    params: sandboxPath,
     success: theSandbox,
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
   }),
   operation({
     ...common,
@@ -167,61 +173,47 @@ export const sandboxOperations = [
     failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params }) => {
       const { cpuMs, memoryBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), params.id);
-      return { value: { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes } };
+      return { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes };
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'delete',
-    path: `${sandboxes}/{id}`,
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description:
       'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
       'than 20 seconds or does not answer: then later. Deleting it again is a success.',
-    params: sandboxPath,
     success: { status: 204, description: 'It is deleted.', schema: noBody },
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => {
-      await skep.sandboxes.delete(scopeOf(principal), params.id);
-      return { value: undefined };
-    },
+    handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
     description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
-    params: sandboxPath,
     body: sandboxPauseBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
-    }),
+    handle: async (context, { params, body }) =>
+      presentSandbox(await context.skep.sandboxes.pause(scopeOf(context.principal), params.id, body.pause_kind), context),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/resume`,
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
     description: 'Resuming a running one only notes the activity.',
-    params: sandboxPath,
-    success: theSandbox,
     failures: [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
     ],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.resume(scopeOf(context.principal), params.id), context),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/adopt`,
     operationId: 'adopt_sandbox',
     adminOnly: true,
@@ -229,22 +221,9 @@ export const sandboxOperations = [
     description:
       "Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list; their owner is `skep:quarantine`. " +
       'The sandbox stays stopped until it is resumed.',
-    params: sandboxPath,
     body: sandboxAdoptBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
-      value: presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
-    }),
+    handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
+      presentSandbox(await context.skep.sandboxes.adopt(scopeOf(context.principal), params.id, { ownerId, specId }), context),
   }),
 ];
-
-/** The spec that is named in the query or the body; null is the deployment's default. */
-function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
-  if (inQuery !== null && inBody !== null && inQuery !== inBody) {
-    throw invalidRequest(['query', 'sandbox_spec_id'], 'must be that of the body, or be left out', 'contradiction');
-  }
-  const specId = inBody ?? inQuery;
-  if (specId !== null) refuseUnknownSpec(skep, specId, inBody === null ? 'query' : 'body');
-  return specId;
-}
