@@ -97,6 +97,7 @@ export interface ReasonData extends ExecutionReasonData {
   claimed_from_pool: { readonly instanceId: string };
   idle: { readonly tier: 'freeze' | 'stop' | 'delete'; readonly afterMs: number };
   life_over: { readonly afterMs: number };
+  disk_pressure: { readonly usedPercent: number; readonly limitPercent: number };
   made_room: LimitReached & { readonly forSandbox: string };
   ended_outside: Cause;
   ended_while_frozen: Cause;

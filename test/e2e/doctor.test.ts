@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -22,6 +22,16 @@ describe('doctor', () => {
     expect(stdout).toContain('(set)');
     expect(stdout).not.toContain('a-static-key-of-mine');
     expect(code).toBe(0);
+  });
+
+  test('says how full the disk of the sandboxes is, and warns beyond the limit', async () => {
+    const dataDir = join(folder, 'disk');
+    mkdirSync(join(dataDir, 'sandboxes'), { recursive: true });
+    const env = { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
+    const free = await runSkep(['doctor'], { ...env, SKEP_DISK_USED_PERCENT: '100' });
+    expect([free.code, free.stdout]).toEqual([0, expect.stringMatching(/ok +disk: \d+% used, at most 100% may be/)]);
+    const full = await runSkep(['doctor'], { ...env, SKEP_DISK_USED_PERCENT: '1' });
+    expect([full.code, full.stdout]).toEqual([0, expect.stringMatching(/warning +disk: \d+% used, more than the 1% of SKEP_DISK_USED_PERCENT/)]);
   });
 
   test('reports another program on the port', async () => {

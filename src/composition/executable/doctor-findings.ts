@@ -29,6 +29,7 @@ interface Address { readonly host: string; readonly port: number }
 interface SpecSecret { readonly specId: string; readonly name: string }
 interface SpecImage { readonly specId: string; readonly image: string }
 interface SpecRuntime { readonly specId: string; readonly ociRuntime: string }
+interface DiskShare { readonly usedPercent: number; readonly limitPercent: number }
 interface Engine {
   readonly version: string;
   readonly apiVersion: string;
@@ -78,6 +79,13 @@ export const findings = {
   runtime_ok: ok<Detail & { readonly runtime: string }>(({ runtime, detail }) => `runtime ${runtime}: ${detail}`),
   runtime_failed: failed<Detail & { readonly runtime: string; readonly engine: string | null }>(({ runtime, detail, engine }) =>
     `runtime ${runtime}: ${detail}${engine === null ? '' : ` (looked at ${engine})`}`),
+  disk_ok: ok<DiskShare>(({ usedPercent, limitPercent }) =>
+    `disk: ${usedPercent}% used, at most ${limitPercent}% may be (SKEP_DISK_USED_PERCENT)`),
+  disk_full: warning<DiskShare>(({ usedPercent, limitPercent }) =>
+    `disk: ${usedPercent}% used, more than the ${limitPercent}% of SKEP_DISK_USED_PERCENT; `
+    + 'no sandbox is started, and stopped ones with a delete_after are deleted early'),
+  disk_unknown: warning(() =>
+    "disk: the runtime can't tell how full it is, so SKEP_DISK_USED_PERCENT has no effect; watch it on the engine's machine"),
   engine_ok: ok<Engine>(({ version, apiVersion, cgroupVersion, cgroupDriver, ociRuntimes }) =>
     `engine ${version}, API ${apiVersion}, cgroup ${cgroupVersion ?? 'unknown'} by ${cgroupDriver ?? 'unknown'}, `
     + `OCI runtimes ${ociRuntimes.join(', ')}`),

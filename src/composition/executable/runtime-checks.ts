@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
+import { diskPressure, type DiskSpace, usedPercentOf } from '../../domain/disk-pressure.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
@@ -28,18 +29,31 @@ export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
   const about = { runtime: runtime.name, detail };
   const answer = (engine: string | null): Finding =>
     answers ? finding('runtime_ok', about) : finding('runtime_failed', { ...about, engine });
-  if (options.kind !== 'docker') return [...found, answer(null)];
+  const isMade = options.kind === 'docker' || existsSync(sandboxesFolder(config));
+  const disk = answers && isMade ? [checkDisk(await runtime.diskSpace(), config.diskUsedPercent)] : [];
+  if (options.kind !== 'docker') return [...found, answer(null), ...disk];
   const client = createClient(options.host, process.env);
   closers.defer(() => client.close());
   const specs = config.specs ?? defaultSpecs({ runtime: options });
-  return [...found, answer(client.shownAddress), ...(answers ? await checkEngine(client.docker, specs) : [])];
+  return [...found, answer(client.shownAddress), ...disk, ...(answers ? await checkEngine(client.docker, specs) : [])];
+}
+
+/** Where the process runtime keeps its sandboxes. */
+function sandboxesFolder({ dataDir }: SkepConfig): string {
+  return join(dataDir, 'sandboxes');
 }
 
 /** Returns options that use what the data folder holds already. A check must not write to it. */
-function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
-  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(dataDir)?.id ?? 'doctor' } };
-  const root = join(dataDir, 'sandboxes');
+function existing(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
+  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(config.dataDir)?.id ?? 'doctor' } };
+  const root = sandboxesFolder(config);
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
+}
+
+function checkDisk(space: DiskSpace | null, limitPercent: number): Finding {
+  if (space === null) return finding('disk_unknown', {});
+  const share = { usedPercent: usedPercentOf(space), limitPercent };
+  return finding(diskPressure(space, limitPercent) === null ? 'disk_ok' : 'disk_full', share);
 }
 
 const Info = z.object({

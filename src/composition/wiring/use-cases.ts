@@ -9,6 +9,7 @@ import { ExecutionReconciler } from '../../application/executions/execution-reco
 import { createExecutions } from '../../application/executions/executions.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
+import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
 import { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import type { SandboxDeps } from '../../application/sandboxes/sandbox-deps.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
@@ -29,6 +30,7 @@ const { repositories, microagents, checkouts, events, agentMemory, agents, conve
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
 const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
+const diskWatch = token<DiskWatch>('DiskWatch');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -46,11 +48,13 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     ({ store: sandboxes, conversations, executions, runtime, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],
     (deps, probe, queue, secrets, closers) => closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets }), close));
-  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, closers],
-    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, closers) =>
-      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, startsAtOnce }), close));
-  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool], (deps, rules, specs, reconciler, pool) =>
-    createSandboxes({ ...rules, ...deps, specs, reconciler, pool }));
+  provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
+    new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
+  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
+    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
+      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
+  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch],
+    (deps, rules, specs, reconciler, pool, disk) => createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk }));
 });
 
 // What is kept of microagents that were read.
@@ -84,10 +88,10 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
     new Quarantine({ ...rules, ...deps, sandboxReconciler }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, events, system,
-      closers],
-    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events, system, closers) => {
-      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events };
+    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch, events,
+      system, closers],
+    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events, system, closers) => {
+      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events };
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });

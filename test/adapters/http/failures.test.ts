@@ -140,6 +140,13 @@ describe('each row of the failure table', () => {
     for (const id of started) await world.ann('DELETE', `${sandboxes}/${id}`);
   });
 
+  test('a start on a disk that is too full', async () => {
+    const full = await createWorld({ disk: { totalBytes: 100, freeBytes: 5 } });
+    const limit = { limit: 'disk', max: 90, retry_after_seconds: 10 };
+    for (const path of [sandboxes, '/api/v1/app-conversations']) expectProblem(await full.ann('POST', path), 'sandbox_limit_reached', limit);
+    await full.close();
+  });
+
   test('idempotency_conflict', async () => {
     const headers = { 'Idempotency-Key': 'one' };
     const first = await world.ann('POST', sandboxes, {}, headers);

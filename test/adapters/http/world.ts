@@ -4,6 +4,7 @@ import { onTestFinished } from 'vitest';
 import { createHttpServer, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSkep } from '../../../src/composition/create-skep.ts';
+import type { DiskSpace } from '../../../src/domain/disk-pressure.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import type { LogFields } from '../../../src/ports/logger.ts';
 import { Host } from '../../application/conversations/host.ts';
@@ -35,6 +36,8 @@ export interface WorldOptions {
   readonly server?: HttpServerOptions;
   readonly specs?: readonly SandboxSpecInput[];
   readonly limits?: { readonly running?: number; readonly runningPerOwner?: number; readonly conversationsPerOwner?: number; readonly executionsPerSandbox?: number };
+  /** What the runtime says of its disk. */
+  readonly disk?: DiskSpace | null;
   /** What the agent does in a turn; without it, it says `heard: <the message>`. */
   readonly script?: MemoryAgentScript;
   /** What commands in sandboxes do; without it, none exists. */
@@ -65,7 +68,7 @@ export const repository = {
 };
 
 /** A deployment over memory adapters behind a real server on loopback. */
-export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, script, command }: WorldOptions = {}) {
+export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, disk = null, script, command }: WorldOptions = {}) {
   const clock = createSystemClock();
   const auth = createMemoryAuth(clock);
   const lines: Line[] = [];
@@ -73,6 +76,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const faults: Faults = {};
   const engine = new MemoryEngine(undefined, command);
+  engine.disk = disk;
   const provider = createMemoryGitProvider({ hosts: ['git.example.org'], repositories: [repository] });
   const listFiles: typeof provider.listFiles = async (name, query, signal) => {
     lines.push({ level: 'test', message: 'a listing begins' });
