@@ -162,7 +162,7 @@ export class ScriptedEngine {
       putFiles: unused('files'),
       getFiles: unused('files'),
       usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
-      lastOutput: async (id) => this.outputs.get(id) ?? '',
+      logs: async (id, { tailBytes = Infinity }) => ReadableStream.from([Buffer.from(this.outputs.get(id) ?? '').subarray(-tailBytes)]),
       subscribe: (call) => {
         const listener = { call };
         this.#listeners.add(listener);

@@ -1,12 +1,15 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
-import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
+import { readBytes } from '../../client/bytes.ts';
+import { ClientError, conversation, pageOf, safeLine, safeText, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { Transcript } from './transcript.ts';
 
+const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
 const conversations = '/api/v1/app-conversations';
 const conversationPath = (id: string): string => pathOf(conversations, id);
 const sandboxes = '/api/v1/sandboxes';
@@ -30,6 +33,12 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--message <text>', 'the first message')
     .option('--once', 'read no input: leave when the message is answered')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
+  program.command('logs').description('show what the command of a sandbox wrote')
+    .argument('<sandbox>', 'the id of the sandbox, which may be paused')
+    .option('-f, --follow', 'go on until its present run ends')
+    .option('--tail <bytes>', 'only so many bytes at its end')
+    .option('--url <url>', urlHelp)
+    .action(showLogs);
   addConversations(program.command('conversations').description('list, follow and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
@@ -90,7 +99,7 @@ function subcommand(parent: Command, usage: string, description: string, options
   return parent
     .command(usage, options)
     .description(description)
-    .option('--url <url>', "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT")
+    .option('--url <url>', urlHelp)
     .option('--json', 'print JSON as the API has it; what follows events prints one line for each');
 }
 
@@ -145,6 +154,25 @@ async function followConversation(id: string, options: Common): Promise<void> {
   const transcript = new Transcript({ write: (text) => stdout.write(text), colored, json: options.json === true });
   const stream = `${conversationPath(id)}/events/stream`;
   for await (const event of followEvents(clientOf(options), stream, { signal: stopSignal(), onLost: notice })) transcript.show(event);
+}
+
+interface LogOptions {
+  readonly url?: string;
+  readonly follow?: boolean;
+  readonly tail?: string;
+}
+
+/** Prints the log of a sandbox as it is, but on a terminal without what controls it. Leaves when the process is asked to end. */
+async function showLogs(id: string, { url, follow = false, tail }: LogOptions): Promise<void> {
+  const { stdout } = process;
+  const signal = stopSignal();
+  const query = new URLSearchParams({ follow: String(follow), ...(tail !== undefined && { tail_bytes: tail }) });
+  const client = clientOf({ ...(url !== undefined && { url }) });
+  const decoder = new TextDecoder();
+  for await (const bytes of readBytes(client, `${sandboxPath(id)}/logs?${query.toString()}`, signal)) {
+    const shown = stdout.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
+    if (!stdout.write(shown)) await once(stdout, 'drain');
+  }
 }
 
 /** Prints the status changes of all sandboxes as they happen, until the process ends. */

@@ -24,12 +24,12 @@ export interface ResponseForm<R extends z.ZodType = z.ZodType> {
 }
 
 /** What a handler returns whose answer is sent part by part. */
-export class StreamedText {
-  readonly parts: AsyncIterable<string>;
+export class StreamReply {
+  readonly parts: AsyncIterable<string | Uint8Array>;
   /** Fires when the stream has to end, although there may be more. */
   readonly ends: AbortSignal;
 
-  constructor(parts: AsyncIterable<string>, ends: AbortSignal) {
+  constructor(parts: AsyncIterable<string | Uint8Array>, ends: AbortSignal) {
     this.parts = parts;
     this.ends = ends;
   }
@@ -81,6 +81,9 @@ export const noFields = z.object({});
 /** A body that is not read, or not sent. */
 export const noBody = z.void();
 
+/** A body that is bytes. */
+export const byteStream = z.string().meta({ format: 'binary' });
+
 /** What is spread into the declaration of an operation that takes nothing, or not everything. */
 export const noInput = { params: noFields, query: noFields, headers: noFields, body: noBody };
 
@@ -100,7 +103,7 @@ export function alias(original: Operation, path: string, operationId: string): O
  */
 export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
   declaration: Described<P, Q, H, B, R> & {
-    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedText>;
+    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamReply>;
   },
 ): Operation {
   const { handle, ...described } = declaration;

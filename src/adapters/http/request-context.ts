@@ -95,6 +95,15 @@ export class RequestContext {
     return `${publicPath}${this.mount}${path}`;
   }
 
+  /**
+   * Counts the request as an open stream of its key. Returns a signal that fires when the stream has to end: its client went away, its
+   * key no longer works, or the server ends. Throws `rate_limited`, and the reason of the signal if the client has left already.
+   */
+  openStream(): AbortSignal {
+    const { authenticator, ending } = this.http;
+    return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, this.credential, this.closed)]);
+  }
+
   /** Writes the request's line of the log, once the response is sent or its connection closed. */
   log(): void {
     const { request, response, path, caller, problem } = this;

@@ -8,7 +8,7 @@ import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { eventStreamMedia, sendStream } from './event-stream.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
-import { StreamedText, type Operation } from './operation.ts';
+import { StreamReply, type Operation } from './operation.ts';
 import type { RouterOptions } from './options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
@@ -17,6 +17,7 @@ import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
+import { logOperation } from './routes/sandbox-logs.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
@@ -32,6 +33,7 @@ const operations: readonly Operation[] = [
   ...messageOperations,
   ...eventOperations,
   ...sandboxOperations,
+  logOperation,
   ...sandboxSpecOperations,
   ...serviceOperations,
 ];
@@ -153,7 +155,7 @@ function answer(operation: Operation): HttpHandler {
     response.status(status);
     const value = await operation.perform(context);
     if (value !== undefined) response.set('Content-Type', media);
-    if (value instanceof StreamedText) await sendStream(context, value);
+    if (value instanceof StreamReply) await sendStream(context, value);
     else if (value === undefined) send(context, null);
     else send(context, typeof value === 'string' ? value : JSON.stringify(value));
   };

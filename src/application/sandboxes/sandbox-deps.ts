@@ -5,6 +5,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 import type { WhenFull } from './make-room.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
@@ -25,6 +26,7 @@ export interface SandboxesDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly pool: SandboxPool;
   readonly reconciler: SandboxReconciler;
+  readonly secrets: Secrets;
   readonly limits: SandboxLimits;
   readonly whenFull: WhenFull;
   /** How long a sandbox is idle at least before it makes room for another. */

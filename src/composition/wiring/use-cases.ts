@@ -36,8 +36,8 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, closers],
     (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, closers) =>
       closers.adopt(new SandboxPool({ ...deps, specs, reconciler, startsAtOnce }), close));
-  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool], (deps, rules, specs, reconciler, pool) =>
-    createSandboxes({ ...rules, ...deps, specs, reconciler, pool }));
+  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, tokens.secrets],
+    (deps, rules, specs, reconciler, pool, secrets) => createSandboxes({ ...rules, ...deps, specs, reconciler, pool, secrets }));
 });
 
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */

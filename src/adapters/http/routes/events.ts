@@ -8,7 +8,7 @@ import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
-import { noInput, operation, StreamedText } from '../operation.ts';
+import { noInput, operation, StreamReply } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { createSealer } from '../sealed-text.ts';
@@ -204,17 +204,16 @@ async function follow(
   wanted: EventsWanted,
   { query, headers }: { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> },
   otherwise: 0 | 'latest',
-): Promise<StreamedText> {
-  const { http, skep, principal, credential, closed } = context;
+): Promise<StreamReply> {
+  const { skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
-  const refused = http.authenticator.openStream(principal, credential, closed);
-  const ends = AbortSignal.any([closed, http.ending, refused]);
+  const ends = context.openStream();
   const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
   context.response.set('Last-Event-ID', String(after));
-  return new StreamedText(serverSentEvents(after, batches, presentEvent), ends);
+  return new StreamReply(serverSentEvents(after, batches, presentEvent), ends);
 }
 
 /** The schema of what {@link inSnakeCase} returns for a value of the schema. */

@@ -3,7 +3,8 @@ import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts'
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
-  Execution, ExecutionRequest, KeptLaunch, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime, SandboxUsage,
+  Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime,
+  SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
@@ -18,6 +19,7 @@ import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
 import { isDnsLabel } from './labels.ts';
+import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
 import type { DockerRuntimeOptions } from './options.ts';
@@ -156,8 +158,8 @@ class DockerRuntime implements SandboxRuntime {
     return withFailures(() => getFiles(this.#engine, id, path, signal));
   }
 
-  lastOutput(id: string, maxBytes: number): Promise<string> {
-    return withFailures(() => this.#observer.lastOutput(id, maxBytes));
+  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return withFailures(() => readLog(this.#engine, id, request, signal));
   }
 
   usage(id: string): Promise<SandboxUsage> {
