@@ -113,7 +113,8 @@ describe('the client in the terminal', () => {
     const following = run('logs', '-f', id);
     await following.sees('one\ntwo\n');
     await runSkep(['sandboxes', 'pause', id, '--kind', 'stop'], env);
-    expect([await following.exitCode(), following.shown()]).toEqual([0, 'one\ntwo\n']);
+    // The shell says that it was ended.
+    expect([await following.exitCode(), following.shown()]).toEqual([0, expect.stringMatching(/^one\ntwo\n(?:Terminated\n)?$/)]);
     await runSkep(['sandboxes', 'delete', id], env);
   });
 

@@ -83,6 +83,7 @@ describe('the OpenAPI document', () => {
       'post /api/v1/sandboxes/{id}/pause 200',
       'post /api/v1/sandboxes/{id}/resume 200',
       'post /api/v1/sandboxes/{id}/adopt 200',
+      'get /api/v1/sandboxes/{id}/logs 200',
       'get /api/v1/sandbox-specs/search 200',
       'get /api/v1/sandbox-specs 200',
       'get /health 200',
