@@ -35,7 +35,7 @@ describeWithDocker('a server with Docker', () => {
   let call: Client;
 
   async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-    server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'auto', ...env } });
+    server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'auto', SKEP_PROXY_PORT: 'off', ...env } });
     call = createClient(server.url, key);
   }
 

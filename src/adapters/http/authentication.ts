@@ -54,7 +54,7 @@ export class Authenticator {
   }
 
   /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, requests of the key), and the failures of the port. */
-  async authenticate(request: ClientRequest, credential: string | null): Promise<Principal> {
+  async authenticate(request: Pick<ClientRequest, 'ip'>, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', credential);
     if (this.#knownKeys.get(digest) === null && (await this.#hasFailedOften(request))) await wait(guessDelayMs);
@@ -98,7 +98,7 @@ export class Authenticator {
     return refused.signal;
   }
 
-  async #hasFailedOften(request: ClientRequest): Promise<boolean> {
+  async #hasFailedOften(request: Pick<ClientRequest, 'ip'>): Promise<boolean> {
     const failures = await this.#failures.get(clientAddress(request));
     return failures !== null && failures.remainingPoints <= 0;
   }

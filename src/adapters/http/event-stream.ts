@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Event } from '../../domain/event.ts';
-import type { StreamReply } from './operation.ts';
+import type { StreamedBody } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** How soon a client that lost the stream asks for it again, in milliseconds. */
@@ -8,7 +8,8 @@ const retryMs = 1000;
 
 export const eventStreamMedia = 'text/event-stream; charset=utf-8';
 
-const defaultHeartbeatMs = 15_000;
+/** How often a stream shows that it lives, in milliseconds. */
+export const defaultHeartbeatMs = 15_000;
 
 /**
  * Events as server-sent events. A client asks for the rest by the id of the last one that it saw. `after` is the id of the event before
@@ -35,7 +36,7 @@ export async function* serverSentEvents(
  * When `ends` fires, no further part is sent: events end, or break off if something is left unread, and bytes break off. If it throws, the
  * caller breaks the connection off, so that the client does not take it for the end. The status and the headers are set before.
  */
-export async function sendStream(context: RequestContext, { parts, ends }: StreamReply): Promise<void> {
+export async function sendStream(context: RequestContext, { parts, ends }: StreamedBody): Promise<void> {
   const { http, request, response } = context;
   const isEvents = context.operation?.success.media === eventStreamMedia;
   // The connection ends with the stream, so that the client's next request reaches a server that still takes requests.

@@ -6,6 +6,7 @@ import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './options.ts';
+import type { ExecutionWriters } from './execution-attachment.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
 import type { ReadinessReport } from './routes/service.ts';
@@ -17,6 +18,7 @@ export interface HttpContext {
   readonly options: RouterOptions;
   readonly authenticator: Authenticator;
   readonly sealer: Sealer;
+  readonly writers: ExecutionWriters;
   readonly readiness: () => Promise<ReadinessReport>;
   /** Made when it is first asked for. */
   readonly openApi: () => OpenApiDocument;
@@ -120,7 +122,7 @@ export class RequestContext {
       ...(problem !== null && { code: problem.code }),
       ...(problem?.code === 'internal' && { incident: problem.context.incident }),
       ...((status === 401 || status === 429) && { client: clientAddress(request) }),
-      ...(!response.writableFinished && { aborted: true }),
+      ...(!response.writableFinished && status !== 101 && { aborted: true }),
     };
     // Health checks come every few seconds.
     const isHealthCheck = fields.route === '/health' || fields.route === '/ready';

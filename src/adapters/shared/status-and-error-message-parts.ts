@@ -1,3 +1,4 @@
+import type { ExecutionReasonData } from '../../domain/execution-reason.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
@@ -95,4 +96,18 @@ export const idleActions = {
   freeze: (span: string) => `Frozen because it was idle for ${span}, as its spec says.`,
   stop: (span: string) => `Stopped because it was frozen for ${span}, as its spec says. Its files are kept.`,
   delete: (span: string) => `Deleted because it was stopped for ${span}, as its spec says.`,
+};
+
+/** The sentences of the reasons of executions. */
+export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (reason: ExecutionReasonData[C]) => string } = {
+  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
+  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
+  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
+  execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
+  execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
+  execution_tools_missing: ({ tools }) =>
+    `It ends with the server that started it, since the sandbox lacks ${tools.join(', ')}. Add that to its image.`,
+  container_stuck: ({ container }) =>
+    `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
+    'Thaw its cgroup or restart the engine.',
 };

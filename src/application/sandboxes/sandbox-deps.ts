@@ -6,6 +6,7 @@ import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Secrets } from '../../ports/secrets.ts';
+import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import type { WhenFull } from './make-room.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
@@ -15,6 +16,7 @@ import type { SandboxSpecs } from './sandbox-specs.ts';
 export interface SandboxDeps {
   readonly store: SandboxStore;
   readonly conversations: ConversationStore;
+  readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
   readonly runtime: SandboxRuntime;
   readonly clock: Clock;
   readonly random: Random;

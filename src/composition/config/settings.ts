@@ -56,6 +56,11 @@ export const settingsSchema = z.object({
   public_url: url.optional().describe('the address that clients use, for example https://skep.example.com'),
   trust_proxy: listOf(proxy).optional()
     .describe(`addresses or networks of proxies, or ${proxyNames.join(', ')}, for example 10.0.0.0/8,loopback`),
+  proxy_port: z.union([z.literal('off'), integer(0, 65_535)], { error: 'is neither a port nor off' }).optional()
+    .describe('a port from 0 (any that is free) to 65535 on which the ports of sandboxes are reached, or off, for example 3001'),
+  proxy_url: url.optional().describe('the address at which clients reach the proxy, for example https://sandboxes.example.com'),
+  proxy_domain: z.string().regex(/^(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a lower-case domain').optional()
+    .describe('the domain whose subdomains lead to the proxy, for example sandboxes.example.com'),
   cors_origins: listOf(origin).optional().describe('origins of pages that may call the API, for example https://app.example.com'),
   api_key: secret(apiKey.optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
   product: product.default(defaultProduct).describe('a lower-case word, for example skep'),

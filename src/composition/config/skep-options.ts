@@ -10,7 +10,7 @@ import { type GivenSettings, problemWith } from './settings.ts';
 /** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
 export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly GitOptions[]): CheckedOptions {
   const { specs, limits = {}, starts, events, quarantine } = config;
-  const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, ...ofSandboxes } = limits;
+  const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, connections_per_sandbox: ___, ...ofSandboxes } = limits;
   return {
     git,
     auth: { kind: 'api-keys', ...defined({ staticKey: config.api_key }) },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { scopeOf } from '../../../domain/principal.ts';
-import { byteStream, noInput, operation, StreamReply } from '../operation.ts';
+import { byteStream, noInput, operation, StreamedBody } from '../operation.ts';
+import { flagOf } from './execution-schemas.ts';
 import { sandboxPath } from './sandboxes.ts';
 
 /** A longer end of a log is most of it. */
@@ -12,8 +13,7 @@ const logQuery = z.object({
     .transform(Number)
     .optional()
     .meta({ description: 'Only so many bytes at its end. Default: all that is kept.', override: { type: 'integer', minimum: 0, maximum: maxTailBytes } }),
-  follow: z.enum(['true', 'false']).transform((value) => value === 'true').optional()
-    .meta({ description: 'Go on until the present run of the sandbox ends.', override: { type: 'string', enum: ['true', 'false'] } }),
+  follow: flagOf('Go on until the present run of the sandbox ends.'),
 });
 
 export const logOperation = operation({
@@ -35,6 +35,6 @@ export const logOperation = operation({
     const { skep, principal } = context;
     const ends = context.openStream();
     const request = { follow, ...(tailBytes !== undefined && { tailBytes }) };
-    return new StreamReply(await skep.sandboxes.logs(scopeOf(principal), params.id, request, ends), ends);
+    return new StreamedBody(await skep.sandboxes.logs(scopeOf(principal), params.id, request, ends), ends);
   },
 });

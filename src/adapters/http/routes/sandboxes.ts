@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Skep } from '../../../application/skep.ts';
-import { type KeyAccess, scopeOf } from '../../../domain/principal.ts';
+import { scopeOf } from '../../../domain/principal.ts';
 import { pauseOf, pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
 import {
@@ -8,9 +7,10 @@ import {
   toTimestamp,
 } from '../common-schemas.ts';
 import { alias, noBody, noInput, operation } from '../operation.ts';
+import { portUrl, type ProxyAddress } from '../port-links.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
-import { invalidRequest } from '../request-input.ts';
-import { refuseUnknownSpec } from './sandbox-specs.ts';
+import type { RequestContext } from '../request-context.ts';
+import { specAskedFor } from './sandbox-specs.ts';
 
 const pauseKind = z
   .enum(pauseKinds)
@@ -75,7 +75,7 @@ const sandboxUsage = z
 export const sandboxPath = z.object({ id: resourceId });
 
 /** A key that may only read does not get the sandbox's own key, with which it could do more. */
-function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
+function presentSandbox(sandbox: Sandbox, { principal: { access }, http: { options } }: RequestContext): z.output<typeof sandboxResource> {
   const running = sandbox.status === 'RUNNING';
   return {
     id: sandbox.id,
@@ -87,11 +87,16 @@ function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sa
     paused_by: pauseOf(sandbox)?.actor ?? null,
     paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
     session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    exposed_urls: running ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url, port })) : null,
+    exposed_urls: running ? exposedUrlsOf(sandbox, options.proxy) : null,
     created_at: toTimestamp(sandbox.createdAt),
     updated_at: toTimestamp(sandbox.updatedAt),
     last_active_at: toTimestamp(sandbox.lastActiveAt),
   };
+}
+
+/** By the proxy, if there is one: the addresses of the runtime are for the server's machine. */
+function exposedUrlsOf({ id, exposedUrls }: Sandbox, proxy: ProxyAddress | undefined): z.output<typeof exposedUrl>[] {
+  return exposedUrls.map(({ name, url, port }) => ({ name, url: proxy === undefined ? url : portUrl(proxy, id, port), port }));
 }
 
 const sandboxes = '/api/v1/sandboxes';
@@ -118,7 +123,7 @@ const search = operation({
     const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access));
+    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context));
   },
 });
 
@@ -143,7 +148,7 @@ export const sandboxOperations = [
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
       context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
-      return presentSandbox(sandbox, principal.access);
+      return presentSandbox(sandbox, context);
     },
   }),
   operation({
@@ -153,8 +158,8 @@ export const sandboxOperations = [
     summary: 'Get a sandbox',
     success: theSandbox,
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) =>
-      presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
   }),
   operation({
     ...common,
@@ -191,8 +196,8 @@ export const sandboxOperations = [
     description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
     body: sandboxPauseBody,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body }) =>
-      presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
+    handle: async (context, { params, body }) =>
+      presentSandbox(await context.skep.sandboxes.pause(scopeOf(context.principal), params.id, body.pause_kind), context),
   }),
   operation({
     ...action,
@@ -204,8 +209,8 @@ export const sandboxOperations = [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
     ],
-    handle: async ({ skep, principal }, { params }) =>
-      presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.resume(scopeOf(context.principal), params.id), context),
   }),
   operation({
     ...action,
@@ -218,17 +223,7 @@ export const sandboxOperations = [
       'The sandbox stays stopped until it is resumed.',
     body: sandboxAdoptBody,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
-      presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
+    handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
+      presentSandbox(await context.skep.sandboxes.adopt(scopeOf(context.principal), params.id, { ownerId, specId }), context),
   }),
 ];
-
-/** The spec that is named in the query or the body; null is the deployment's default. */
-function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
-  if (inQuery !== null && inBody !== null && inQuery !== inBody) {
-    throw invalidRequest(['query', 'sandbox_spec_id'], 'must be that of the body, or be left out', 'contradiction');
-  }
-  const specId = inBody ?? inQuery;
-  if (specId !== null) refuseUnknownSpec(skep, specId, inBody === null ? 'query' : 'body');
-  return specId;
-}
