@@ -1,14 +1,13 @@
-import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
-import { readBytes } from '../../client/bytes.ts';
-import { ClientError, conversation, pageOf, safeLine, safeText, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
+import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
 import { Chat } from './chat.ts';
 import { executeInSandbox } from './execute.ts';
 import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { forward, linkTo, parsePorts } from './ports.ts';
+import { showLogs } from './logs.ts';
 import { Transcript } from './transcript.ts';
 
 const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
@@ -217,25 +216,6 @@ async function followConversation(id: string, options: Common): Promise<void> {
   const transcript = new Transcript({ write: (text) => stdout.write(text), colored, json: options.json === true });
   const stream = `${conversationPath(id)}/events/stream`;
   for await (const event of followEvents(clientOf(options), stream, { signal: stopSignal(), onLost: notice })) transcript.show(event);
-}
-
-interface LogOptions {
-  readonly url?: string;
-  readonly follow?: boolean;
-  readonly tail?: string;
-}
-
-/** Prints the log of a sandbox as it is, but on a terminal without what controls it. Leaves when the process is asked to end. */
-async function showLogs(id: string, { url, follow = false, tail }: LogOptions): Promise<void> {
-  const { stdout } = process;
-  const signal = stopSignal();
-  const query = new URLSearchParams({ follow: String(follow), ...(tail !== undefined && { tail_bytes: tail }) });
-  const client = clientOf({ ...(url !== undefined && { url }) });
-  const decoder = new TextDecoder();
-  for await (const bytes of readBytes(client, `${sandboxPath(id)}/logs?${query.toString()}`, signal)) {
-    const shown = stdout.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
-    if (!stdout.write(shown)) await once(stdout, 'drain');
-  }
 }
 
 /** Prints the status changes of all sandboxes as they happen, until the process ends. */
