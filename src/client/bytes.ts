@@ -1,8 +1,8 @@
 import { ClientError, refused, type SkepClient, unreachable } from './client.ts';
 
 /**
- * Yields the bytes at the path as they come, which may take any time. Ends when the signal fires. Throws a {@link ClientError} if the server
- * refuses or does not answer, or the connection breaks off.
+ * Yields the bytes at the path as they come, which may take any time. Ends when the signal fires. Throws a {@link ClientError} if the
+ * server refuses or does not answer, or the connection breaks off.
  */
 export async function* readBytes({ url, headers }: SkepClient, path: string, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   let isOpen = false;

@@ -6,13 +6,14 @@ import { sandboxPath } from './sandboxes.ts';
 
 /** A longer end of a log is most of it. */
 const maxTailBytes = 1 << 20;
+const tailSchema = { type: 'integer', minimum: 0, maximum: maxTailBytes } as const;
 
 const logQuery = z.object({
   tail_bytes: z.string()
     .refine((text) => /^\d{1,7}$/.test(text) && Number(text) <= maxTailBytes, `must be a number from 0 to ${maxTailBytes}`)
     .transform(Number)
     .optional()
-    .meta({ description: 'Only so many bytes at its end. Default: all that is kept.', override: { type: 'integer', minimum: 0, maximum: maxTailBytes } }),
+    .meta({ description: 'Only so many bytes at its end. Default: all that is kept.', override: tailSchema }),
   follow: flagOf('Go on until the present run of the sandbox ends.'),
 });
 
@@ -25,8 +26,8 @@ export const logOperation = operation({
   operationId: 'get_sandbox_logs',
   summary: 'Read the log of a sandbox',
   description:
-    "What its own command wrote to its standard output and error, without its secrets' values; the bytes need not be UTF-8. A paused sandbox " +
-    'stays so. Empty if the runtime has nothing of the sandbox.',
+    "What its own command wrote to its standard output and error, without its secrets' values; the bytes need not be UTF-8. A paused " +
+    'sandbox stays so. Empty if the runtime has nothing of the sandbox.',
   params: sandboxPath,
   query: logQuery,
   success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },

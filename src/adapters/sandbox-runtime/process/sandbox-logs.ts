@@ -75,7 +75,8 @@ export class SandboxLogs {
       const skipped = Math.max(0, old + size - (tailBytes ?? Infinity));
       const isInOld = skipped < old;
       const left = run === undefined ? old + size - skipped : Infinity;
-      const begun: Reader = { id, isInOld, position: isInOld ? skipped : skipped - old, left, woken: Promise.withResolvers(), end: () => {} };
+      const position = isInOld ? skipped : skipped - old;
+      const begun: Reader = { id, isInOld, position, left, woken: Promise.withResolvers(), end: () => {} };
       this.#readers.add(begun);
       return begun;
     });
