@@ -26,8 +26,8 @@ export const logOperation = operation({
   operationId: 'get_sandbox_logs',
   summary: 'Read the log of a sandbox',
   description:
-    "What its own command wrote to its standard output and error, without its secrets' values; the bytes need not be UTF-8. A paused " +
-    'sandbox stays so. Empty if the runtime has nothing of the sandbox.',
+    "What its own command wrote to its standard output and error, without its secrets' values; the bytes need not be UTF-8. " +
+    'A paused sandbox stays so. Empty if the runtime has nothing of the sandbox.',
   params: sandboxPath,
   query: logQuery,
   success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },
