@@ -87,7 +87,8 @@ export class ExecutionOutput {
 const headerBytes = 8;
 
 /**
- * Takes apart what the engine sends of an execution or a log: frames of one byte for the output (2 is the standard error), three zero bytes,
+ * Takes apart what the engine sends of an execution or a log: frames of one byte for the output (2 is the standard error), three zero
+ * bytes,
  * the length in four bytes, and the content. The content of a frame is passed on in as many pieces as it arrives in, each with how many
  * bytes of the frame are still to come.
  */
