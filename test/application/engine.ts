@@ -176,7 +176,7 @@ export class ScriptedEngine {
       getFiles: unused('files'),
       usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
       diskSpace: async () => this.disk,
-      lastOutput: async (id) => this.outputs.get(id) ?? '',
+      logs: async (id, { tailBytes = Infinity }) => ReadableStream.from([Buffer.from(this.outputs.get(id) ?? '').subarray(-tailBytes)]),
       subscribe: (call) => {
         const listener = { call };
         this.#listeners.add(listener);

@@ -167,17 +167,6 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'returns the end of what a command wrote, also after it has ended, and nothing of a sandbox that is not there',
-    async ({ runtime, start, launch }) => {
-      const sandbox = launch('exits');
-      await start(sandbox);
-      await eventually('it ends', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
-      await eventually('its output is there', async () => (await runtime.lastOutput(sandbox.id, 2048)) !== '');
-      assert.equal((await runtime.lastOutput(sandbox.id, 2048)).trim(), 'gone');
-      assert.equal(await runtime.lastOutput(launch('exits').id, 2048), '');
-    },
-  ],
-  [
     'returns what a sandbox takes, and the space of its disk, as far as they are known, and nothing of one that is not there',
     async ({ runtime, begun, launch }) => {
       const sandbox = await begun('counts');

@@ -90,6 +90,9 @@ describe('each route, over real HTTP, answers as the published document says', (
     expect(await move('pause', { pause_kind: 'stop' })).toMatchObject({ status: 'PAUSED', pause_kind: 'stop' });
     expect(await move('resume')).toMatchObject({ status: 'RUNNING' });
 
+    const logs = await ask('GET', '/api/v1/sandboxes/{id}/logs', `/api/v1/sandboxes/${String(id)}/logs?tail_bytes=1000`);
+    expect([logs.status, logs.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+
     const found = await ask('GET', '/api/v1/sandboxes/search', '/api/v1/sandboxes/search?status__eq=RUNNING&sandbox_spec_id__eq=workspace');
     expect(items(found).map((sandbox) => sandbox['id'])).toContain(id);
     expect(ids(await ask('GET', '/api/v1/sandboxes', '/api/v1/sandboxes?status__eq=RUNNING&sandbox_spec_id__eq=workspace'))).toContain(id);

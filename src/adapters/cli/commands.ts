@@ -7,6 +7,7 @@ import { Chat } from './chat.ts';
 import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './ports.ts';
+import { showLogs } from './logs.ts';
 import { Transcript } from './transcript.ts';
 
 const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
@@ -45,6 +46,12 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
       await forward(clientOf(options), id, ports);
     });
   addExecutions(program, finish);
+  program.command('logs').description('show what the command of a sandbox wrote')
+    .argument('<sandbox>', 'the id of the sandbox, which may be paused')
+    .option('-f, --follow', 'go on until its present run ends')
+    .option('--tail <bytes>', 'only so many bytes at its end')
+    .option('--url <url>', urlHelp)
+    .action(showLogs);
   addConversations(program.command('conversations').description('list, follow and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }

@@ -21,6 +21,7 @@ import { executionOperations } from './routes/executions.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { portOperations } from './routes/ports.ts';
+import { logOperation } from './routes/sandbox-logs.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
@@ -36,6 +37,7 @@ const operations: readonly Operation[] = [
   ...messageOperations,
   ...eventOperations,
   ...sandboxOperations,
+  logOperation,
   ...portOperations,
   ...executionOperations,
   ...sandboxSpecOperations,

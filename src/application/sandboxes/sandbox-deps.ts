@@ -5,6 +5,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { WhenFull } from './make-room.ts';
@@ -29,6 +30,7 @@ export interface SandboxesDeps extends SandboxDeps {
   readonly pool: SandboxPool;
   readonly reconciler: SandboxReconciler;
   readonly disk: Pick<DiskWatch, 'pressure'>;
+  readonly secrets: Secrets;
   readonly limits: SandboxLimits;
   readonly whenFull: WhenFull;
   /** How long a sandbox is idle at least before it makes room for another. */

@@ -53,8 +53,9 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
     (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
       closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
-  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch],
-    (deps, rules, specs, reconciler, pool, disk) => createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk }));
+  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
+    (deps, rules, specs, reconciler, pool, disk, secrets) =>
+      createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk, secrets }));
 });
 
 // What is kept of microagents that were read.

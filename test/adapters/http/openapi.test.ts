@@ -88,6 +88,7 @@ describe('the OpenAPI document', () => {
       'post /api/v1/sandboxes/{id}/pause 200',
       'post /api/v1/sandboxes/{id}/resume 200',
       'post /api/v1/sandboxes/{id}/adopt 200',
+      'get /api/v1/sandboxes/{id}/logs 200',
       'post /api/v1/sandboxes/{id}/ports/{port}/links 201',
       'post /api/v1/sandboxes/{id}/executions 201',
       'get /api/v1/sandboxes/{id}/executions 200',

@@ -5,7 +5,8 @@ import { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attache
 import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import type { ExecutionStart } from '../../../src/ports/sandbox-executions.ts';
-import type { ExecutionRequest, KeptLaunch, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
+import type { ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
+import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { noCommand, runInMemory, type MemoryCommand, type OwnExecution } from './sandbox-execution.ts';
 import { executionNotFound, harmlessSignals } from './sandbox-executions.ts';
 import { MemoryFiles } from './sandbox-files.ts';
@@ -16,6 +17,8 @@ export interface MemorySandbox {
   /** Kept until the sandbox is removed. */
   readonly files: MemoryFiles;
   readonly isFrozen: () => boolean;
+  /** Writes to its standard output. */
+  readonly write: (output: string | Uint8Array) => void;
   /** Ends the program, with how it ended in words. */
   readonly end: (reason: Reason) => void;
 }
@@ -38,6 +41,9 @@ interface Entry {
   run: object;
   undo: (() => void) | void;
   thawed: PromiseWithResolvers<void>;
+  log: Buffer;
+  /** Resolves when something is written, or a run ends. */
+  logChanged: PromiseWithResolvers<void>;
 }
 
 /** The host on which sandboxes of memory runtimes run. It outlives the runtimes that are made over it. */
@@ -75,9 +81,30 @@ export class MemoryEngine {
     for (const id of this.#sandboxes.keys()) this.stopFromOutside(id, { code: 'host_restarted' });
   }
 
-  /** What its program has written; in the file `output`. */
-  lastOutput(id: string): string {
-    return this.#sandboxes.get(id)?.files.get('output') ?? '';
+  /** Writes to the standard output of the sandbox's program. */
+  write(id: string, output: string | Uint8Array): void {
+    write(this.#demand(id), output);
+  }
+
+  /** What its program has written. Throws `sandbox_not_found`. */
+  logs(id: string, { tailBytes = Infinity, follow = false }: LogRequest, signal: AbortSignal): ReadableStream<Uint8Array> {
+    const entry = this.#demand(id);
+    const { run, log } = entry;
+    const isFollowed = follow && entry.state !== 'stopped';
+    const end = isFollowed ? Infinity : log.length;
+    let at = Math.max(0, log.length - tailBytes);
+    return new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        for (;;) {
+          signal.throwIfAborted();
+          const more = entry.log.subarray(at, Math.min(end, at + 65_536));
+          at += more.length;
+          if (more.length > 0) return controller.enqueue(new Uint8Array(more));
+          if (!isFollowed || entry.run !== run || entry.state === 'stopped') return controller.close();
+          await raceSignal(entry.logChanged.promise, signal);
+        }
+      },
+    }, { highWaterMark: 0 });
   }
 
   /** The file's text; null when there is none. */
@@ -117,6 +144,8 @@ export class MemoryEngine {
       run: {},
       undo: undefined,
       thawed: Promise.withResolvers(),
+      log: Buffer.alloc(0),
+      logChanged: Promise.withResolvers(),
     };
     this.#sandboxes.set(launch.id, entry);
     this.#run(entry, launch);
@@ -219,6 +248,7 @@ export class MemoryEngine {
       launch,
       files: entry.files,
       isFrozen: () => entry.run === run && entry.state === 'frozen',
+      write: (output) => write(entry, output),
       end: (reason) => {
         if (entry.run === run && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true });
       },
@@ -234,8 +264,15 @@ export class MemoryEngine {
   ): void {
     Object.assign(entry, { state: 'stopped', reason, endedFromOutside });
     entry.thawed.resolve();
+    entry.logChanged.resolve();
     entry.undo?.();
     for (const execution of entry.executions) execution.end(null);
     if (unasked) for (const listener of this.#listeners) listener.call(entry.launch.id);
   }
+}
+
+function write(entry: Entry, output: string | Uint8Array): void {
+  entry.log = Buffer.concat([entry.log, Buffer.from(output as Uint8Array)]);
+  entry.logChanged.resolve();
+  entry.logChanged = Promise.withResolvers();
 }

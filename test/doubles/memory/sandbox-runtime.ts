@@ -1,3 +1,4 @@
+import { Failure } from '../../../src/domain/failure.ts';
 import type { Execution, ExecutionRequest, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
@@ -10,6 +11,7 @@ import { packed, unpack } from './sandbox-tar.ts';
 export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): SandboxRuntime {
   const subscriptions = new Set<() => void>();
   const executions = new Set<Execution>();
+  const closed = new AbortController();
   return {
     name: 'memory',
     ignores: ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'],
@@ -59,7 +61,10 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
     },
     usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
     diskSpace: async () => engine.disk,
-    lastOutput: async (id) => engine.lastOutput(id),
+    async logs(id, request, signal) {
+      signal.throwIfAborted();
+      return engine.logs(id, request, AbortSignal.any([signal, closed.signal]));
+    },
     subscribe(listener) {
       const end = engine.subscribe(listener);
       subscriptions.add(end);
@@ -67,6 +72,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
     },
     check: async () => ({ ok: true, detail: 'sandboxes are records in memory' }),
     async close() {
+      closed.abort(new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'closed' }, retryAfterSeconds: 5 }));
       for (const end of subscriptions) end();
       for (const execution of executions) await execution.kill();
     },

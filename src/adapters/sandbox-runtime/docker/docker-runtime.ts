@@ -4,7 +4,8 @@ import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts'
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
-  Execution, ExecutionRequest, KeptLaunch, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime, SandboxUsage,
+  Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime,
+  SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
 import { AttachedExecutions } from '../attached-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
@@ -21,6 +22,7 @@ import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
 import { isDnsLabel } from './labels.ts';
+import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
 import type { DockerRuntimeOptions } from './options.ts';
@@ -160,8 +162,8 @@ class DockerRuntime implements SandboxRuntime {
     return withFailures(() => getFiles(this.#engine, id, path, signal));
   }
 
-  lastOutput(id: string, maxBytes: number): Promise<string> {
-    return withFailures(() => this.#observer.lastOutput(id, maxBytes));
+  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return withFailures(() => readLog(this.#engine, id, request, signal));
   }
 
   usage(id: string): Promise<SandboxUsage> {
