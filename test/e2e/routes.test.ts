@@ -52,8 +52,7 @@ describe('each route, over real HTTP, answers as the published document says', (
       expect(answer.status).toBe(200);
       succeeded.add(`get ${path}`);
     }
-    const docs = await open('GET', '/docs');
-    expect([docs.status, docs.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')]);
+    expect((await open('GET', '/docs')).headers.get('content-type')).toContain('text/html');
     succeeded.add('get /docs');
   });
 

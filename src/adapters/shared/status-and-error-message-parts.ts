@@ -1,7 +1,7 @@
 import type { ExecutionReasonData } from '../../domain/execution-reason.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
-import type { ReasonOf } from '../../domain/reason.ts';
+import type { ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
 
 /** What a repository name must not be or contain. */
@@ -122,3 +122,18 @@ export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (rea
     `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
     'Thaw its cgroup or restart the engine.',
 };
+
+/** Why a sandbox was moved, if that takes no data. */
+export const movedBecause = {
+  paused_by_owner: () => 'Paused on request.',
+  resumed_by_owner: () => 'Resumed on request.',
+  deleted_by_owner: () => 'Deleted on request.',
+  frozen_outside: () => 'Something outside of Skep froze it.',
+  vanished: () => 'The runtime does not have it any more.',
+  host_restarted: () => 'Its host was restarted while it ran.',
+  being_removed: () => 'The runtime is removing it, or failed to remove it.',
+  pause_refused: () => 'The runtime left the sandbox running.',
+  freeze_refused: () => 'It could not hold all processes of the sandbox at that moment; they go on.',
+  pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
+  pool_full: () => 'The pool has enough members without it.',
+} satisfies Partial<Record<ReasonCode, () => string>>;

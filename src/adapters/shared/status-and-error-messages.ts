@@ -1,7 +1,7 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions, missed, nameProblems,
+  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions, missed, movedBecause, nameProblems,
   ofBytes, quoted,
   subjects,
 } from './status-and-error-message-parts.ts';
@@ -52,9 +52,6 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   not_known_to_runtime: () => 'must be given, since the runtime does not know it',
   not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
 
-  paused_by_owner: () => 'Paused on request.',
-  resumed_by_owner: () => 'Resumed on request.',
-  deleted_by_owner: () => 'Deleted on request.',
   quarantined: ({ keptForMs, specId, ownerId }) =>
     `The store did not know it: its record was lost, for example by the restore of a backup. It is deleted ${duration(keptForMs)} after it `
     + `was stopped, unless an administrator adopts it. Its spec is ${specId ?? 'not known'}, its owner ${ownerId ?? 'not known'}.`,
@@ -68,16 +65,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
   ended_outside: ({ cause }) => join('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
   ended_while_frozen: ({ cause }) => join('Its processes ended while it was frozen. Its files are kept.', cause),
-  frozen_outside: () => 'Something outside of Skep froze it.',
-  vanished: () => 'The runtime does not have it any more.',
-  host_restarted: () => 'Its host was restarted while it ran.',
-  being_removed: () => 'The runtime is removing it, or failed to remove it.',
-  pause_refused: () => 'The runtime left the sandbox running.',
-  freeze_refused: () => 'It could not hold all processes of the sandbox at that moment; they go on.',
   still_running: ({ cause, before }) =>
     join(join('The runtime did not end or freeze its processes, so they still run. Skep tries again.', cause), before),
-  pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
-  pool_full: () => 'The pool has enough members without it.',
   pool_member_lost: ({ status, cause }) => join(`It is ${status}.`, cause),
 
   waiting_for_start_slot: () => 'Waiting until other sandboxes have started.',
@@ -187,6 +176,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_output_not_stored: () => 'What the agent said could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
   agent_busy: () => 'Another turn is running.',
+  ...movedBecause,
   ...executionReasons,
 };
 

@@ -6,10 +6,10 @@ import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import type { ExecutionStart } from '../../../src/ports/sandbox-executions.ts';
 import type { ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
-import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { noCommand, runInMemory, type MemoryCommand, type OwnExecution } from './sandbox-execution.ts';
 import { executionNotFound, harmlessSignals } from './sandbox-executions.ts';
 import { MemoryFiles } from './sandbox-files.ts';
+import { MemoryLog } from './sandbox-log.ts';
 
 /** What a program in a sandbox that is only in memory can do. */
 export interface MemorySandbox {
@@ -41,9 +41,7 @@ interface Entry {
   run: object;
   undo: (() => void) | void;
   thawed: PromiseWithResolvers<void>;
-  log: Buffer;
-  /** Resolves when something is written, or a run ends. */
-  logChanged: PromiseWithResolvers<void>;
+  readonly log: MemoryLog;
 }
 
 /** The host on which sandboxes of memory runtimes run. It outlives the runtimes that are made over it. */
@@ -83,28 +81,14 @@ export class MemoryEngine {
 
   /** Writes to the standard output of the sandbox's program. */
   write(id: string, output: string | Uint8Array): void {
-    write(this.#demand(id), output);
+    this.#demand(id).log.write(output);
   }
 
   /** What its program has written. Throws `sandbox_not_found`. */
-  logs(id: string, { tailBytes = Infinity, follow = false }: LogRequest, signal: AbortSignal): ReadableStream<Uint8Array> {
+  logs(id: string, request: LogRequest, signal: AbortSignal): ReadableStream<Uint8Array> {
     const entry = this.#demand(id);
-    const { run, log } = entry;
-    const isFollowed = follow && entry.state !== 'stopped';
-    const end = isFollowed ? Infinity : log.length;
-    let at = Math.max(0, log.length - tailBytes);
-    return new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        for (;;) {
-          signal.throwIfAborted();
-          const more = entry.log.subarray(at, Math.min(end, at + 65_536));
-          at += more.length;
-          if (more.length > 0) return controller.enqueue(new Uint8Array(more));
-          if (!isFollowed || entry.run !== run || entry.state === 'stopped') return controller.close();
-          await raceSignal(entry.logChanged.promise, signal);
-        }
-      },
-    }, { highWaterMark: 0 });
+    const { run } = entry;
+    return entry.log.read(request, () => entry.run !== run || entry.state === 'stopped', signal);
   }
 
   /** The file's text; null when there is none. */
@@ -137,6 +121,7 @@ export class MemoryEngine {
       files: new MemoryFiles(launch.spec.workingDir),
       executions: new Set(),
       kept: new Map(),
+      log: new MemoryLog(),
       launch,
       state: 'stopped',
       reason: null,
@@ -144,8 +129,6 @@ export class MemoryEngine {
       run: {},
       undo: undefined,
       thawed: Promise.withResolvers(),
-      log: Buffer.alloc(0),
-      logChanged: Promise.withResolvers(),
     };
     this.#sandboxes.set(launch.id, entry);
     this.#run(entry, launch);
@@ -217,10 +200,8 @@ export class MemoryEngine {
     kept.delete(executionId);
   }
 
-  /** The sandbox's files. Throws `sandbox_not_found`. */
-  files(id: string): MemoryFiles {
-    return this.#demand(id).files;
-  }
+  /** Throws `sandbox_not_found`. */
+  files = (id: string): MemoryFiles => this.#demand(id).files;
 
   subscribe(call: (id: string) => void): () => void {
     const listener = { call };
@@ -248,7 +229,7 @@ export class MemoryEngine {
       launch,
       files: entry.files,
       isFrozen: () => entry.run === run && entry.state === 'frozen',
-      write: (output) => write(entry, output),
+      write: (output) => entry.log.write(output),
       end: (reason) => {
         if (entry.run === run && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true });
       },
@@ -257,22 +238,13 @@ export class MemoryEngine {
     else undo?.();
   }
 
-  #end(
-    entry: Entry,
-    reason: Reason,
-    { unasked = false, endedFromOutside = false }: { readonly unasked?: boolean; readonly endedFromOutside?: boolean },
-  ): void {
+  #end(entry: Entry, reason: Reason, how: { readonly unasked?: boolean; readonly endedFromOutside?: boolean }): void {
+    const { unasked = false, endedFromOutside = false } = how;
     Object.assign(entry, { state: 'stopped', reason, endedFromOutside });
     entry.thawed.resolve();
-    entry.logChanged.resolve();
+    entry.log.runEnded();
     entry.undo?.();
     for (const execution of entry.executions) execution.end(null);
     if (unasked) for (const listener of this.#listeners) listener.call(entry.launch.id);
   }
-}
-
-function write(entry: Entry, output: string | Uint8Array): void {
-  entry.log = Buffer.concat([entry.log, Buffer.from(output as Uint8Array)]);
-  entry.logChanged.resolve();
-  entry.logChanged = Promise.withResolvers();
 }
