@@ -158,12 +158,19 @@ export const optionsSchema = z.strictObject({
     conversationsPerOwner: limitFields.conversations_per_owner.nullable(),
     conversations: limitFields.conversations.nullable(),
     conversationsPerSandbox: limitFields.conversations_per_sandbox.nullable(),
+    /** Commands that run in one sandbox at a time. Default: 100. */
+    executionsPerSandbox: limitFields.executions_per_sandbox.nullable(),
   }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
   /**
    * What happens if a limit on running sandboxes leaves no room for a start or a resumption: it is refused, or a sandbox that was
    * idle for long is frozen to make room. Default: `refuse`.
    */
   whenFull: limitFields.when_full,
+  /**
+   * How much of the runtime's disk may be used, in percent. Beyond it no sandbox is started, and stopped ones that their spec's
+   * `delete_after` would delete later are deleted. 100 is no limit. Default: 90.
+   */
+  diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
   /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
   agentMemoryBytes: bytes,
   /** How many sandboxes are started at a time. Default: twice the number of cores. */

@@ -24,8 +24,13 @@ export interface FailureContexts {
   proxy_off: Readonly<Record<string, never>>;
   /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
   port_closed: { readonly id: string; readonly port: number };
-  /** A path inside a sandbox. */
+  /** A path inside a sandbox, or of a repository. */
   file_not_found: { readonly path: string };
+  execution_not_found: { readonly id: string };
+  /** The output before the offset `oldest` is not kept any more. */
+  output_dropped: { readonly oldest: number };
+  /** The execution has ended, has no standard input, or that is closed. */
+  input_closed: { readonly id: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
@@ -39,6 +44,7 @@ export interface FailureContexts {
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   conversation_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
+  execution_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
   internal: { readonly incident: string };
   provider_unauthorized: { readonly provider: string };

@@ -1,6 +1,8 @@
 import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
+import type { ExecutionReasonData } from './execution-reason.ts';
 import type { FailureData } from './failure.ts';
+import type { FrontMatterProblem } from './microagent.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';
@@ -43,7 +45,7 @@ export interface Authentication extends Said {
  * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
  * (see `adapters/shared/status-and-error-messages.ts`) does not compile until it is complete. Times are in milliseconds.
  */
-export interface ReasonData {
+export interface ReasonData extends ExecutionReasonData {
   // Any part
   /** An adapter explains what has no code of its own. */
   explained: Said;
@@ -68,6 +70,10 @@ export interface ReasonData {
   /** Its content is damaged. */
   damaged: None;
 
+  // What is wrong with a file
+  /** `line` counts from 1; null if it is not one line. */
+  front_matter: { readonly problem: FrontMatterProblem; readonly line: number | null };
+
   // What is wrong with an argument of a request
   unknown_sandbox_spec: { readonly specId: string | null };
   user_id: None;
@@ -91,6 +97,7 @@ export interface ReasonData {
   claimed_from_pool: { readonly instanceId: string };
   idle: { readonly tier: 'freeze' | 'stop' | 'delete'; readonly afterMs: number };
   life_over: { readonly afterMs: number };
+  disk_pressure: { readonly usedPercent: number; readonly limitPercent: number };
   made_room: LimitReached & { readonly forSandbox: string };
   ended_outside: Cause;
   ended_while_frozen: Cause;

@@ -1,7 +1,9 @@
+import type { DiskSpace } from '../domain/disk-pressure.ts';
 import type { Reason } from '../domain/reason.ts';
 import type { ObservedSandbox } from '../domain/sandbox.ts';
 import type { SandboxSpec } from '../domain/sandbox-spec.ts';
 import type { CheckResult } from './check-result.ts';
+import type { SandboxExecutions } from './sandbox-executions.ts';
 
 /** What a runtime needs to start a sandbox. */
 export interface SandboxLaunch {
@@ -49,6 +51,14 @@ export interface SandboxUsage {
   readonly memoryBytes: number | null;
   /** Files that it added or changed. */
   readonly diskBytes: number | null;
+}
+
+/** What of a sandbox's log is read. */
+export interface LogRequest {
+  /** Begins so many bytes before the end that the log has at present. Default: with its oldest byte. */
+  readonly tailBytes?: number;
+  /** Goes on until the present run of the sandbox ends, if it runs or is frozen. Default: ends with what is there. */
+  readonly follow?: boolean;
 }
 
 /** The parts of a spec that a runtime may ignore. */
@@ -104,6 +114,9 @@ export interface SandboxRuntime {
   readonly ignores: readonly IgnorableSpecPart[];
 
   readonly capabilities: RuntimeCapabilities;
+
+  /** Commands that go on when this process is gone. */
+  readonly executions: SandboxExecutions;
 
   /**
    * Gets what sandboxes of the spec need and this host lacks, for example an image, which may take long. Returns at once if nothing
@@ -171,13 +184,18 @@ export interface SandboxRuntime {
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 
   /**
-   * Returns the end of what the sandbox's own command wrote to its standard output and error, at most so many bytes as UTF-8. Earlier
-   * runs of it may be part of that. Empty if nothing is known. Nothing is redacted.
+   * Returns the log of the sandbox: what its own command wrote to its standard output and error, in the order in which it came, of all its
+   * runs. A runtime may keep a bounded part of it only; then its oldest bytes are missing. The sandbox may run, be frozen or be stopped,
+   * and stays so. Output that nobody reads holds no command back. Nothing is redacted. Further failures: `sandbox_not_found`. When `signal`
+   * fires, the call or the stream fails with the signal's reason. Cancelling the stream ends the work.
    */
-  lastOutput(id: string, maxBytes: number): Promise<string>;
+  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 
   /** Returns what the sandbox takes now. May take seconds if it has many files. */
   usage(id: string): Promise<SandboxUsage>;
+
+  /** Returns the space of the disk that sandboxes are on. Null if it can't be known, for example because the disk is another machine's. */
+  diskSpace(): Promise<DiskSpace | null>;
 
   /**
    * Calls the listener when something may have happened to a sandbox without being asked for. The listener reads the state again. Events

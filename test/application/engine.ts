@@ -1,4 +1,5 @@
 import { absentSandbox, type ObservedSandbox } from '../../src/domain/sandbox.ts';
+import type { DiskSpace } from '../../src/domain/disk-pressure.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import { explained, type Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -32,6 +33,8 @@ export class ScriptedEngine {
   /** What commands have written, by sandbox. */
   readonly outputs = new Map<string, string>();
   canFreeze = true;
+  /** What the runtime says of its disk. */
+  disk: DiskSpace | null = null;
   /** While it is set, nobody is told of what happens. */
   isMute = false;
   /** Called when a container ends or goes without being asked to. */
@@ -159,10 +162,21 @@ export class ScriptedEngine {
         return { specId: spec.id, ownerId: ownerId === '' ? null : ownerId, fixedEnv: { [spec.sessionKeyEnv]: sessionApiKey } };
       },
       execute: unused('execute'),
+      executions: {
+        start: unused('executions'),
+        state: unused('executions'),
+        ended: unused('executions'),
+        output: unused('executions'),
+        write: unused('executions'),
+        signal: unused('executions'),
+        resize: unused('executions'),
+        remove: unused('executions'),
+      },
       putFiles: unused('files'),
       getFiles: unused('files'),
       usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
-      lastOutput: async (id) => this.outputs.get(id) ?? '',
+      diskSpace: async () => this.disk,
+      logs: async (id, { tailBytes = Infinity }) => ReadableStream.from([Buffer.from(this.outputs.get(id) ?? '').subarray(-tailBytes)]),
       subscribe: (call) => {
         const listener = { call };
         this.#listeners.add(listener);

@@ -19,6 +19,8 @@ export interface SandboxRuntimeTraits {
   readonly outsideKillAfterReopening: 'wakes' | 'unnoticed';
   /** When does the kill of a command in a frozen sandbox take effect? */
   readonly killWhileFrozen: 'at once' | 'when it goes on';
+  /** Are logs kept byte for byte, or is what is not UTF-8 replaced? */
+  readonly logs: 'bytes' | 'UTF-8';
 }
 
 /**
@@ -27,11 +29,13 @@ export interface SandboxRuntimeTraits {
  * - `counts`: writes a growing number to the file `count`, from 1, again and again until it is ended.
  * - `stubborn`: the same, and it does not end when it is asked to.
  * - `exits`: writes the line `gone` to its standard error, and ends at once with code 3.
+ * - `says`: writes all 256 bytes and a line end to its standard output, then the lines `line 1`, `line 2` and so on, those with odd numbers
+ *   to its standard error; each number is in the file `count` when its line is written.
  * - `tells`: writes the values of the variables `GREETING` and `SESSION_KEY` to the file `told`, a line each, and goes on.
  * - `serves`: answers every HTTP request on the sandbox's only port with 200 and its count of requests, from 1.
  * - `missing`: its command does not exist.
  */
-export type SandboxProgram = 'counts' | 'stubborn' | 'exits' | 'tells' | 'serves' | 'missing';
+export type SandboxProgram = 'counts' | 'stubborn' | 'exits' | 'says' | 'tells' | 'serves' | 'missing';
 
 export interface SandboxRuntimeHarness {
   readonly traits: SandboxRuntimeTraits;
@@ -60,7 +64,7 @@ export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
   readonly start: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   readonly resume: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   /** Starts the program, and waits until it has begun. */
-  readonly begun: (program: 'counts' | 'stubborn' | 'tells' | 'serves') => Promise<SandboxLaunch>;
+  readonly begun: (program: 'counts' | 'stubborn' | 'says' | 'tells' | 'serves') => Promise<SandboxLaunch>;
   /** How often the sandbox's program has begun. */
   readonly runs: (id: string) => Promise<number>;
   readonly count: (id: string) => Promise<number>;

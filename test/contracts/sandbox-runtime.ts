@@ -4,6 +4,7 @@ import { executeCases } from './sandbox-runtime-execute.ts';
 import { executionEndCases } from './sandbox-runtime-execution-ends.ts';
 import { fileCases } from './sandbox-runtime-files.ts';
 import { stageCases, type SandboxRuntimeHarness } from './sandbox-runtime-harness.ts';
+import { logCases } from './sandbox-runtime-logs.ts';
 import { overlapCases } from './sandbox-runtime-overlaps.ts';
 import { restCases } from './sandbox-runtime-rest.ts';
 import { startCases } from './sandbox-runtime-start.ts';
@@ -20,5 +21,6 @@ export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRunti
     ...executeCases,
     ...executionEndCases,
     ...fileCases,
+    ...logCases,
   ]);
 }

@@ -24,7 +24,7 @@ beforeAll(async () => {
   folder = await temporaryFolder();
   const command = ['sh', '-c', 'exec sleep infinity'];
   const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' };
-  server = await startServer({ dataDir: folder, env: { SKEP_API_KEY: key }, config: { specs: [{ id: 'coder', command, agent }, { id: 'plain', command }] } });
+  server = await startServer({ dataDir: folder, env: { SKEP_API_KEY: key }, config: { specs: [{ id: 'coder', command, agent }, { id: 'plain', command }, { id: 'speaks', command: ['sh', '-c', 'echo one; echo two >&2; exec sleep infinity'] }] } });
   env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
 });
 afterAll(async () => {
@@ -105,6 +105,19 @@ describe('the client in the terminal', () => {
     expect(JSON.parse(deleted.stdout)).toEqual({ id: started.id, deleted: true });
   });
 
+  test('shows the log of a sandbox, whole or its end, and follows it until it stops', async () => {
+    const { id } = JSON.parse((await runSkep(['sandboxes', 'start', 'speaks', '--json'], env)).stdout) as { id: string };
+    const log = () => runSkep(['logs', id], env);
+    expect(await until(log, ({ stdout }) => stdout.includes('two'), 60_000)).toMatchObject({ code: 0, stdout: 'one\ntwo\n', stderr: '' });
+    expect(await runSkep(['logs', id, '--tail', '5'], env)).toMatchObject({ code: 0, stdout: '\ntwo\n' });
+    const following = run('logs', '-f', id);
+    await following.sees('one\ntwo\n');
+    await runSkep(['sandboxes', 'pause', id, '--kind', 'stop'], env);
+    // The shell says that it was ended.
+    expect([await following.exitCode(), following.shown()]).toEqual([0, expect.stringMatching(/^one\ntwo\n(?:Terminated\n)?$/)]);
+    await runSkep(['sandboxes', 'delete', id], env);
+  });
+
   test('says what it can not do, and why', async () => {
     const failing = async (args: readonly string[], words: RegExp, other: Record<string, string> = env) => {
       const { code, stdout, stderr } = await runSkep(args, other);
@@ -119,6 +132,8 @@ describe('the client in the terminal', () => {
     await failing(['chat', 'acme/shop', '--conversation', 'conv-1'], /keeps its repository/);
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
+    await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);
+    await failing(['logs', 'sb-none', '--tail', 'all'], /tail_bytes: must be a number/);
     await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
     await failing(['sandboxes'], /API key/, { ...env, SKEP_API_KEY: 'another-key-of-nobody' });
     await failing(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep answers at http:\/\/127\.0\.0\.1:1/);

@@ -3,19 +3,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient, items, object, type Answer, type Client } from '../support/client.ts';
-import { createOpenApiChecker, type OpenApiChecker } from '../support/openapi.ts';
+import { createOpenApiChecker, type OpenApiChecker, type OpenApiDocument } from '../support/openapi.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
-
-/** What is read of the published document. */
-interface OpenApiDocument {
-  readonly servers: readonly { readonly url: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string; readonly security?: unknown }>>>>;
-  readonly components: { readonly securitySchemes: unknown };
-  readonly security?: unknown;
-}
+import { callEachOfExecutions } from './execution-routes.ts';
 
 const key = 'a-static-key-for-the-routes';
 const project = resolve(import.meta.dirname, '../..');
@@ -70,6 +63,9 @@ describe('each route, over real HTTP, answers as the published document says', (
     const answer = await ask('GET', template, `/api/user/repository/${name}/microagents`);
     expect(answer.status).toBe(200);
     expect((answer.body as { name: string }[]).map(({ name }) => name)).toEqual(['adapter', 'http/routes', 'sandbox-lifecycle', 'testing']);
+
+    const read = await ask('GET', `${template}/content`, `/api/user/repository/${name}/microagents/content?file_path=.skep/microagents/adapter.md`);
+    expect(object(read)).toMatchObject({ triggers: expect.arrayContaining(['adapter']), content: expect.stringMatching(/^\n# Writing or changing an adapter\n/) });
   });
 
   test('a sandbox from its start to its deletion', async () => {
@@ -85,11 +81,17 @@ describe('each route, over real HTTP, answers as the published document says', (
     const usage = await ask('GET', '/api/v1/sandboxes/{id}/usage', `/api/v1/sandboxes/${String(id)}/usage`);
     expect(object(usage)).toEqual({ cpu_ms: null, memory_bytes: null, disk_bytes: expect.any(Number) });
 
+    const link = await ask('POST', '/api/v1/sandboxes/{id}/ports/{port}/links', `/api/v1/sandboxes/${String(id)}/ports/8000/links`, {});
+    expect(object(link)).toEqual({ url: expect.stringContaining(String(id)), expires_at: expect.any(String) });
+
     const move = async (to: string, body?: unknown) => object(await ask('POST', `/api/v1/sandboxes/{id}/${to}`, `/api/v1/sandboxes/${String(id)}/${to}`, body));
     expect(await move('pause')).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze', session_api_key: null, exposed_urls: null });
     expect(await move('resume')).toMatchObject({ status: 'RUNNING', pause_kind: null, session_api_key: running['session_api_key'] });
     expect(await move('pause', { pause_kind: 'stop' })).toMatchObject({ status: 'PAUSED', pause_kind: 'stop' });
     expect(await move('resume')).toMatchObject({ status: 'RUNNING' });
+
+    const logs = await ask('GET', '/api/v1/sandboxes/{id}/logs', `/api/v1/sandboxes/${String(id)}/logs?tail_bytes=1000`);
+    expect([logs.status, logs.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
 
     const found = await ask('GET', '/api/v1/sandboxes/search', '/api/v1/sandboxes/search?status__eq=RUNNING&sandbox_spec_id__eq=workspace');
     expect(items(found).map((sandbox) => sandbox['id'])).toContain(id);
@@ -99,6 +101,8 @@ describe('each route, over real HTTP, answers as the published document says', (
     }
     expect((await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
   });
+
+  test('executions: run, read, write, signal, resize, attach and delete', () => callEachOfExecutions(server.url, key, ask, succeeded));
 
   test('a sandbox in quarantine', async () => {
     const { id, admin } = await quarantine(server, call);

@@ -5,6 +5,10 @@ import type { SandboxProgram } from '../contracts/sandbox-runtime-harness.ts';
 
 const counting = 'n=0; while :; do n=$((n+1)); echo $n > count.new && mv count.new count; sleep 0.01; done';
 
+const everyByte = Array.from({ length: 256 }, (_, byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+const line = 'n=$((n+1)); if [ $((n%2)) = 1 ]; then echo line $n >&2; else echo line $n; fi; echo $n > count.new && mv count.new count';
+const saying = `printf '${everyByte}\\n'; n=0; while :; do ${line}; sleep 0.01; done`;
+
 /** A command that a shell runs. */
 export function shell(script: string): readonly string[] {
   return ['sh', '-c', script];
@@ -16,6 +20,7 @@ export function shellPrograms(serves: readonly string[]): Readonly<Record<Sandbo
     counts: shell(`echo run >> runs; ${counting}`),
     stubborn: shell(`trap '' TERM HUP INT; echo run >> runs; ${counting}`),
     exits: shell('echo run >> runs; echo gone >&2; exit 3'),
+    says: shell(`echo run >> runs; ${saying}`),
     tells: shell('echo run >> runs; printf "%s\\n" "$GREETING" "$SESSION_KEY" > told.new; mv told.new told; exec sleep 100000'),
     serves,
     missing: ['no-such-program-anywhere'],

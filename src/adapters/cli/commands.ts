@@ -1,22 +1,24 @@
 import { Readable } from 'node:stream';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
 import { Chat } from './chat.ts';
-import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './ports.ts';
+import { showLogs } from './logs.ts';
 import { Transcript } from './transcript.ts';
 
+const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
 const conversations = '/api/v1/app-conversations';
 const conversationPath = (id: string): string => pathOf(conversations, id);
 const sandboxes = '/api/v1/sandboxes';
 const sandboxPath = (id: string): string => pathOf(sandboxes, id);
 
-interface Common {
+interface Common extends JsonOption {
   /** The server to talk to. Default: the one of this machine's settings. */
   readonly url?: string;
-  readonly json?: boolean;
 }
 
 /** Adds the commands that talk to a server, which may be on another machine. `finish` sets the exit code of the program. */
@@ -43,8 +45,63 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
       if (ports === null) throw new ClientError('Name the ports as LOCAL:REMOTE, for example 8080:8000.');
       await forward(clientOf(options), id, ports);
     });
+  addExecutions(program, finish);
+  program.command('logs').description('show what the command of a sandbox wrote')
+    .argument('<sandbox>', 'the id of the sandbox, which may be paused')
+    .option('-f, --follow', 'go on until its present run ends')
+    .option('--tail <bytes>', 'only so many bytes at its end')
+    .option('--url <url>', urlHelp)
+    .action(showLogs);
   addConversations(program.command('conversations').description('list, follow and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
+}
+
+/** The commands that run something in a sandbox, as `docker exec` does. Options after the command are the command's own. */
+function addExecutions(program: Command, finish: (exitCode: number) => void): void {
+  program.enablePositionalOptions();
+  withExecOptions(program.command('exec').description('run a command in a sandbox, and exit with its exit code'))
+    .argument('<sandbox>', 'the id of a running sandbox')
+    .argument('<command...>', 'the command and its arguments')
+    .passThroughOptions()
+    .option('-i, --interactive', 'hand the input on')
+    .option('-t, --tty', 'run it in a terminal')
+    .action(async (sandboxId: string, command: string[], given: ExecOptions) => finish(await execute(sandboxId, command, given)));
+  withExecOptions(program.command('shell').description('open a shell in a sandbox'))
+    .argument('<sandbox>', 'the id of a running sandbox')
+    .action(async (sandboxId: string, given: ExecOptions) =>
+      finish(await execute(sandboxId, shell, { ...given, interactive: true, tty: true })));
+}
+
+function withExecOptions(command: Command): Command {
+  return command
+    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', toVariables, {})
+    .option('-w, --workdir <path>', 'an absolute path in the sandbox')
+    .option('--url <url>', urlHelp);
+}
+
+/** The best shell that the sandbox has. */
+const shell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -l; else exec /bin/sh -l; fi'];
+
+interface ExecOptions {
+  readonly url?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir?: string;
+  readonly interactive?: boolean;
+  readonly tty?: boolean;
+}
+
+async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
+  const { env, workdir, interactive = false, tty = false } = options;
+  const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
+  // What follows the sandbox is handed on as it is, also the dashes that may stand before the command.
+  const own = command[0] === '--' ? command.slice(1) : command;
+  return await executeInSandbox(clientOf(options), sandboxId, own, request, process);
+}
+
+function toVariables(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('It takes NAME=VALUE.');
+  return { ...before, [name]: value };
 }
 
 function addConversations(parent: Command): void {
@@ -103,7 +160,7 @@ function subcommand(parent: Command, usage: string, description: string, options
   return parent
     .command(usage, options)
     .description(description)
-    .option('--url <url>', "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT")
+    .option('--url <url>', urlHelp)
     .option('--json', 'print JSON as the API has it; what follows events prints one line for each');
 }
 

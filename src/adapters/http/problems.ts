@@ -11,6 +11,8 @@ interface HttpContexts {
   not_found: Readonly<Record<string, never>>;
   method_not_allowed: { readonly allow: readonly string[] };
   payload_too_large: { readonly limitBytes: number };
+  upgrade_required: Readonly<Record<string, never>>;
+  origin_forbidden: Readonly<Record<string, never>>;
   invalid_request: { readonly problems: readonly ValidationProblem[] };
 }
 
@@ -36,6 +38,8 @@ const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) 
   not_found: () => 'There is nothing at this address. The OpenAPI document of the API lists its routes.',
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
   payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
+  upgrade_required: () => 'This is a WebSocket: the request has to ask for the upgrade.',
+  origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. The setting SKEP_CORS_ORIGINS allows origins.',
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
 
@@ -57,6 +61,7 @@ const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', typ
 const rows: Rows = {
   unauthorized: [401, {}],
   forbidden: [403, { action: 'start a sandbox' }],
+  origin_forbidden: [403, {}],
   not_found: [404, {}],
   repository_not_found: [404, { repository }],
   branch_not_found: [404, { repository, branch: 'next' }],
@@ -65,6 +70,7 @@ const rows: Rows = {
   permission_not_found: [404, { id: 'perm-5h2j8v4s' }],
   file_not_found: [404, { path: '/workspace/notes.md' }],
   port_not_exposed: [404, { id: sandboxId, port: 5173, exposed: [8000] }],
+  execution_not_found: [404, { id: 'exec-4k2m9x7q' }],
   method_not_allowed: [405, { allow: ['GET', 'HEAD'] }],
   repository_empty: [409, { repository, branch: 'main' }],
   sandbox_not_running: [409, { id: sandboxId, status: 'ERROR' }],
@@ -75,10 +81,14 @@ const rows: Rows = {
   freeze_unsupported: [409, { runtime }],
   conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
   idempotency_conflict: [409, { key: 'order-4711' }],
+  input_closed: [409, { id: 'exec-4k2m9x7q' }],
+  output_dropped: [410, { oldest: 67_108_864 }],
   payload_too_large: [413, { limitBytes: 262_144 }],
   invalid_request: [422, { problems: [wrongLimit] }],
   sandbox_limit_reached: [429, { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
   conversation_limit_reached: [429, { limit: 'conversations_per_owner', max: 100, retryAfterSeconds: 60 }],
+  upgrade_required: [426, {}],
+  execution_limit_reached: [429, { limit: 'executions_per_sandbox', max: 100, retryAfterSeconds: 10 }],
   rate_limited: [429, { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
   internal: [500, { incident: 'inc-7k3p9w2d' }],
   port_closed: [502, { id: sandboxId, port: 8000 }],
@@ -161,6 +171,7 @@ function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unkno
 
 /** The resource that a code is about. */
 function ownerOf(code: ProblemCode): string {
+  if (code === 'input_closed') return 'execution';
   return code.startsWith('port_') ? 'sandbox' : (code.split('_')[0] ?? code);
 }
 
@@ -180,6 +191,7 @@ function headersOf(problem: AnyProblem, retryAfter: number | null): Record<strin
   const headers: Record<string, string> = { 'Content-Type': 'application/problem+json; charset=utf-8' };
   if (retryAfter !== null) headers['Retry-After'] = String(retryAfter);
   if (problem.code === 'unauthorized') headers['WWW-Authenticate'] = 'ApiKey, Bearer';
+  if (problem.code === 'upgrade_required') headers['Upgrade'] = 'websocket';
   if (problem.code === 'method_not_allowed') headers['Allow'] = problem.context.allow.join(', ');
   if (problem.code === 'payload_too_large' || problem.code === 'shutting_down') headers['Connection'] = 'close';
   return headers;
@@ -202,7 +214,9 @@ export const problemSchema = z
     permission_id: z.string().optional(),
     port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
     exposed: z.array(z.int()).optional().meta({ description: 'The ports that the spec of the sandbox names.' }),
-    path: z.string().optional().meta({ description: 'A path inside a sandbox.' }),
+    execution_id: z.string().optional(),
+    path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
+    oldest: z.int().optional().meta({ description: 'The offset of the oldest byte of the output that is kept.' }),
     allow: z.array(z.string()).optional(),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),
     limit: z.string().optional().meta({ description: 'The limit that is reached.' }),

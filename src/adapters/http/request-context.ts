@@ -6,6 +6,7 @@ import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './options.ts';
+import type { ExecutionWriters } from './execution-attachment.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
 import type { ReadinessReport } from './routes/service.ts';
@@ -17,6 +18,7 @@ export interface HttpContext {
   readonly options: RouterOptions;
   readonly authenticator: Authenticator;
   readonly sealer: Sealer;
+  readonly writers: ExecutionWriters;
   readonly readiness: () => Promise<ReadinessReport>;
   /** Made when it is first asked for. */
   readonly openApi: () => OpenApiDocument;
@@ -95,6 +97,15 @@ export class RequestContext {
     return `${publicPath}${this.mount}${path}`;
   }
 
+  /**
+   * Counts the request as an open stream of its key. Returns a signal that fires when the stream has to end: its client went away, its
+   * key no longer works, or the server ends. Throws `rate_limited`, and the reason of the signal if the client has left already.
+   */
+  openStream(): AbortSignal {
+    const { authenticator, ending } = this.http;
+    return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, this.credential, this.closed)]);
+  }
+
   /** Writes the request's line of the log, once the response is sent or its connection closed. */
   log(): void {
     const { request, response, path, caller, problem } = this;
@@ -111,7 +122,7 @@ export class RequestContext {
       ...(problem !== null && { code: problem.code }),
       ...(problem?.code === 'internal' && { incident: problem.context.incident }),
       ...((status === 401 || status === 429) && { client: clientAddress(request) }),
-      ...(!response.writableFinished && { aborted: true }),
+      ...(!response.writableFinished && status !== 101 && { aborted: true }),
     };
     // Health checks come every few seconds.
     const isHealthCheck = fields.route === '/health' || fields.route === '/ready';

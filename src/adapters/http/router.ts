@@ -6,18 +6,22 @@ import { Failure } from '../../domain/failure.ts';
 import type { KeyAccess } from '../../domain/principal.ts';
 import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
-import { eventStreamMedia, sendStream } from './event-stream.ts';
+import { sendStream } from './event-stream.ts';
+import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
-import { StreamedText, type Operation } from './operation.ts';
+import { StreamedBody, Upgrade, type Operation } from './operation.ts';
 import type { RouterOptions } from './options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
+import { acceptUpgrade } from './web-socket.ts';
 import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
+import { executionOperations } from './routes/executions.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { portOperations } from './routes/ports.ts';
+import { logOperation } from './routes/sandbox-logs.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
@@ -33,7 +37,9 @@ const operations: readonly Operation[] = [
   ...messageOperations,
   ...eventOperations,
   ...sandboxOperations,
+  logOperation,
   ...portOperations,
+  ...executionOperations,
   ...sandboxSpecOperations,
   ...serviceOperations,
 ];
@@ -63,6 +69,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     options,
     authenticator: new Authenticator(skep.auth, options),
     sealer: createSealer(skep.secret),
+    writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),
     openApi: () => (document ??= openApiDocument(operations, options.product)),
@@ -154,8 +161,12 @@ function answer(operation: Operation): HttpHandler {
     const { status, media = 'application/json; charset=utf-8' } = operation.success;
     response.status(status);
     const value = await operation.perform(context);
+    if (value instanceof Upgrade) {
+      acceptUpgrade(context, value);
+      return;
+    }
     if (value !== undefined) response.set('Content-Type', media);
-    if (value instanceof StreamedText) await sendStream(context, value);
+    if (value instanceof StreamedBody) await sendStream(context, value);
     else if (value === undefined) send(context, null);
     else send(context, typeof value === 'string' ? value : JSON.stringify(value));
   };
@@ -173,7 +184,7 @@ function actionOf({ summary }: Operation): string {
 
 async function authenticate(context: RequestContext): Promise<void> {
   const { http, request, operation } = context;
-  const ticket = operation?.success.media === eventStreamMedia ? new URLSearchParams(context.query).get('ticket') : null;
+  const ticket = operation?.takesTicket === true ? new URLSearchParams(context.query).get('ticket') : null;
   context.credential = ticket === null ? http.authenticator.credentialOf(request) : openTicket(context, ticket);
   context.caller = await http.authenticator.authenticate(request, context.credential);
 }

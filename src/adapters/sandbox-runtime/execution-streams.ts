@@ -1,5 +1,4 @@
 import { finished, type Readable, type Writable } from 'node:stream';
-import { stripVTControlCharacters } from 'node:util';
 import type { Execution, ExecutionRequest } from '../../ports/sandbox-runtime.ts';
 
 /** How much a stream holds ready for who reads it, in bytes; a chunk may go beyond it. */
@@ -80,13 +79,4 @@ export function whyUnrunnable({ command, env = {} }: ExecutionRequest): string |
     return 'the command or its environment holds a NUL character';
   const misnamed = Object.keys(env).find((name) => name === '' || name.includes('='));
   return misnamed === undefined ? null : `${JSON.stringify(misnamed)} is no name of an environment variable`;
-}
-
-/** Returns the end of a text, at most so many bytes of whole characters, without a terminal's control sequences. */
-export function endOfText(content: Uint8Array, maxBytes: number): string {
-  const start = Math.max(0, content.length - maxBytes);
-  const end = new TextDecoder().decode(content.subarray(start));
-  const text = start === 0 ? end : end.replace(/^\uFFFD{1,3}/, '');
-  // oxlint-disable-next-line no-control-regex -- they are what has to go
-  return stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '').trim();
 }

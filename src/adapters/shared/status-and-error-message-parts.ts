@@ -1,3 +1,5 @@
+import type { ExecutionReasonData } from '../../domain/execution-reason.ts';
+import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
@@ -12,6 +14,16 @@ export const nameProblems: Readonly<Record<RepositoryNameProblem, string>> = {
   leading_slash: 'begin with a slash',
   empty_segment: 'contain an empty segment',
   dot_segment: 'contain the segment "." or ".."',
+};
+
+/** What is wrong with front matter, and what to do. */
+export const frontMatterProblems: Readonly<Record<FrontMatterProblem, string>> = {
+  not_closed: 'has no end: close it with a line of three hyphens.',
+  too_long: 'is too long to be read: keep it below 16,384 characters.',
+  not_yaml: 'is not valid YAML.',
+  alias: 'has an alias, which is not read: write the value out.',
+  not_a_mapping: 'has no mapping at its top: write "key: value".',
+  triggers: 'has triggers that are not a list of texts.',
 };
 
 /** Returns a text from outside as a sentence. */
@@ -95,4 +107,18 @@ export const idleActions = {
   freeze: (span: string) => `Frozen because it was idle for ${span}, as its spec says.`,
   stop: (span: string) => `Stopped because it was frozen for ${span}, as its spec says. Its files are kept.`,
   delete: (span: string) => `Deleted because it was stopped for ${span}, as its spec says.`,
+};
+
+/** The sentences of the reasons of executions. */
+export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (reason: ExecutionReasonData[C]) => string } = {
+  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
+  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
+  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
+  execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
+  execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
+  execution_tools_missing: ({ tools }) =>
+    `It ends with the server that started it, since the sandbox lacks ${tools.join(', ')}. Add that to its image.`,
+  container_stuck: ({ container }) =>
+    `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
+    'Thaw its cgroup or restart the engine.',
 };

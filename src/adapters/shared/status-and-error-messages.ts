@@ -1,7 +1,9 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, ended, exited, hints, idleActions, missed, nameProblems, ofBytes, quoted, subjects,
+  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions, missed, nameProblems,
+  ofBytes, quoted,
+  subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -36,6 +38,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   locked: () => 'Another program has locked it.',
   damaged: () => 'Its data is damaged. Restore it from a backup.',
 
+  front_matter: ({ problem, line }) => `The front matter ${frontMatterProblems[problem]}${line === null ? '' : ` See line ${line}.`}`,
+
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
   user_id: () => 'must have 1 to 100 characters, none of them a control character, and not begin with skep:',
@@ -58,6 +62,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
   idle: ({ tier, afterMs }) => idleActions[tier](duration(afterMs)),
   life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec allows no longer life.`,
+  disk_pressure: ({ usedPercent, limitPercent }) =>
+    `Deleted early to make space: ${usedPercent}% of the disk was used, and at most ${limitPercent}% may be.`,
   made_room: ({ forSandbox, limit, max }) =>
     `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
   ended_outside: ({ cause }) => join('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
@@ -181,6 +187,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_output_not_stored: () => 'What the agent said could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
   agent_busy: () => 'Another turn is running.',
+  ...executionReasons,
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
@@ -202,18 +209,25 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
     + (exposed.length === 0 ? 'Its spec has none.' : `Its spec has ${exposed.join(', ')}.`),
   proxy_off: () => 'The server runs no proxy to the ports of sandboxes. Its administrator can set SKEP_PROXY_PORT.',
   port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
-  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
-  sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
+  execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
+  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
+  sandbox_not_running: ({ id, status }) =>
+    `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>
     `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR whose files are left.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
   sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
   freeze_unsupported: ({ runtime }) => `The sandbox runtime ${runtime} can't freeze here. Pause with stop: it keeps the files.`,
   conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
+  output_dropped: ({ oldest }) => `The output before byte ${oldest} is not kept any more. Read on from there.`,
+  input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
-  sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
+  sandbox_limit_reached: ({ limit, max }) => limit === 'disk'
+    ? `More than ${max}% of the disk is used. Delete a sandbox, or try again later.`
+    : `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
   conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
+  execution_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Delete an execution, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
   internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
   provider_unauthorized: ({ provider }) =>

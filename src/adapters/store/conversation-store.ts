@@ -17,7 +17,7 @@ import { permissionSchema } from '../shared/event-data.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
-import { jsonReader, PathsColumn, QueueColumn, QueuedMessageColumn, reasonOrNull } from './json-columns.ts';
+import { jsonReader, QueueColumn, QueuedMessageColumn, reasonOrNull, TextsColumn } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
@@ -179,7 +179,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),
     permissionPolicy: word(permissionPolicies),
-    microagents: orNull(jsonReader(PathsColumn)),
+    microagents: orNull(jsonReader(TextsColumn)),
     startStatus: word(conversationStartStatuses),
     executionStatus: orNull(word(executionStatuses)),
     statusReason: reasonOrNull,

@@ -137,7 +137,7 @@ export const QueuedMessageColumn: z.ZodType<QueuedMessage> = z.object({
 
 export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMessageColumn);
 
-export const PathsColumn: z.ZodType<readonly string[]> = z.array(z.string());
+export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 
 /** A reason of a later version, with a code that is not known here, is kept as it is. */
 const ReasonColumn: z.ZodType<Reason> = z

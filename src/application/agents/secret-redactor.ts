@@ -20,6 +20,15 @@ export function redactorOf({ sessionApiKey, spec: { secrets: names, initialEnv, 
   return new SecretRedactor([sessionApiKey, ...given, ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
 }
 
+/** Returns the bytes as a text of as many characters, which a redactor of bytes takes and {@link toBytes} turns back. */
+function byteText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
+function toBytes(text: string): Uint8Array {
+  return Buffer.from(text, 'latin1');
+}
+
 /** Replaces the values of secrets in what programs of a sandbox say. */
 export class SecretRedactor {
   readonly #secrets: readonly string[];
@@ -30,6 +39,31 @@ export class SecretRedactor {
     this.#secrets = longEnough.toSorted((a, b) => b.length - a.length);
     const alternatives = this.#secrets.map((secret) => secret.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
     this.#pattern = alternatives === '' ? null : new RegExp(alternatives, 'g');
+  }
+
+  /**
+   * Returns what passes bytes on without secrets, whatever else they are. It holds back no more than the beginning of a secret. If their
+   * beginning is missing (`isTail`), they may begin with the end of a secret, which is removed.
+   */
+  bytes({ isTail }: { readonly isTail: boolean }): TransformStream<Uint8Array, Uint8Array> {
+    const redactor = new SecretRedactor(this.#secrets.map((secret) => byteText(Buffer.from(secret))));
+    let held = '';
+    let isBeginning = isTail;
+    return new TransformStream({
+      transform(chunk, controller) {
+        held += byteText(chunk);
+        if (isBeginning && redactor.#isWithinSecret(held)) return;
+        if (isBeginning) held = redactor.#withoutEndOfSecret(held);
+        isBeginning = false;
+        const { said, held: rest } = redactor.partial(held);
+        held = rest;
+        if (said !== '') controller.enqueue(toBytes(said));
+      },
+      flush(controller) {
+        const said = redactor.text(isBeginning ? redactor.#withoutEndOfSecret(held) : held);
+        if (said !== '') controller.enqueue(toBytes(said));
+      },
+    });
   }
 
   /** Returns the text without secrets. */
@@ -59,6 +93,17 @@ export class SecretRedactor {
   partial(text: string): { readonly said: string; readonly held: string } {
     const from = this.#heldFrom(text);
     return { said: this.text(text.slice(0, from)), held: text.slice(from) };
+  }
+
+  #isWithinSecret(text: string): boolean {
+    return this.#secrets.some((secret) => secret.includes(text));
+  }
+
+  #withoutEndOfSecret(text: string): string {
+    if (this.#secrets.some((secret) => text.startsWith(secret))) return text;
+    const longest = Math.max(0, ...this.#secrets.map((secret) => endOfSecretAtStart(secret, text)));
+    // Less may be there by chance, and shows nothing.
+    return longest < minSecretLength ? text : text.slice(longest);
   }
 
   #heldFrom(text: string): number {

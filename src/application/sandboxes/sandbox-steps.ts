@@ -4,6 +4,7 @@ import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
 import { maskUrlPasswords } from '../../domain/sandbox-spec.ts';
 import { redactorOf } from '../agents/secret-redactor.ts';
+import { endOfLog } from './read-logs.ts';
 import { writeMove } from './sandbox-records.ts';
 import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './sandbox-start-steps.ts';
 import { type DecidedStep, type SandboxReconcilerDeps, type StepContext, revertOnFailure } from './step-context.ts';
@@ -59,18 +60,17 @@ async function pauseStep({ deps }: StepContext, kind: PauseKind, sandbox: Sandbo
   });
 }
 
-const maxOutputBytes = 2048;
-
 /** Returns the changed record. If its processes have failed, the reason says in which phase, and what they wrote last. */
 async function withEnding(
-  { runtime, secrets, logger }: SandboxReconcilerDeps, from: Sandbox, to: Sandbox, observed: ObservedSandbox | null,
+  deps: SandboxReconcilerDeps, from: Sandbox, to: Sandbox, observed: ObservedSandbox | null,
 ): Promise<Sandbox> {
+  const { secrets, logger } = deps;
   const { statusReason: reason } = to;
   if (to.status !== 'ERROR' || from.status === 'ERROR' || reason === null || !isEnding(reason)) return to;
   const phase = from.status === 'STARTING' ? 'starting' : from.status === 'RESUMING' ? 'resuming' : 'running';
   let output = '';
   try {
-    if (observed !== null && observed.state !== 'absent') output = await runtime.lastOutput(from.instanceId, maxOutputBytes);
+    if (observed !== null && observed.state !== 'absent') output = await endOfLog(deps, from.instanceId);
   } catch (error) {
     // The failure itself is recorded all the same.
     logger.warn({ sandbox: from.id, error }, 'the last output of a sandbox could not be read');

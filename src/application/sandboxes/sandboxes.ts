@@ -11,6 +11,7 @@ import { deleteSandbox } from './delete-sandbox.ts';
 import { isPortAddress, notePortActivity, openPort } from './open-port.ts';
 import { pauseSandbox } from './pause-sandbox.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
+import { readLogs } from './read-logs.ts';
 import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { startSandbox, startSandboxAs } from './start-sandbox.ts';
@@ -30,6 +31,7 @@ const useCases = {
   /** Returns what the sandbox takes now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
   usage: async ({ store, runtime }: SandboxesDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
     runtime.usage((await getSandbox(store, scope, id)).instanceId),
+  logs: readLogs,
   pause: pauseSandbox,
   resume: resumeSandbox,
   delete: deleteSandbox,

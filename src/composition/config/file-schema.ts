@@ -136,6 +136,7 @@ export const limitFields = {
   conversations_per_owner: positiveInteger('100'),
   conversations: positiveInteger('1000'),
   conversations_per_sandbox: positiveInteger('5'),
+  executions_per_sandbox: orUnlimited(positiveInteger('100')),
   when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest'),
   requests_per_minute: orUnlimited(positiveInteger('6000')),
   streams_per_key: orUnlimited(positiveInteger('50')),

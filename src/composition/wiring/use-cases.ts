@@ -5,8 +5,11 @@ import type { ConversationDeps } from '../../application/conversations/conversat
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { createConversations } from '../../application/conversations/conversations.ts';
 import { Events } from '../../application/events/events.ts';
+import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
+import { createExecutions } from '../../application/executions/executions.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
+import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
 import { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import type { SandboxDeps } from '../../application/sandboxes/sandbox-deps.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
@@ -15,13 +18,19 @@ import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
+import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import { parseYamlFrontMatter } from '../../adapters/front-matter/yaml-front-matter.ts';
+import { createLruMap } from '../../adapters/shared/lru-map.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
+const { executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
+const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
+const diskWatch = token<DiskWatch>('DiskWatch');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -29,21 +38,37 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, sandboxDeps, [store, runtime, system], ({ sandboxes, conversations }, runtime, system) =>
-    ({ store: sandboxes, conversations, runtime, ...system }));
+  provide(bind, executionDeps, [store, runtime], ({ executions: store, sandboxes }, { executions }) => ({ store, sandboxes, executions }));
+  provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>
+    closers.adopt(new ExecutionReconciler({ ...deps, ...system }), close));
+  provide(bind, tokens.executions, [executionDeps, rules, executionReconciler, system],
+    (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
+      createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
+  provide(bind, sandboxDeps, [store, runtime, executionReconciler, system], ({ sandboxes, conversations }, runtime, executions, system) =>
+    ({ store: sandboxes, conversations, executions, runtime, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],
     (deps, probe, queue, secrets, closers) => closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets }), close));
-  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, closers],
-    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, closers) =>
-      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, startsAtOnce }), close));
-  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool], (deps, rules, specs, reconciler, pool) =>
-    createSandboxes({ ...rules, ...deps, specs, reconciler, pool }));
+  provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
+    new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
+  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
+    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
+      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
+  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
+    (deps, rules, specs, reconciler, pool, disk, secrets) =>
+      createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk, secrets }));
 });
+
+// What is kept of microagents that were read.
+const cachedTexts = 256;
+const cachedCharacters = 4 * 2 ** 20;
 
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
-  provide(bind, microagents, [repositories, tokens.deployment], (all, { product }) => new Microagents(all, product));
+  provide(bind, microagents, [repositories, tokens.deployment], (repositories, { product }) => {
+    const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
+    return new Microagents({ repositories, product, parseFrontMatter: parseYamlFrontMatter, texts });
+  });
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
@@ -64,9 +89,10 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
     new Quarantine({ ...rules, ...deps, sandboxReconciler }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, sandboxReconciler, conversationReconciler, sandboxPool, tokens.quarantine, events, system, closers],
-    (rules, store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events, system, closers) => {
-      const deps = { store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events };
+    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch, events,
+      system, closers],
+    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events, system, closers) => {
+      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events };
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });

@@ -45,3 +45,35 @@ test('of a text that was cut at its beginning, the end of a secret does not stay
     { numRuns: 2000 },
   );
 });
+
+/** What passes through a redactor of bytes, each part as it comes out. */
+async function passed(values: readonly string[], chunks: readonly Uint8Array[], isTail: boolean): Promise<Buffer[]> {
+  const out: Buffer[] = [];
+  for await (const chunk of ReadableStream.from(chunks).pipeThrough(new SecretRedactor(values).bytes({ isTail }))) out.push(Buffer.from(chunk));
+  return out;
+}
+
+test('bytes in parts are scrubbed as the whole is, wherever they are cut, and others stay as they are', async () => {
+  const values = [...secrets, 'pässwörd'];
+  const piece = fc.oneof(fc.constantFrom(...values, 'sk-', 'aaa', 'p\u00e4ss', ' ').map((text) => Buffer.from(text)), fc.uint8Array({ maxLength: 5 }));
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 8 }), fc.array(fc.nat(60), { maxLength: 6 }), async (pieces, cuts) => {
+      const all = Buffer.concat(pieces);
+      const at = [0, ...cuts.map((cut) => Math.min(cut, all.length)).toSorted((a, b) => a - b), all.length];
+      const chunks = at.slice(1).map((end, index) => all.subarray(at[index], end));
+      const latin1 = new SecretRedactor(values.map((value) => Buffer.from(value).toString('latin1')));
+      expect(Buffer.concat(await passed(values, chunks, false)).toString('latin1')).toBe(latin1.text(all.toString('latin1')));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('bytes that begin within a secret lose the end of it, however they come, and others are not held back', async () => {
+  const [secret] = secrets as [string];
+  for (let cut = 1; cut <= secret.length - 4; cut += 1) {
+    const chunks = [...Buffer.from(`${secret.slice(cut)}| and more`)].map((byte) => Uint8Array.of(byte));
+    expect(Buffer.concat(await passed(secrets, chunks, true)).toString()).toBe('| and more');
+  }
+  expect((await passed(secrets, [Buffer.from('one'), Buffer.from(`${secret}!`)], true)).map(String)).toEqual(['one', '**********!']);
+  expect((await passed(secrets, [Buffer.from('3 and')], true)).map(String)).toEqual(['3 and']);
+});

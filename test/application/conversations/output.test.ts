@@ -115,7 +115,7 @@ test('the last output of a sandbox that failed is shown without the secrets of i
   const { id } = await w.sandboxes.start('me', { specId: null });
   const statusOf = async () => (await w.sandboxes.get('me', id)).status;
   await until(statusOf, (status) => status === 'RUNNING');
-  w.engine.lastOutput = () => `${Object.values(secrets).join(' and ')}: refused`;
+  w.engine.write(id, `${Object.values(secrets).join(' and ')}: refused`);
   w.engine.crash(id, { code: 'process_exited', exitCode: 1, signal: null, program: null });
   await until(statusOf, (status) => status === 'ERROR');
   expect(await w.sandboxes.get('me', id)).toMatchObject({ statusReason: { output: '********** and **********: refused' } });

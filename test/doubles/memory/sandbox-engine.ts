@@ -1,9 +1,14 @@
 import type { Reason } from '../../../src/domain/reason.ts';
+import type { DiskSpace } from '../../../src/domain/disk-pressure.ts';
 import { Failure } from '../../../src/domain/failure.ts';
+import { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
-import type { ExecutionRequest, KeptLaunch, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
+import type { ExecutionStart } from '../../../src/ports/sandbox-executions.ts';
+import type { ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
+import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { noCommand, runInMemory, type MemoryCommand, type OwnExecution } from './sandbox-execution.ts';
+import { executionNotFound, harmlessSignals } from './sandbox-executions.ts';
 import { MemoryFiles } from './sandbox-files.ts';
 
 /** What a program in a sandbox that is only in memory can do. */
@@ -12,6 +17,8 @@ export interface MemorySandbox {
   /** Kept until the sandbox is removed. */
   readonly files: MemoryFiles;
   readonly isFrozen: () => boolean;
+  /** Writes to its standard output. */
+  readonly write: (output: string | Uint8Array) => void;
   /** Ends the program, with how it ended in words. */
   readonly end: (reason: Reason) => void;
 }
@@ -25,6 +32,8 @@ export type MemoryProvider = (spec: SandboxSpec, progress: Progress, signal: Abo
 interface Entry {
   readonly files: MemoryFiles;
   readonly executions: Set<OwnExecution>;
+  /** Those that have an id, until they are removed. */
+  readonly kept: Map<string, { readonly attached: AttachedExecution; readonly end: OwnExecution['end'] }>;
   launch: SandboxLaunch;
   state: 'running' | 'frozen' | 'stopped';
   reason: Reason | null;
@@ -32,6 +41,9 @@ interface Entry {
   run: object;
   undo: (() => void) | void;
   thawed: PromiseWithResolvers<void>;
+  log: Buffer;
+  /** Resolves when something is written, or a run ends. */
+  logChanged: PromiseWithResolvers<void>;
 }
 
 /** The host on which sandboxes of memory runtimes run. It outlives the runtimes that are made over it. */
@@ -39,6 +51,8 @@ export class MemoryEngine {
   /** What `provide` does: all is at hand unless a test says otherwise. */
   provider: MemoryProvider = async () => ({ kind: 'provided' });
   canFreeze = true;
+  /** What the runtime says of its disk. */
+  disk: DiskSpace | null = { totalBytes: 100, freeBytes: 90 };
   readonly #sandboxes = new Map<string, Entry>();
   readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
   readonly #program: MemoryProgram;
@@ -67,9 +81,30 @@ export class MemoryEngine {
     for (const id of this.#sandboxes.keys()) this.stopFromOutside(id, { code: 'host_restarted' });
   }
 
-  /** What its program has written; in the file `output`. */
-  lastOutput(id: string): string {
-    return this.#sandboxes.get(id)?.files.get('output') ?? '';
+  /** Writes to the standard output of the sandbox's program. */
+  write(id: string, output: string | Uint8Array): void {
+    write(this.#demand(id), output);
+  }
+
+  /** What its program has written. Throws `sandbox_not_found`. */
+  logs(id: string, { tailBytes = Infinity, follow = false }: LogRequest, signal: AbortSignal): ReadableStream<Uint8Array> {
+    const entry = this.#demand(id);
+    const { run, log } = entry;
+    const isFollowed = follow && entry.state !== 'stopped';
+    const end = isFollowed ? Infinity : log.length;
+    let at = Math.max(0, log.length - tailBytes);
+    return new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        for (;;) {
+          signal.throwIfAborted();
+          const more = entry.log.subarray(at, Math.min(end, at + 65_536));
+          at += more.length;
+          if (more.length > 0) return controller.enqueue(new Uint8Array(more));
+          if (!isFollowed || entry.run !== run || entry.state === 'stopped') return controller.close();
+          await raceSignal(entry.logChanged.promise, signal);
+        }
+      },
+    }, { highWaterMark: 0 });
   }
 
   /** The file's text; null when there is none. */
@@ -101,6 +136,7 @@ export class MemoryEngine {
     const entry: Entry = {
       files: new MemoryFiles(launch.spec.workingDir),
       executions: new Set(),
+      kept: new Map(),
       launch,
       state: 'stopped',
       reason: null,
@@ -108,6 +144,8 @@ export class MemoryEngine {
       run: {},
       undo: undefined,
       thawed: Promise.withResolvers(),
+      log: Buffer.alloc(0),
+      logChanged: Promise.withResolvers(),
     };
     this.#sandboxes.set(launch.id, entry);
     this.#run(entry, launch);
@@ -141,8 +179,7 @@ export class MemoryEngine {
 
   /** Throws `sandbox_not_found`, `sandbox_not_running`. */
   execute(id: string, request: ExecutionRequest): OwnExecution {
-    const entry = this.#demand(id);
-    if (entry.state !== 'running') throw new Failure('sandbox_not_running', { id, status: entry.state });
+    const entry = this.demandRunning(id);
     const unfrozen = async (): Promise<void> => {
       while (entry.state === 'frozen') await entry.thawed.promise;
     };
@@ -150,6 +187,34 @@ export class MemoryEngine {
     entry.executions.add(execution);
     void execution.exited.then(() => entry.executions.delete(execution));
     return execution;
+  }
+
+  /** Throws `sandbox_not_found`, `sandbox_not_running`. */
+  startExecution(id: string, request: ExecutionStart): AttachedExecution {
+    const { kept } = this.demandRunning(id);
+    const earlier = kept.get(request.executionId);
+    if (earlier !== undefined) return earlier.attached;
+    const execution = this.execute(id, request);
+    const attached = new AttachedExecution(request, execution, null);
+    kept.set(request.executionId, { attached, end: (code) => execution.end(code) });
+    return attached;
+  }
+
+  /** Throws `sandbox_not_found`, `execution_not_found`. */
+  execution(id: string, executionId: string): AttachedExecution {
+    const kept = this.#demand(id).kept.get(executionId);
+    if (kept === undefined) throw executionNotFound(executionId);
+    return kept.attached;
+  }
+
+  signalExecution(id: string, executionId: string, name: string, number: number): void {
+    if (!harmlessSignals.has(name)) this.#demand(id).kept.get(executionId)?.end(128 + number);
+  }
+
+  async removeExecution(id: string, executionId: string): Promise<void> {
+    const { kept } = this.#demand(id);
+    await kept.get(executionId)?.attached.execution.kill();
+    kept.delete(executionId);
   }
 
   /** The sandbox's files. Throws `sandbox_not_found`. */
@@ -161,6 +226,13 @@ export class MemoryEngine {
     const listener = { call };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  /** Throws `sandbox_not_found`, `sandbox_not_running`. */
+  demandRunning(id: string): Entry {
+    const entry = this.#demand(id);
+    if (entry.state !== 'running') throw new Failure('sandbox_not_running', { id, status: entry.state });
+    return entry;
   }
 
   #demand(id: string): Entry {
@@ -176,6 +248,7 @@ export class MemoryEngine {
       launch,
       files: entry.files,
       isFrozen: () => entry.run === run && entry.state === 'frozen',
+      write: (output) => write(entry, output),
       end: (reason) => {
         if (entry.run === run && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true });
       },
@@ -191,8 +264,15 @@ export class MemoryEngine {
   ): void {
     Object.assign(entry, { state: 'stopped', reason, endedFromOutside });
     entry.thawed.resolve();
+    entry.logChanged.resolve();
     entry.undo?.();
     for (const execution of entry.executions) execution.end(null);
     if (unasked) for (const listener of this.#listeners) listener.call(entry.launch.id);
   }
+}
+
+function write(entry: Entry, output: string | Uint8Array): void {
+  entry.log = Buffer.concat([entry.log, Buffer.from(output as Uint8Array)]);
+  entry.logChanged.resolve();
+  entry.logChanged = Promise.withResolvers();
 }

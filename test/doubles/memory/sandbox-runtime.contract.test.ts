@@ -3,22 +3,26 @@ import { Failure } from '../../../src/domain/failure.ts';
 import { createMemoryRuntime, MemoryEngine, type MemorySandbox } from './index.ts';
 import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
+import { everyByte } from '../../contracts/sandbox-runtime-logs.ts';
 import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
 import { launchOf } from '../../adapters/sandbox-runtime/process/programs.ts';
 import { commands, runCommand } from './commands.ts';
 
 /** Does what the command's only word says, as the programs of the contract do. */
-function runProgram({ launch, files, isFrozen, end }: MemorySandbox): (() => void) | void {
+function runProgram({ launch, files, isFrozen, write, end }: MemorySandbox): (() => void) | void {
   const { sessionApiKey, spec, secrets } = launch;
   const program = spec.command?.[0];
   if (program === 'missing') return end({ code: 'command_not_found', command: program });
   files.set('runs', `${files.get('runs') ?? ''}run\n`);
-  if (program === 'exits') files.set('output', 'gone\n');
+  if (program === 'exits') write('gone\n');
   if (program === 'exits') return end({ code: 'process_exited', exitCode: 3, signal: null, program: null });
   if (program === 'tells') files.set('told', `${secrets?.['GREETING'] ?? spec.initialEnv['GREETING']}\n${sessionApiKey}\n`);
+  if (program === 'says') write(Uint8Array.of(...everyByte, 10));
   let count = 0;
   const timer = setInterval(() => {
-    if (!isFrozen()) files.set('count', String((count += 1)));
+    if (isFrozen()) return;
+    files.set('count', String((count += 1)));
+    if (program === 'says') write(`line ${count}\n`);
   }, 1);
   return () => clearInterval(timer);
 }
@@ -35,6 +39,7 @@ async function createHarness({ canFreeze = true, refusesFreeze = (): boolean => 
       outsideKill: 'wakes',
       outsideKillAfterReopening: 'wakes',
       killWhileFrozen: 'at once',
+      logs: 'bytes',
     },
     async open() {
       const runtime = createMemoryRuntime(engine);

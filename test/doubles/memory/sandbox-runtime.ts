@@ -1,20 +1,24 @@
+import { Failure } from '../../../src/domain/failure.ts';
 import type { Execution, ExecutionRequest, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { MemoryEngine } from './sandbox-engine.ts';
+import { memoryExecutions } from './sandbox-executions.ts';
 import { packed, unpack } from './sandbox-tar.ts';
 
 /** A runtime for tests: its sandboxes are records in memory, and run nothing but the engine's program and command. */
 export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): SandboxRuntime {
   const subscriptions = new Set<() => void>();
   const executions = new Set<Execution>();
+  const closed = new AbortController();
   return {
     name: 'memory',
     ignores: ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'],
     get capabilities() {
       return { freeze: engine.canFreeze };
     },
+    executions: memoryExecutions(engine),
     async provide(spec, progress, signal) {
       signal.throwIfAborted();
       return raceSignal(engine.provider(spec, progress, signal), signal);
@@ -56,7 +60,11 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       return packed(engine.files(id), sandboxPath(path, 'path'), signal);
     },
     usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
-    lastOutput: async (id) => engine.lastOutput(id),
+    diskSpace: async () => engine.disk,
+    async logs(id, request, signal) {
+      signal.throwIfAborted();
+      return engine.logs(id, request, AbortSignal.any([signal, closed.signal]));
+    },
     subscribe(listener) {
       const end = engine.subscribe(listener);
       subscriptions.add(end);
@@ -64,6 +72,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
     },
     check: async () => ({ ok: true, detail: 'sandboxes are records in memory' }),
     async close() {
+      closed.abort(new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'closed' }, retryAfterSeconds: 5 }));
       for (const end of subscriptions) end();
       for (const execution of executions) await execution.kill();
     },

@@ -8,7 +8,7 @@ import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
-import { noInput, operation, StreamedText } from '../operation.ts';
+import { noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { createSealer } from '../sealed-text.ts';
@@ -52,9 +52,13 @@ const eventPageQuery = z.object({
     .meta({ description: 'Begin after the event of this id; `page_id` goes before it.', override: { type: 'string' } }),
 });
 
+/** The ticket of an operation that takes one. */
+export const ticketQuery = z.string().optional()
+  .meta({ description: 'Instead of the header with the key, for browsers, which can send none here.' });
+
 const eventStreamQuery = z.object({
   kinds,
-  ticket: z.string().optional().meta({ description: 'Instead of the header with the key, for `EventSource` in browsers.' }),
+  ticket: ticketQuery,
   after: z
     .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
     .optional()
@@ -143,6 +147,7 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/app-conversations/{id}/events/stream',
     operationId: 'stream_app_conversation_events',
+    takesTicket: true,
     summary: 'Follow the events of a conversation',
     description: 'From the beginning of its log, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
     params: conversationPath,
@@ -168,7 +173,7 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/events/ticket',
     operationId: 'get_event_ticket',
-    summary: 'Get a ticket for a stream of events',
+    summary: 'Get a ticket for a stream of events, or for attaching to an execution',
     success: { status: 200, description: 'The ticket.', schema: ticketResource },
     failures: [],
     handle: ({ skep, credential }) => {
@@ -181,6 +186,7 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/events/stream',
     operationId: 'stream_events',
+    takesTicket: true,
     summary: 'Follow what changes',
     description: 'From now on, or after `Last-Event-ID` or `after`. `kinds` asks for other kinds.',
     query: eventStreamQuery,
@@ -204,17 +210,16 @@ async function follow(
   wanted: EventsWanted,
   { query, headers }: { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> },
   otherwise: 0 | 'latest',
-): Promise<StreamedText> {
-  const { http, skep, principal, credential, closed } = context;
+): Promise<StreamedBody> {
+  const { skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
-  const refused = http.authenticator.openStream(principal, credential, closed);
-  const ends = AbortSignal.any([closed, http.ending, refused]);
+  const ends = context.openStream();
   const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
   context.response.set('Last-Event-ID', String(after));
-  return new StreamedText(serverSentEvents(after, batches, presentEvent), ends);
+  return new StreamedBody(serverSentEvents(after, batches, presentEvent), ends);
 }
 
 /** The schema of what {@link inSnakeCase} returns for a value of the schema. */

@@ -72,7 +72,7 @@ const sandboxUsage = z
   })
   .meta({ id: 'SandboxUsage' });
 
-const sandboxPath = z.object({ id: resourceId });
+export const sandboxPath = z.object({ id: resourceId });
 
 /** A key that may only read does not get the sandbox's own key, with which it could do more. */
 function presentSandbox(sandbox: Sandbox, { principal: { access }, http: { options } }: RequestContext): z.output<typeof sandboxResource> {

@@ -1,14 +1,18 @@
+import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
-  Execution, ExecutionRequest, KeptLaunch, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime, SandboxUsage,
+  Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime,
+  SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
+import { AttachedExecutions } from '../attached-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { keptLaunch } from './container-config.ts';
 import { Containers, isFreezeRefused } from './containers.ts';
+import { diskSpace } from './disk-space.ts';
 import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, unavailable, withFailures } from './engine.ts';
 import { type Client, configFolder, createClient } from './engine-client.ts';
 import { Executions } from './executions.ts';
@@ -18,6 +22,7 @@ import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
 import { isDnsLabel } from './labels.ts';
+import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
 import type { DockerRuntimeOptions } from './options.ts';
@@ -56,6 +61,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly #executions: Executions;
   /** The steps of one sandbox are done one after another. */
   readonly #mutex = new KeyedMutex();
+  readonly executions = new AttachedExecutions(this, { code: 'execution_tools_missing', tools: ['dd'] });
   readonly #stopping = new Set<string>();
   #canFreeze = true;
 
@@ -156,12 +162,16 @@ class DockerRuntime implements SandboxRuntime {
     return withFailures(() => getFiles(this.#engine, id, path, signal));
   }
 
-  lastOutput(id: string, maxBytes: number): Promise<string> {
-    return withFailures(() => this.#observer.lastOutput(id, maxBytes));
+  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return withFailures(() => readLog(this.#engine, id, request, signal));
   }
 
   usage(id: string): Promise<SandboxUsage> {
     return withFailures(() => this.#observer.usage(id));
+  }
+
+  diskSpace(): Promise<DiskSpace | null> {
+    return this.#client.remoteHost === null ? withFailures(() => diskSpace(this.#engine)) : Promise.resolve(null);
   }
 
   subscribe(listener: (id: string) => void): () => void {

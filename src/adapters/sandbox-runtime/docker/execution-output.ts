@@ -87,10 +87,12 @@ export class ExecutionOutput {
 const headerBytes = 8;
 
 /**
- * Takes apart what the engine sends of an execution: frames of one byte for the output (2 is the standard error), three zero bytes, the
- * length in four bytes, and the content. The content of a frame is passed on in as many pieces as it arrives in.
+ * Takes apart what the engine sends of an execution or a log: frames of one byte for the output (2 is the standard error), three zero
+ * bytes,
+ * the length in four bytes, and the content. The content of a frame is passed on in as many pieces as it arrives in, each with how many
+ * bytes of the frame are still to come.
  */
-export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer) => void): (chunk: Buffer) => void {
+export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer, toCome: number) => void): (chunk: Buffer) => void {
   let header = Buffer.alloc(0);
   let missing = 0;
   let stream: 'stdout' | 'stderr' = 'stdout';
@@ -100,7 +102,7 @@ export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: B
         const content = rest.subarray(0, missing);
         rest = rest.subarray(content.length);
         missing -= content.length;
-        give(stream, content);
+        give(stream, content, missing);
         continue;
       }
       const wanted = headerBytes - header.length;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
-import { endOfText } from '../execution-streams.ts';
+import { endOfText } from '../../../domain/end-of-text.ts';
 import { type Engine, engineStartedAt, messageOf, removeContainer, statusOf, unlessMissing } from './engine.ts';
 import { createFrameReader } from './execution-output.ts';
 import { labels } from './labels.ts';

@@ -4,9 +4,7 @@ import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxUsage } from '../../../ports/sandbox-runtime.ts';
-import { endOfText } from '../execution-streams.ts';
 import { type Engine, parseJson, withSignal } from './engine.ts';
-import { createFrameReader } from './execution-output.ts';
 import { endedFromOutside, type RunHistory } from './exit-causes.ts';
 import { containerName, labels } from './labels.ts';
 import { reasons } from './status-reasons.ts';
@@ -14,8 +12,6 @@ import { reasons } from './status-reasons.ts';
 type State = ObservedSandbox['state'];
 
 const inspectionsAtOnce = 8;
-/** The engine gives a part of an output by lines only. */
-const lastLines = 64;
 
 /** The ports of the spec, which a label of the container holds. */
 const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
@@ -69,19 +65,6 @@ export class Observer {
     const listed = await listContainers(this.#engine);
     const found = await Promise.all(listed.map(({ Labels }) => limit(() => this.inspect(Labels[labels.sandbox] ?? ''))));
     return found.filter(({ state }) => state !== 'absent').toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  }
-
-  /** Returns the end of what the command of the present or last run wrote. */
-  async lastOutput(id: string, maxBytes: number): Promise<string> {
-    const { docker, call, find } = this.#engine;
-    const found = await find(id);
-    if (found === null || found === 'foreign') return '';
-    const since = Math.max(0, Math.floor(Date.parse(found.State.StartedAt) / 1000));
-    const options = { stdout: true, stderr: true, follow: false, tail: lastLines, since } as const;
-    const frames = await call((abortSignal) => docker.getContainer(found.Id).logs({ ...options, abortSignal }));
-    const chunks: Buffer[] = [];
-    createFrameReader((_, content) => chunks.push(content))(frames);
-    return endOfText(Buffer.concat(chunks), maxBytes);
   }
 
   async usage(id: string): Promise<SandboxUsage> {

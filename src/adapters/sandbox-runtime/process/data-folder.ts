@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, copyFile, lstat, mkdir, open, readdir, rename, rm, stat, truncate } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { endOfText } from '../execution-streams.ts';
 import { readLastLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import { killAll } from './process-groups.ts';
@@ -13,7 +12,7 @@ import { ignoring, unavailable } from './system-errors.ts';
  *
  * - `<id>/workspace/`: the sandbox's own files.
  * - `<id>/launches/`: Skep's records of each time that the command was run, see `launch-records.ts`.
- * - `<id>/output.log`: what the command wrote to its standard output and error.
+ * - `<id>/output.log`: what the command wrote to its standard output and error, see `sandbox-logs.ts`.
  * - `.ports/<port>`: a link whose text is the id of the sandbox that the port is reserved for.
  * - `.trash/`: what is half made or half removed. It is never seen as a sandbox.
  */
@@ -115,23 +114,6 @@ export async function endDiscarded(layout: Layout, table: ProcessTable, id?: str
   return folders;
 }
 
-/** Moves a log that has grown past the limit to `<file>.old`, in place of what was there. What is written meanwhile may be lost. */
-export async function cutLog(file: string, limitBytes: number): Promise<void> {
-  const log = await stat(file).catch(ignoring('ENOENT'));
-  if (log === null || log.size <= limitBytes) return;
-  await copyFile(file, `${file}.old`);
-  await truncate(file, 0);
-}
-
-/** Returns the end of a sandbox's log. Empty if there is none. */
-export async function endOfLog(layout: Layout, id: string, maxBytes: number): Promise<string> {
-  await using log = isSandboxId(id) ? await open(layout.sandbox(id).log, 'r').catch(ignoring('ENOENT')) : null;
-  if (log === null) return '';
-  const { size } = await log.stat();
-  const { buffer, bytesRead } = await log.read({ position: Math.max(0, size - maxBytes - 4), buffer: Buffer.alloc(maxBytes + 4) });
-  return endOfText(buffer.subarray(0, bytesRead), maxBytes);
-}
-
 /** Returns what the files of a sandbox take on the disk, in bytes. Null if there is no such sandbox. Links are not followed. */
 export async function sizeOfWorkspace(layout: Layout, id: string): Promise<number | null> {
   if (!isSandboxId(id)) return null;
@@ -142,16 +124,4 @@ export async function sizeOfWorkspace(layout: Layout, id: string): Promise<numbe
   // What is gone by now takes nothing.
   for (const name of entries) bytes += ((await lstat(join(folder, name)).catch(ignoring('ENOENT', 'ENOTDIR')))?.blocks ?? 0) * 512;
   return bytes;
-}
-
-const cutEveryMs = 10_000;
-
-/** Cuts the logs of all sandboxes now and then. Returns the function that ends it. */
-export function keepLogsSmall(layout: Layout, limitBytes: number): () => void {
-  const cutAll = async (): Promise<void> => {
-    for (const id of await sandboxIds(layout)) await cutLog(layout.sandbox(id).log, limitBytes);
-  };
-  // What can't be cut now is tried again the next time.
-  const timer = setInterval(() => void cutAll().catch(() => {}), cutEveryMs).unref();
-  return () => clearInterval(timer);
 }

@@ -7,17 +7,18 @@ import { Failure } from '../../../domain/failure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
-import { cutLog, type Layout } from './data-folder.ts';
+import type { Layout } from './data-folder.ts';
 import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
+import type { SandboxLogs } from './sandbox-logs.ts';
 import { errorCode, unavailable } from './system-errors.ts';
 
 export interface LaunchOptions {
   readonly layout: Layout;
   readonly table: ProcessTable;
   readonly ports: PortReservations;
-  readonly logLimitBytes: number;
+  readonly logs: SandboxLogs;
 }
 
 /** Errors of the system or of Node that are the command's fault. */
@@ -68,10 +69,10 @@ export async function runLaunch(
 }
 
 async function tryLaunch(
-  { layout, table, logLimitBytes }: LaunchOptions, launch: SandboxLaunch, number: number, plan: LaunchPlan, command: readonly string[],
+  { layout, table, logs }: LaunchOptions, launch: SandboxLaunch, number: number, plan: LaunchPlan, command: readonly string[],
 ): Promise<ChildProcess | null> {
   const { workspace, launches, log } = layout.sandbox(launch.id);
-  await cutLog(log, logLimitBytes);
+  await logs.cut(launch.id);
   // Written at its end, which stays the end when the log is cut.
   const output = await open(log, 'a', 0o600);
   const environment = sandboxEnvironment(launch, workspace, plan);

@@ -1,17 +1,19 @@
 import { access, constants } from 'node:fs/promises';
+import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
-  Execution, ExecutionRequest, KeptLaunch, Progress, Provision, SandboxLaunch, SandboxRuntime, SandboxUsage,
+  Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, SandboxLaunch, SandboxRuntime, SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
+import { AttachedExecutions } from '../attached-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import {
-  createLayout, discardSandbox, endDiscarded, endOfLog, isSandboxId, keepLogsSmall, type Layout, makeSandbox, openRoot, removeDiscarded,
-  sizeOfWorkspace,
+  createLayout, discardSandbox, endDiscarded, isSandboxId, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfWorkspace,
 } from './data-folder.ts';
 import { Executions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
@@ -22,6 +24,7 @@ import { Observer } from './observed-sandbox.ts';
 import { PortReservations } from './port-reservations.ts';
 import { endAll, findLeader, holdAll, killAll, releaseAll } from './process-groups.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
+import { SandboxLogs } from './sandbox-logs.ts';
 import { unavailable, withFailures } from './system-errors.ts';
 import { Watch } from './watch.ts';
 
@@ -44,8 +47,9 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #executions: Executions;
   readonly #files: FileTransfer;
   readonly #watch: Watch;
-  readonly #stopCuttingLogs: () => void;
+  readonly #logs: SandboxLogs;
   readonly #mutex = new KeyedMutex();
+  readonly executions = new AttachedExecutions(this, { code: 'execution_tools_missing', tools: ['dd'] });
   readonly #removals = new Set<string>();
   #root: ReturnType<typeof openRoot> | null = null;
 
@@ -58,7 +62,7 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#observer = new Observer(this.#layout, this.#table);
     this.#executions = new Executions(this.#layout, this.#table, this.#observer);
     this.#files = new FileTransfer(this.#layout, this.#observer);
-    this.#stopCuttingLogs = keepLogsSmall(this.#layout, this.#options.logLimitBytes);
+    this.#logs = new SandboxLogs(this.#layout, this.#observer, this.#options.logLimitBytes);
     this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.inTurn(id, async () => {
       await this.#clearUp(id);
       await this.#executions.endWithout(id);
@@ -145,12 +149,16 @@ export class ProcessRuntime implements SandboxRuntime {
     return this.#within(id, () => this.#files.getFiles(id, path, signal));
   }
 
-  lastOutput(id: string, maxBytes: number): Promise<string> {
-    return withFailures(() => endOfLog(this.#layout, id, maxBytes));
+  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return this.#within(id, () => this.#logs.read(id, request, this.#watch, signal));
   }
 
   async usage(id: string): Promise<SandboxUsage> {
     return { cpuMs: null, memoryBytes: null, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
+  }
+
+  diskSpace(): Promise<DiskSpace> {
+    return this.#opened(() => diskSpaceOf(this.#layout.root));
   }
 
   subscribe(listener: (id: string) => void): () => void {
@@ -179,7 +187,7 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async close(): Promise<void> {
     this.#watch.close();
-    this.#stopCuttingLogs();
+    this.#logs.close();
     await this.#executions.close();
     await this.#files.end(unavailable({ code: 'closed' }));
     // A step whose caller has left is finished, not left half done.
@@ -199,7 +207,7 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async #run(launch: SandboxLaunch, progress: Progress): Promise<void> {
     const { record } = await this.#observer.observe(launch.id);
-    const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports };
+    const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports, logs: this.#logs };
     const leader = record === null ? null : await runLaunch(host, launch, record, progress);
     if (leader !== null) this.#watch.addOwn(launch.id, leader);
   }
@@ -213,6 +221,7 @@ export class ProcessRuntime implements SandboxRuntime {
         await step();
         const sighting = await this.#observer.observe(id);
         this.#watch.seen(sighting);
+        this.#logs.changed(id);
         return sighting.observed;
       }),
     );

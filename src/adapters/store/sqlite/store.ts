@@ -9,6 +9,7 @@ import { createApiKeyStore } from '../api-key-store.ts';
 import { createConversationStore } from '../conversation-store.ts';
 import type { Database, Db } from '../database.ts';
 import { createEventLog, createEventStore } from '../event-store.ts';
+import { createExecutionStore } from '../execution-store.ts';
 import { createListingCache } from '../listing-cache.ts';
 import { createSandboxStore } from '../sandbox-store.ts';
 import { createSpecStore } from '../spec-store.ts';
@@ -17,7 +18,7 @@ import {
 } from './data-folder.ts';
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
-import { checkLog, isMarkedOpen, markClosed, markOpen } from './shutdown-marker.ts';
+import { checkLog, isMarkedOpen, markClosed, markOpen, type StoreWarning } from './shutdown-marker.ts';
 import { openAndMigrate, openCurrent, openInMemory, openReadOnly, schemaVersionOf } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
@@ -45,8 +46,7 @@ export interface SqliteStoreOptions extends InMemoryStoreOptions {
    * is refused if it is another one: a runtime would not find the sandboxes of the records.
    */
   readonly deploymentId?: (kept: string | null) => string;
-  /** Gets a sentence about what is not as it should be and does not stop the store. */
-  readonly warn?: (message: string) => void;
+  readonly warn?: (warning: StoreWarning) => void;
 }
 
 /**
@@ -82,7 +82,7 @@ export type SqliteLook =
   | { readonly kind: 'current'; readonly store: Store };
 
 /** Reads a data folder and changes nothing in it, whether a server has it open or not. Rejects with {@link StoreRefused}. */
-export async function lookIntoSqlite(dataDir: string, warn?: (message: string) => void): Promise<SqliteLook> {
+export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteLook> {
   const folder = dataFolderAt(dataDir);
   checkLog(folder, warn);
   const schema = schemaVersionOf(folder);
@@ -171,6 +171,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     name,
     sandboxes: createSandboxStore(db, log),
     conversations: createConversationStore(db, log),
+    executions: createExecutionStore(db),
     events: createEventStore(db, log, () => latestSequence(db)),
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),

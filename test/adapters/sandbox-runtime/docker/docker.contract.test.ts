@@ -18,6 +18,7 @@ describeWithDocker('docker keeps the contract of sandbox runtimes', () => {
       outsideKill: 'wakes',
       outsideKillAfterReopening: 'wakes',
       killWhileFrozen: 'when it goes on',
+      logs: 'UTF-8',
     },
     open: async () => engine.open(),
     commands: shellCommands,

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import { explained } from '../../../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { textOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { createHost, isAlive, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
@@ -100,6 +101,27 @@ describe('what lies in the folder', () => {
     await eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.equal(await readFile(log, 'utf8'), 'again\n');
     assert.match(await readFile(`${log}.old`, 'utf8'), /^out\nerr\ny\n/);
+  });
+
+  test('is the output also for who reads it while it is cut, and later', async () => {
+    runtime = host.open({ logLimitBytes: 1000 });
+    const launch = await start(shell('seq 1 40000; exit 1'));
+    const ends = () => eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    const written = Array.from({ length: 40_000 }, (_, index) => `${index + 1}\n`).join('');
+    await ends();
+    const reader = (await runtime.logs(launch.id, {}, never)).getReader();
+    let read = '';
+    for (let isCut = false; ; isCut = true) {
+      const { value } = await reader.read();
+      if (value === undefined) break;
+      read += Buffer.from(value).toString();
+      if (isCut) continue;
+      await runtime.resume({ ...launch, spec: { ...launch.spec, command: ['echo', 'again'] } }, never);
+      await ends();
+    }
+    assert.equal(read, written);
+    assert.equal(await textOf(await runtime.logs(launch.id, {}, never)), `${written}again\n`);
+    assert.equal(await textOf(await runtime.logs(launch.id, { tailBytes: 12 }, never)), '40000\nagain\n');
   });
 
   test('goes with the sandbox, what can not be written to as well', async () => {

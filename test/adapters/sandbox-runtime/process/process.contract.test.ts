@@ -16,6 +16,7 @@ async function createHarness(processTable: 'proc' | 'ps'): Promise<SandboxRuntim
       outsideKill: 'wakes',
       outsideKillAfterReopening: 'wakes',
       killWhileFrozen: 'at once',
+      logs: 'bytes',
     },
     open: async () => host.open(),
     commands: shellCommands,

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { scopeOf } from '../../../domain/principal.ts';
+import { byteStream, noInput, operation, StreamedBody } from '../operation.ts';
+import { flagOf } from './execution-schemas.ts';
+import { sandboxPath } from './sandboxes.ts';
+
+/** A longer end of a log is most of it. */
+const maxTailBytes = 1 << 20;
+const tailSchema = { type: 'integer', minimum: 0, maximum: maxTailBytes } as const;
+
+const logQuery = z.object({
+  tail_bytes: z.string()
+    .refine((text) => /^\d{1,7}$/.test(text) && Number(text) <= maxTailBytes, `must be a number from 0 to ${maxTailBytes}`)
+    .transform(Number)
+    .optional()
+    .meta({ description: 'Only so many bytes at its end. Default: all that is kept.', override: tailSchema }),
+  follow: flagOf('Go on until the present run of the sandbox ends.'),
+});
+
+export const logOperation = operation({
+  ...noInput,
+  tag: 'Sandboxes',
+  needsKey: true,
+  method: 'get',
+  path: '/api/v1/sandboxes/{id}/logs',
+  operationId: 'get_sandbox_logs',
+  summary: 'Read the log of a sandbox',
+  description:
+    "What its own command wrote to its standard output and error, without its secrets' values; the bytes need not be UTF-8. " +
+    'A paused sandbox stays so. Empty if the runtime has nothing of the sandbox.',
+  params: sandboxPath,
+  query: logQuery,
+  success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },
+  failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
+  handle: async (context, { params, query: { tail_bytes: tailBytes, follow = false } }) => {
+    const { skep, principal } = context;
+    const ends = context.openStream();
+    const request = { follow, ...(tailBytes !== undefined && { tailBytes }) };
+    return new StreamedBody(await skep.sandboxes.logs(scopeOf(principal), params.id, request, ends), ends);
+  },
+});

@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http';
+import { addAbortSignal, pipeline, Readable, Transform } from 'node:stream';
+import { Failure, isFailure } from '../../../domain/failure.ts';
+import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
+import { type Engine, findContainer, statusOf, streamed, unavailable, whyUnreachable } from './engine.ts';
+import { createFrameReader } from './execution-output.ts';
+
+/** Reads the log of a sandbox's container, which its engine keeps in entries: a line each, or a part of a long one. */
+export async function readLog(
+  engine: Engine, id: string, { tailBytes, follow = false }: LogRequest, signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const { Id } = await findContainer(engine, id, signal);
+  const ends = AbortSignal.any([signal, engine.closed]);
+  try {
+    const { entries, before } = tailBytes === undefined ? wholeLog : await findTail(engine, Id, tailBytes, ends);
+    return contentOf(await openLog(engine, Id, entries, follow, ends), before, ends);
+  } catch (error) {
+    throw statusOf(error) === 404 ? new Failure('sandbox_not_found', { id }, { cause: error }) : error;
+  }
+}
+
+interface Tail {
+  /** How many of the newest entries. */
+  readonly entries: number | 'all';
+  /** How many bytes of the first of them are left out. */
+  readonly before: number;
+}
+
+const wholeLog: Tail = { entries: 'all', before: 0 };
+
+/**
+ * Finds the end of a log, which the engine gives by entries only. Entries that are added before it is read move it on: then it begins
+ * later, but nothing within it is missing.
+ */
+async function findTail(engine: Engine, containerId: string, bytes: number, signal: AbortSignal): Promise<Tail> {
+  const sizes: number[] = [];
+  let size = 0;
+  const read = createFrameReader((_, { length }, toCome) => {
+    size += length;
+    if (toCome > 0) return;
+    sizes.push(size);
+    size = 0;
+  });
+  // No entry is empty.
+  const newest = bytes === 0 ? [] : streamed(await openLog(engine, containerId, bytes, false, signal), signal);
+  for await (const chunk of newest) if (chunk instanceof Buffer) read(chunk);
+  let entries = 0;
+  let found = 0;
+  for (; entries < sizes.length && found < bytes; entries += 1) found += sizes.at(-1 - entries) ?? 0;
+  // What a short log gets meanwhile is part of its end.
+  return found < bytes ? wholeLog : { entries, before: found - bytes };
+}
+
+/** dockerode itself gathers a log in memory unless it is followed. */
+interface Modem {
+  dial(options: object, done: (error: unknown, answer: unknown) => void): void;
+}
+
+async function openLog(
+  { docker, call }: Engine, containerId: string, entries: number | 'all', follow: boolean, signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const modem: Modem = docker.modem;
+  const request = (abortSignal: AbortSignal) => ({
+    path: `/containers/${containerId}/logs?`,
+    method: 'GET',
+    isStream: true,
+    statusCodes: { 200: true, 404: 'no such container', 500: 'server error' },
+    options: { stdout: true, stderr: true, follow, tail: String(entries) },
+    abortSignal,
+  });
+  const answer = await call((abortSignal) => new Promise<unknown>((resolve, reject) => {
+    modem.dial(request(abortSignal), (error, result) => (error === null ? resolve(result) : reject(error)));
+  }), { signal });
+  return streamed(answer);
+}
+
+/** The content of the entries, without some bytes of the first. */
+function contentOf(answer: IncomingMessage, before: number, signal: AbortSignal): ReadableStream<Uint8Array> {
+  let leftOut = before;
+  const content = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      read(chunk);
+      done();
+    },
+    destroy(error, done) {
+      const reason: unknown = signal.reason;
+      if (reason instanceof Error) done(reason);
+      else done(error === null || isFailure(error) ? error : unavailable(whyUnreachable(error), error));
+    },
+  });
+  const read = createFrameReader((_, piece, toCome) => {
+    const cut = Math.min(leftOut, piece.length);
+    leftOut = toCome === 0 ? 0 : leftOut - cut;
+    if (cut < piece.length) content.push(piece.subarray(cut));
+  });
+  // The stream fails with what went wrong, and its reader's leaving ends the answer.
+  pipeline(answer, addAbortSignal(signal, content), () => {});
+  return Readable.toWeb(content);
+}

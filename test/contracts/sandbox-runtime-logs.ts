@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import type { LogRequest, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
+import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase, within } from './sandbox-runtime-harness.ts';
+import { bytesOf } from './sandbox-runtime-streams.ts';
+
+/** What the program `says` writes first, with a line end. */
+export const everyByte: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+
+async function read(runtime: SandboxRuntime, id: string, request: LogRequest = {}): Promise<Buffer> {
+  return await bytesOf(await runtime.logs(id, request, never));
+}
+
+/** The lines of the program `says` in a log; the two outputs may come a little out of turn. Fails if one is missing, cut or repeated. */
+function linesIn(log: Buffer): number {
+  const numbers = log.toString('latin1').match(/(?<=^|\n)line \d+(?=\n)/g)?.map((text) => Number(text.slice(5))) ?? [];
+  assert.deepEqual(numbers.toSorted((a, b) => a - b), Array.from(numbers, (_, index) => index + 1));
+  for (const parity of [0, 1]) {
+    const ofOne = numbers.filter((number) => number % 2 === parity);
+    assert.deepEqual(ofOne, ofOne.toSorted((a, b) => a - b));
+  }
+  return numbers.length;
+}
+
+/** Reads until the stream ends or fails; tells how much has come. */
+function following(log: ReadableStream<Uint8Array>): { readonly bytes: () => Buffer; readonly over: Promise<unknown> } {
+  let bytes = Buffer.alloc(0);
+  const take = async (): Promise<void> => {
+    for await (const chunk of log) bytes = Buffer.concat([bytes, chunk]);
+  };
+  return { bytes: () => bytes, over: take().then(() => null, (error: unknown) => error) };
+}
+
+async function counted({ count }: SandboxRuntimeStage, id: string, lines: number): Promise<void> {
+  await eventually(`${id} says ${lines} lines`, async () => (await count(id)) >= lines);
+}
+
+export const logCases: readonly StageCase[] = [
+  [
+    'returns what a command wrote, also after it has ended, and fails for a sandbox that is not there',
+    async ({ runtime, start, launch }) => {
+      const sandbox = launch('exits');
+      await start(sandbox);
+      await eventually('it ends', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
+      await eventually('its output is there', async () => (await read(runtime, sandbox.id)).length > 0);
+      for (const follow of [false, true]) assert.equal((await read(runtime, sandbox.id, { follow })).toString(), 'gone\n');
+      for (const id of [launch('exits').id, 'NO-ID']) {
+        await assert.rejects(runtime.logs(id, {}, never), (error) => isFailureOf(error, 'sandbox_not_found'));
+      }
+    },
+  ],
+  [
+    'returns each byte of a log as it was written, in order',
+    async (stage) => {
+      const { runtime, begun } = stage;
+      const { id } = await begun('says');
+      await counted(stage, id, 20);
+      await runtime.stop(id);
+      const log = await read(runtime, id);
+      // The two outputs are in order each.
+      const output = Buffer.from(log.toString('latin1').replaceAll(/line \d*[13579]\n/g, ''), 'latin1');
+      await decidedBy(stage, 'logs', (kept) => {
+        const expected = kept === 'bytes' ? everyByte : new TextEncoder().encode(new TextDecoder().decode(everyByte));
+        assert.deepEqual(Uint8Array.from(output.subarray(0, expected.length)), expected);
+        assert.equal(output.subarray(expected.length).toString().slice(0, 8), '\nline 2\n');
+      });
+      assert.ok(linesIn(log) >= 20);
+      for (const tailBytes of [0, 1, 7, 100, log.length, log.length + 1]) {
+        const end = await read(runtime, id, { tailBytes });
+        assert.deepEqual(end, log.subarray(Math.max(0, log.length - tailBytes)), String(tailBytes));
+      }
+    },
+  ],
+  [
+    'follows a log until its run ends: two readers, and a late one, get all of it',
+    async (stage) => {
+      const { runtime, begun, open } = stage;
+      const { id } = await begun('says');
+      const early = following(await runtime.logs(id, { follow: true }, never));
+      const other = following(await (await open()).logs(id, { follow: true }, never));
+      await counted(stage, id, 30);
+      const late = following(await runtime.logs(id, { follow: true }, never));
+      const tail = following(await runtime.logs(id, { follow: true, tailBytes: 100 }, never));
+      await counted(stage, id, 60);
+      await runtime.stop(id);
+      const all = await read(runtime, id);
+      assert.ok(linesIn(all) >= 60);
+      for (const reader of [early, other, late]) {
+        await within('the end of its run ends it', reader.over);
+        assert.deepEqual(reader.bytes(), all);
+      }
+      await within('the end of its run ends it', tail.over);
+      assert.ok(tail.bytes().length >= 100);
+      assert.deepEqual(tail.bytes(), all.subarray(-tail.bytes().length));
+    },
+  ],
+  [
+    'follows a log until its command ends by itself or is killed',
+    async (stage) => {
+      const { id } = await stage.begun('says');
+      const reader = following(await stage.runtime.logs(id, { follow: true }, never));
+      await counted(stage, id, 5);
+      await stage.crash(id);
+      await within('the kill ends it', reader.over);
+      assert.ok(linesIn(reader.bytes()) >= 5);
+    },
+  ],
+  [
+    'reads the log of a frozen sandbox and leaves it so, and follows it when it goes on',
+    async (stage) => {
+      const { runtime, begun, resume, count } = stage;
+      if (!runtime.capabilities.freeze) return;
+      const sandbox = await begun('says');
+      await counted(stage, sandbox.id, 5);
+      await freeze(runtime, sandbox.id);
+      const before = await count(sandbox.id);
+      assert.ok(linesIn(await read(runtime, sandbox.id)) >= before);
+      const reader = following(await runtime.logs(sandbox.id, { follow: true }, never));
+      await eventually('it has what is there', async () => linesIn(reader.bytes()) >= before);
+      assert.equal((await runtime.inspect(sandbox.id)).state, 'frozen');
+      await resume(sandbox);
+      await eventually('it gets what comes then', async () => linesIn(reader.bytes()) > before + 5);
+      await runtime.stop(sandbox.id);
+      await within('the stop ends it', reader.over);
+    },
+  ],
+  [
+    'keeps the log of earlier runs, and follows the present one only',
+    async (stage) => {
+      const { runtime, begun, resume } = stage;
+      const sandbox = await begun('says');
+      await counted(stage, sandbox.id, 5);
+      const reader = following(await runtime.logs(sandbox.id, { follow: true }, never));
+      await runtime.stop(sandbox.id);
+      const first = await read(runtime, sandbox.id);
+      await resume(sandbox);
+      await within('the end of its run ends it', reader.over);
+      await eventually('the next run says something', async () => (await read(runtime, sandbox.id)).length > first.length);
+      assert.deepEqual((await read(runtime, sandbox.id)).subarray(0, first.length), first);
+    },
+  ],
+  [
+    'stops reading when it is told to, when its reader leaves, and when the sandbox or the runtime goes',
+    async (stage) => {
+      const { runtime, begun, open } = stage;
+      const { id } = await begun('says');
+      const reason = new Error('no longer wanted');
+      const controller = new AbortController();
+      const told = following(await runtime.logs(id, { follow: true }, controller.signal));
+      await eventually('it reads', async () => told.bytes().length > 0);
+      controller.abort(reason);
+      await within('the signal ends it', told.over);
+      assert.equal(await told.over, reason);
+      await assert.rejects(runtime.logs(id, {}, controller.signal), (error) => error === reason);
+
+      const left = (await runtime.logs(id, { follow: true, tailBytes: 0 }, never)).getReader();
+      const pending = left.read();
+      await within('leaving is at once', left.cancel());
+      await pending;
+
+      const second = await open();
+      const closed = following(await second.logs(id, { follow: true }, never));
+      await second.close();
+      await within('the close ends it', closed.over);
+
+      const gone = following(await runtime.logs(id, { follow: true }, never));
+      await runtime.remove(id);
+      await within('the removal ends it', gone.over);
+    },
+  ],
+];
