@@ -47,22 +47,23 @@ test('a socket that the sandbox declined ends, also if the client does not end i
 });
 
 test('a client that goes away while its credential is looked at holds nothing', async () => {
-  const { authenticate } = world.skep.auth;
+  const { auth } = world.skep;
+  const authenticate = auth.authenticate.bind(auth);
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  world.skep.auth.authenticate = async (credential) => {
+  auth.authenticate = async (credential) => {
     if (credential === 'of-the-program') {
       asked.resolve();
       await answered.promise;
     }
-    return await authenticate.call(world.skep.auth, credential);
+    return await authenticate(credential);
   };
   const gone = Promise.withResolvers<void>();
   server.once('request', (_, response: ServerResponse) => response.once('close', gone.resolve));
-  const socket = sendHead(`Authorization: Bearer of-the-program\r\n`);
+  const socket = sendHead('Authorization: Bearer of-the-program\r\n');
   await asked.promise;
   socket.destroy();
   await gone.promise;
-  world.skep.auth.authenticate = authenticate;
+  auth.authenticate = authenticate;
   answered.resolve();
   await released();
   expect((await send(portOf(), `/${id}/8000/next`, withKey(key))).body).toBe('0');
