@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { headerOf } from '../http/request-input.ts';
+import type { Target } from './target.ts';
 
 /** Cookies whose names begin like this are Skep's own. No sandbox gets them, and none can set them. */
 export const ownCookiePrefix = 'skep_';
@@ -46,7 +47,7 @@ export function isOwnCookie(pair: string): boolean {
  * Returns true if a browser may use a cookie for this request: it navigates, or the page is of the same origin. Pages on other ports of
  * the host count as the same site for a browser, which therefore sends them the cookie.
  */
-export function mayUseCookie(request: IncomingMessage, publicUrl: string): boolean {
+export function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
   const { origin, host } = request.headers;
   const site = headerOf(request, 'sec-fetch-site');
   const isNavigation = headerOf(request, 'sec-fetch-mode') === 'navigate' && (request.method === 'GET' || request.method === 'HEAD');
@@ -54,5 +55,7 @@ export function mayUseCookie(request: IncomingMessage, publicUrl: string): boole
   if (site !== null && site !== 'same-origin' && site !== 'none') return false;
   if (origin === undefined) return true;
   const originHost = URL.parse(origin)?.host;
-  return originHost !== undefined && (originHost === host?.toLowerCase() || originHost === URL.parse(publicUrl)?.host);
+  if (originHost === undefined) return false;
+  // A server in front may have changed the host. By host it has not, and pages of the public address are those of other sandboxes.
+  return originHost === host?.toLowerCase() || (by === 'path' && originHost === URL.parse(publicUrl)?.host);
 }

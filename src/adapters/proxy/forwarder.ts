@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'httpxy';
@@ -21,12 +21,21 @@ export class Forwarder {
 
   constructor() {
     this.#requests.on('proxyRes', (response, request) => this.#returned.get(request)?.(response));
+    // Nobody asked for an upgrade. Without a listener the request would never end.
+    this.#requests.on('proxyReq', (outgoing) => void outgoing.once('upgrade', (_, upstream: Socket) => {
+      upstream.destroy();
+      outgoing.emit('error', new Error('the sandbox upgraded a request that asked for no upgrade'));
+    }));
     this.#sockets.on('proxyReqWs', (outgoing, request, socket) => {
-      const returned = this.#returned.get(request);
+      const returned = (response: IncomingMessage): void => {
+        this.#returned.get(request)?.(response);
+        // What breaks now must not be answered in the middle of what the client reads.
+        this.#failed.delete(request);
+      };
       // These come before the library's own listeners.
-      outgoing.once('response', (response: IncomingMessage) => returned?.(response));
+      outgoing.once('response', returned);
       outgoing.once('upgrade', (response: IncomingMessage, upstream: Socket) => {
-        returned?.(response);
+        returned(response);
         response.headers = { ...response.headers, connection: 'Upgrade', upgrade: 'websocket' };
         linkEnds(socket, upstream);
       });
@@ -57,6 +66,9 @@ export class Forwarder {
     request.headers = requestHeaders(request, forwarded);
     request.url = forwarded.target.path;
     this.#returned.set(request, (response) => {
+      // Node throws for some of what a sandbox may send here, where nothing can catch it.
+      if ((response.statusCode ?? 0) < 100) response.statusCode = 502;
+      response.statusMessage = STATUS_CODES[response.statusCode ?? 502] ?? '';
       response.headers = { ...responseHeaders(response.headers, { target: forwarded.target, host, upstream }), ...added() };
     });
   }

@@ -88,6 +88,8 @@ class PortRequests {
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // A client that goes away while it waits is no error.
     socket.on('error', () => socket.destroy());
+    // One that never ends its own side is done as well when everything is written.
+    socket.once('finish', () => socket.destroy());
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     const refuse = (error: unknown): void => writeAnswer(socket, this.#answerTo(request, error));
@@ -98,9 +100,9 @@ class PortRequests {
       const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.later, () => socket.destroy());
       socket.once('close', close);
       if (socket.destroyed) return close();
-      this.#forwarder.forwardSocket(request, socket, head, await this.#forwarded(request, admitted, true), (error) => {
-        refuse(portProblem(error, admitted));
-      });
+      const forwarded = await this.#forwarded(request, admitted, true);
+      if (socket.destroyed) return;
+      this.#forwarder.forwardSocket(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
     } catch (error) {
       refuse(error);
     }
@@ -135,8 +137,8 @@ class PortRequests {
   async #redirectOf(request: IncomingMessage, target: Target): Promise<Answer | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
-    // By host there is no prefix, and two slashes at the beginning would be another host.
-    const Location = prefix + (prefix === '' ? path.replace(/^\/{2,}/, '/') : path);
+    // By host there is no prefix, and two slashes at the beginning, as browsers read them, would be another host.
+    const Location = prefix + (prefix === '' ? path.replace(/^[/\\\t]{2,}/, '/') : path);
     const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
     if (token === null || by === 'headers') {
       return lacksSlash && by === 'path' && isNavigation(request) ? { status: 302, headers, body: '' } : null;
@@ -174,7 +176,9 @@ class PortRequests {
       if (response.destroyed) return;
       const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.later, () => response.destroy());
       try {
-        await this.#forwarder.forward(request, response, await this.#forwarded(request, admitted, false));
+        const forwarded = await this.#forwarded(request, admitted, false);
+        // The library would wait for the end of a response that has ended.
+        if (!response.destroyed) await this.#forwarder.forward(request, response, forwarded);
         return;
       } catch (error) {
         // Nothing was sent, so the record can be read again.

@@ -34,7 +34,11 @@ export function requestHeaders({ headers }: IncomingMessage, forwarded: Forwarde
   if (cookie === undefined) delete kept.cookie;
   else kept.cookie = cookie;
   if (kept.referer?.includes(linkParameter) === true) delete kept.referer;
-  if (isWebSocket) Object.assign(kept, { connection: 'Upgrade', upgrade: 'websocket' });
+  if (isWebSocket) {
+    Object.assign(kept, { connection: 'Upgrade', upgrade: 'websocket' });
+    // No body is sent. A sandbox that declined would read the next request on the connection as the one announced.
+    for (const name of ['content-length', 'transfer-encoding']) delete kept[name];
+  }
   kept['x-forwarded-for'] = client;
   kept['x-forwarded-proto'] = protocol;
   if (headers.host !== undefined) kept['x-forwarded-host'] = headers.host;

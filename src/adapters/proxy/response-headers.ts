@@ -14,13 +14,16 @@ export interface ReturnedResponse {
 /** With these, a page could take hold of the whole origin, or send its visitors elsewhere. */
 const neverReturned = ['service-worker-allowed', 'alt-svc'];
 
+/** The server frames the body itself. With these, a server in front would send one of its own files, or read one answer as two. */
+const neverForServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
+
 /** The same, where several sandboxes share an origin. */
 const notByPath = ['clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints'];
 
 /** Returns the headers that the client gets. What a sandbox sets stays within its own addresses. */
 export function responseHeaders(headers: IncomingHttpHeaders, returned: ReturnedResponse): IncomingHttpHeaders {
   const kept = withoutHeadersOfConnection(headers);
-  for (const name of [...neverReturned, ...(returned.target.by === 'host' ? [] : notByPath)]) delete kept[name];
+  for (const name of [...neverReturned, ...neverForServers, ...(returned.target.by === 'host' ? [] : notByPath)]) delete kept[name];
   const { location, 'set-cookie': cookies } = headers;
   if (location !== undefined) kept.location = rewriteLocation(location, returned);
   if (cookies !== undefined) kept['set-cookie'] = cookies.flatMap((cookie) => rewriteCookie(cookie, returned.target));

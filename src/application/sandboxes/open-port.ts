@@ -61,14 +61,22 @@ export async function isPortAddress(deps: { readonly runtime: Pick<SandboxRuntim
 
 async function untilRunning(deps: OpenPortDeps, { id, status, ...sandbox }: Sandbox, isAnonymous: boolean): Promise<Sandbox> {
   if (status === 'STARTING') throw new Failure('sandbox_busy', { id, status });
-  // Somebody resumes it already, so waiting wakes nothing.
-  const mayWait = status === 'RESUMING' || (!isAnonymous && isWokenByAccess(sandbox));
-  if (!mayWait || status === 'ERROR' || status === 'MISSING') throw new Failure('sandbox_not_running', { id, status });
+  const mayWake = !isAnonymous && isWokenByAccess(sandbox);
+  // Somebody else resumes it. If it is paused again before it is seen to run, it stays so.
+  if (status === 'RESUMING' && !mayWake) return await awaitResumed(deps, id);
+  if (!mayWake || status === 'ERROR' || status === 'MISSING') throw new Failure('sandbox_not_running', { id, status });
   const underWay = deps.wakes.get(id);
   if (underWay !== undefined) return await underWay;
   const wake = resumeWithin(deps, id).finally(() => deps.wakes.delete(id));
   deps.wakes.set(id, wake);
   return await wake;
+}
+
+async function awaitResumed(deps: OpenPortDeps, id: string): Promise<Sandbox> {
+  const sandbox = await awaitStatus(deps, null, id, 'RUNNING');
+  const { status } = sandbox;
+  if (status === 'RUNNING') return sandbox;
+  throw new Failure(status === 'RESUMING' ? 'sandbox_busy' : 'sandbox_not_running', { id, status });
 }
 
 /** Resumes the sandbox, from a pause that is under way too. */

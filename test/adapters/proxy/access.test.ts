@@ -115,8 +115,10 @@ describe('who may', () => {
     expect([answer.status, answer.headers.location, answer.headers['cache-control']]).toEqual([302, byPath('/a?b=1'), 'no-store']);
     const [cookie = ''] = answer.headers['set-cookie'] ?? [];
     expect(cookie).toMatch(new RegExp(`^skep_port=[\\w-]+; Path=/${id}/8000/; Max-Age=\\d+; HttpOnly; SameSite=Lax$`));
-    const onHost = await send(port, `//evil.example/${search}`, { headers: byHost() });
-    expect([onHost.headers.location, onHost.headers['set-cookie']?.[0]]).toEqual(['/evil.example/', expect.stringMatching(/; Path=\/; .*HttpOnly/)]);
+    for (const slashes of ['//', '/\\', '\\/']) {
+      const onHost = await send(port, `/${slashes}evil.example/${search}`, { headers: byHost() });
+      expect([onHost.headers.location, onHost.headers['set-cookie']?.[0]]).toEqual(['/evil.example/', expect.stringMatching(/; Path=\/; .*HttpOnly/)]);
+    }
 
     const sent = { Cookie: cookie.split(';')[0] ?? '' };
     expect((await send(port, byPath(), { headers: sent })).status).toBe(200);
@@ -138,6 +140,11 @@ describe('who may', () => {
     expect(await asked({ 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'navigate', Origin: 'http://127.0.0.1:1' }, 'POST')).toBe(401);
     expect(await asked({ Origin: 'http://127.0.0.1:1' }, 'POST')).toBe(401);
     expect(await asked({ 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'no-cors' })).toBe(401);
+    // By path, the page of another sandbox has the public address as its origin.
+    for (const [origin, status] of [[`http://${byHost()['Host'] ?? ''}`, 200], [world.proxy.url, 401]] as const) {
+      expect((await send(port, '/x', { headers: { ...byHost(), Cookie: cookie, Origin: origin } })).status).toBe(status);
+    }
+    expect(await asked({ Host: 'inner:1', Origin: world.proxy.url }, 'POST')).toBe(200);
     const socket = new WebSocket(`ws://127.0.0.1:${port}${byPath()}`, { headers: { Cookie: cookie, Origin: 'http://evil.example' } });
     const [, { statusCode }] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }];
     expect(statusCode).toBe(401);

@@ -76,6 +76,8 @@ const server = createServer((request, response) => {
       for (const [name, value] of headers) response.appendHeader(name, value);
       return void response.writeHead(Number(url.searchParams.get('status') ?? '200')).end();
     }
+    case '/raw':
+      return void request.socket.end(url.searchParams.get('answer') ?? '', 'latin1');
     case '/broken':
       return void request.socket.destroy();
     default:
@@ -84,5 +86,6 @@ const server = createServer((request, response) => {
 });
 server.on('connection', (socket) => socket.on('data', (chunk) => received.push(Buffer.from(chunk))));
 const sockets = new WebSocketServer({ server });
+sockets.on('connection', (_, request) => request.url === '/reset' && request.socket.resetAndDestroy());
 sockets.on('connection', (socket) => socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary })));
 server.listen(port, '127.0.0.1');

@@ -127,6 +127,28 @@ describe('what the sandbox answers', () => {
     expect((await answered(set, true)).headers).not.toHaveProperty('service-worker-allowed');
   });
 
+  test.each([
+    ['a reason that may not be sent', 'HTTP/1.1 200 O\x01K\r\nContent-Length: 2\r\n\r\nok', 200],
+    ['a status that is none', 'HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok', 502],
+    ['an upgrade that nobody asked for', 'HTTP/1.1 101 OK\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n', 502],
+    ['a body that only its end bounds', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: x\r\nX-Accel-Redirect: /etc\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', 200],
+  ])('can not break the proxy or its connections: %s', async (_, answer, status) => {
+    const response = await open(port, byPath(`/raw?answer=${encodeURIComponent(answer)}`), withKey(key));
+    response.resume();
+    await once(response, 'end');
+    expect(response.statusCode).toBe(status);
+    expect([undefined, 'chunked']).toContain(response.headers['transfer-encoding']);
+    expect(response.headers).not.toHaveProperty('x-accel-redirect');
+  });
+
+  test('a WebSocket that breaks ends without an answer in its midst', async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${byPath('/reset')}`, withKey(key));
+    const errors: unknown[] = [];
+    socket.on('error', (error) => errors.push(error));
+    expect((await once(socket, 'close'))[0]).toBe(1006);
+    expect(errors).toEqual([]);
+  });
+
   test('streams both ways, and nothing waits for the end', { timeout: 60_000 }, async () => {
     const stream = await open(port, byPath('/stream'), withKey(key));
     const lines = stream.setEncoding('utf8')[Symbol.asyncIterator]();

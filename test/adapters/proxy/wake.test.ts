@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { Failure } from '../../../src/domain/failure.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, send, type SendOptions, withKey } from './send.ts';
 import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
@@ -51,6 +52,24 @@ describe('wake on access', () => {
     expect(await Promise.all(tries.map(async ([target, options]) => (await send(port, target, options)).status))).toEqual([401, 401, 404, 403, 401, 409, 404, 302]);
     for (const at of ['', '/usage']) await world.ann('GET', `${path()}${at}`);
     await world.ann('GET', '/api/v1/sandboxes/search');
+    expect(await statusOf()).toBe('PAUSED');
+  });
+
+  test('who may not wake it waits for a resumption, and does not undo a pause after it', async () => {
+    const { sandboxes } = world.skep;
+    await sandboxes.resume(null, frozen);
+    await sandboxes.pause(null, frozen, 'stop');
+    const resumed = sandboxes.resume(null, frozen);
+    await until(statusOf, (status) => status === 'RESUMING');
+    const stranger = {
+      key: null,
+      identify: async () => {
+        await resumed;
+        await sandboxes.pause(null, frozen, 'freeze');
+        throw new Failure('unauthorized', {});
+      },
+    };
+    await expect(sandboxes.openPort(frozen, 8002, stranger)).rejects.toMatchObject({ code: 'sandbox_not_running' });
     expect(await statusOf()).toBe('PAUSED');
   });
 
