@@ -22,7 +22,9 @@ export interface PoolMember {
 
 /** Returns the digest of everything in a spec that a running sandbox can't change. */
 export function poolFingerprint(spec: SandboxSpec): string {
-  const { description: _description, rest: _rest, pool: _pool, agent: _agent, ...content } = spec;
+  const {
+    description: _description, rest: _rest, pool: _pool, agent: _agent, allowedSecrets: _allowed, allowPlainSecrets: _plain, ...content
+  } = spec;
   return fingerprintOf(content);
 }
 

@@ -71,6 +71,15 @@ export interface ReasonData {
   // What is wrong with an argument of a request
   unknown_sandbox_spec: { readonly specId: string | null };
   user_id: None;
+  /** Skep sets these variables itself, or they are secrets. */
+  env_reserved: { readonly names: readonly string[] };
+  env_credential: { readonly names: readonly string[] };
+  secrets_not_allowed: { readonly names: readonly string[]; readonly allowed: readonly string[] };
+  timeout_above_spec: { readonly maxMs: number };
+  /** Null if the spec gives no bound. */
+  resource_above_spec: { readonly resource: 'cpus' | 'memory_bytes' | 'pids'; readonly max: number | null };
+  /** The runtime limits none. */
+  resources_not_limited: None;
   unknown_option: { readonly options: readonly string[] };
   repository_name: { readonly problem: RepositoryNameProblem };
   sandbox_path: Said;

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
 import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { parseDuration, parseSize } from '../../src/composition/config/field-schemas.ts';
+import { parseDuration, parseSize } from '../../src/adapters/shared/quantities.ts';
 import { rulesOf } from '../../src/composition/wiring/rules.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 

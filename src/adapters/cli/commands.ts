@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import type { z } from 'zod';
 import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
+import { addPair, addText, toDuration, toPositiveNumber, toSize } from './arguments.ts';
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { Transcript } from './transcript.ts';
@@ -55,16 +56,25 @@ function addConversations(parent: Command): void {
 }
 
 function addSandboxes(parent: Command): void {
-  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
-    const page = await clientOf(options).get(`${sandboxes}/search`, pageOf(sandbox));
-    print(options, page, sandboxTable(page.items));
-    noteOlder(page);
-  });
+  subcommand(parent, 'list', 'list the newest', { isDefault: true })
+    .option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair)
+    .action(async (options: Common & { readonly metadata?: Readonly<Record<string, string>> }) => {
+      const pairs = Object.entries(options.metadata ?? {}).map((pair) => ['metadata__eq', pair.join('=')]);
+      const page = await clientOf(options).get(`${sandboxes}/search?${new URLSearchParams(pairs).toString()}`, pageOf(sandbox));
+      print(options, page, sandboxTable(page.items));
+      noteOlder(page);
+    });
   subcommand(parent, 'get <id>', 'show one')
     .action(async (id: string, options: Common) => showSandbox(options, await clientOf(options).get(sandboxPath(id), sandbox)));
   subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named')
-    .action(async (spec: string | undefined, options: Common) =>
-      showSandbox(options, await clientOf(options).post(sandboxes, { sandbox_spec_id: spec }, sandbox)));
+    .option('--env <name=value>', 'a variable of its command; may be repeated', addPair)
+    .option('--metadata <key=value>', 'a text to find it again by; may be repeated', addPair)
+    .option('--timeout <duration>', 'the time until it is deleted, for example 1h', toDuration)
+    .option('--secret <name>', "a variable of the server's environment that the spec allows; may be repeated", addText)
+    .option('--cpus <number>', 'a number of CPUs, at most that of the spec', toPositiveNumber)
+    .option('--memory <size>', 'its memory, at most that of the spec, for example 512MiB', toSize)
+    .action(async (spec: string | undefined, options: StartOptions) =>
+      showSandbox(options, await clientOf(options).post(sandboxes, startBody(spec, options), sandbox)));
   subcommand(parent, 'follow', 'show status changes as they happen').action(followSandboxes);
   subcommand(parent, 'pause <id>', 'pause one')
     .addOption(new Option('--kind <kind>', 'freeze keeps its processes, stop frees their memory').choices(['freeze', 'stop']))
@@ -83,6 +93,24 @@ function addSandboxes(parent: Command): void {
     print(options, { id, deleted: true }, '');
     notice(`The sandbox ${id} is deleted, with its files.`);
   });
+}
+
+interface StartOptions extends Common {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Milliseconds. */
+  readonly timeout?: number;
+  readonly secret?: readonly string[];
+  readonly cpus?: number;
+  /** Bytes. */
+  readonly memory?: number;
+}
+
+/** Returns the body of a start. JSON leaves out what is undefined. */
+function startBody(spec: string | undefined, { env, metadata, timeout, secret, cpus, memory }: StartOptions) {
+  const resources = cpus === undefined && memory === undefined ? undefined : { cpus, memory_bytes: memory };
+  const timeoutSeconds = timeout === undefined ? undefined : Math.ceil(timeout / 1000);
+  return { sandbox_spec_id: spec, env, metadata, timeout_seconds: timeoutSeconds, resources, secrets: secret };
 }
 
 function subcommand(parent: Command, usage: string, description: string, options: { readonly isDefault?: boolean } = {}): Command {

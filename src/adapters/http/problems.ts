@@ -109,6 +109,7 @@ export function statusOf(code: ProblemCode): number {
 const argumentLocations: Readonly<Record<string, readonly string[]>> = {
   repositoryName: ['path', 'repository_name'],
   ownerId: ['body', 'user_id'],
+  timeoutMs: ['body', 'timeout_seconds'],
   id: ['path', 'id'],
 };
 

@@ -24,6 +24,13 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
+/** Returns what is wrong with a resource that a start asks for. A spec without a bound allows none. */
+export function aboveSpec(resource: string, max: number | null): string {
+  const field = `resources.${resource.replace('_bytes', '')}`;
+  if (max === null) return `must not have ${resource}: the spec has no bound for it; give it ${field}`;
+  return `must have at most ${max} ${resource}, the ${field} of the spec`;
+}
+
 const units = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000]] as const;
 
 /** Returns the duration in the largest unit that divides it: `15 min`. */

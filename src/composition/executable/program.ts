@@ -1,9 +1,9 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { addClientCommands } from '../../adapters/cli/commands.ts';
+import { toDuration } from '../../adapters/cli/arguments.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
-import { parseDuration } from '../config/field-schemas.ts';
 import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
@@ -102,10 +102,4 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
 
 function toPatterns(text: string): readonly string[] {
   return text.split(',').map((pattern) => pattern.trim());
-}
-
-function toDuration(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === null) throw new InvalidArgumentError('It takes a duration, for example 12h or 30d.');
-  return ms;
 }

@@ -26,6 +26,7 @@ const sandboxSpecResource = z
     }),
     working_dir: z.string(),
     initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
+    allowed_secrets: z.array(z.string()).meta({ description: 'Names that a start may have in `secrets`.' }),
     ports: z.array(z.object({ name: z.string(), port: z.int() }).meta({ id: 'SandboxPort' })),
     agent: z.object({ protocol: z.string().meta({ example: 'acp' }) }).meta({ id: 'SandboxAgent' }).nullable()
       .meta({ description: 'The coding agent that conversations talk with; null is none.' }),
@@ -43,6 +44,7 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
     command: spec.command === null || access === 'read' ? null : [...spec.command],
     working_dir: spec.workingDir,
     initial_env: shownEnv(spec.initialEnv),
+    allowed_secrets: [...spec.allowedSecrets],
     ports: spec.ports.map(({ name, port }) => ({ name, port })),
     agent: spec.agent === null ? null : { protocol: spec.agent.protocol },
     resources: { cpus, memory_bytes: memoryBytes, pids },

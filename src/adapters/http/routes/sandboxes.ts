@@ -1,57 +1,30 @@
 import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
-import { type KeyAccess, scopeOf } from '../../../domain/principal.ts';
-import { pauseOf, pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
-import {
-  claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, specId, statusFields, statusReason, text, timestamp,
-  toTimestamp,
-} from '../common-schemas.ts';
+import { scopeOf } from '../../../domain/principal.ts';
+import { sandboxStatuses } from '../../../domain/sandbox.ts';
+import { claimOf, idempotencyHeaders, locationHeader, resourceId, specId, text } from '../common-schemas.ts';
 import { alias, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { invalidRequest } from '../request-input.ts';
+import { claimedParameters, metadataQuery, parametersOf, sandboxParameterFields } from '../sandbox-parameters.ts';
+import { pauseKind, presentSandbox, sandboxResource } from '../sandbox-resource.ts';
 import { refuseUnknownSpec } from './sandbox-specs.ts';
-
-const pauseKind = z
-  .enum(pauseKinds)
-  .meta({ description: '`freeze` keeps memory and processes; `stop` frees the memory and keeps the files.' });
-
-const exposedUrl = z
-  .object({
-    name: z.string(),
-    url: z.string().meta({ format: 'uri', example: 'http://127.0.0.1:41873' }),
-    port: z.int().meta({ description: 'The port inside the sandbox.' }),
-  })
-  .meta({ id: 'ExposedUrl' });
-
-const sandboxResource = z
-  .object({
-    id: z.string(),
-    created_by_user_id: z.string(),
-    sandbox_spec_id: z.string(),
-    status: sandboxStatusSchema,
-    ...statusFields,
-    pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
-    paused_by: z.enum(eventActors).nullable()
-      .meta({ description: 'Who paused it, until it runs again: its owner, a rule of Skep, or something outside.' }),
-    paused_reason: statusReason.nullable(),
-    session_api_key: z.string().nullable().meta({
-      description: "The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only read.",
-    }),
-    exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'Where its ports are reached; only while it is RUNNING.' }),
-    created_at: timestamp,
-    updated_at: timestamp,
-    last_active_at: timestamp,
-  })
-  .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
   status__eq: z.enum(sandboxStatuses).optional().meta({ description: 'Only those with this status.' }),
   sandbox_spec_id__eq: specId.optional().meta({ description: 'Only those of this spec.' }),
+  metadata__eq: metadataQuery.optional().meta({
+    description: 'Only those whose metadata has this `key=value`; repeat the parameter for each. Each key and value is percent-encoded.',
+  }),
 });
 
-const sandboxStartBody = z.strictObject({ sandbox_spec_id: specId.nullable().default(null) }).meta({ id: 'SandboxStartRequest' });
+const sandboxStartBody = z
+  .strictObject({ sandbox_spec_id: specId.nullable().default(null), ...sandboxParameterFields })
+  .meta({
+    id: 'SandboxStartRequest',
+    example: { sandbox_spec_id: 'workspace', env: { CI: '1' }, metadata: { task: '42' }, timeout_seconds: 3600 },
+  });
 
 const sandboxStartQuery = z.object({
   sandbox_spec_id: specId.optional().meta({ description: 'Instead of the one in the body.' }),
@@ -74,26 +47,6 @@ const sandboxUsage = z
 
 const sandboxPath = z.object({ id: resourceId });
 
-/** A key that may only read does not get the sandbox's own key, with which it could do more. */
-function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
-  const running = sandbox.status === 'RUNNING';
-  return {
-    id: sandbox.id,
-    created_by_user_id: sandbox.ownerId,
-    sandbox_spec_id: sandbox.spec.id,
-    status: sandbox.status,
-    ...presentStatus(sandbox.statusReason),
-    pause_kind: sandbox.pauseKind,
-    paused_by: pauseOf(sandbox)?.actor ?? null,
-    paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
-    session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    exposed_urls: running ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url, port })) : null,
-    created_at: toTimestamp(sandbox.createdAt),
-    updated_at: toTimestamp(sandbox.updatedAt),
-    last_active_at: toTimestamp(sandbox.lastActiveAt),
-  };
-}
-
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
@@ -113,7 +66,7 @@ const search = operation({
   failures: [],
   handle: async (context, { query }) => {
     const { skep, principal } = context;
-    const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
+    const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq, metadata: query.metadata__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
     return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
   },
@@ -137,8 +90,9 @@ export const sandboxOperations = [
     handle: async (context, { query, headers, body }) => {
       const { skep, principal } = context;
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
-      const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
-      const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
+      const parameters = parametersOf(body);
+      const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId, ...claimedParameters(parameters) });
+      const sandbox = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
       return { value: presentSandbox(sandbox, principal.access), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
     },
   }),

@@ -222,4 +222,9 @@ export const migrations: readonly string[] = [
   ALTER TABLE conversations ADD COLUMN repository_path TEXT;
   UPDATE conversations SET repository_path = selected_repository;
   `,
+  // What a start asks for besides its spec.
+  `
+  ALTER TABLE sandboxes ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
+  ALTER TABLE conversations ADD COLUMN sandbox_parameters TEXT NOT NULL DEFAULT '{}';
+  `,
 ];
