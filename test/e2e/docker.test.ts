@@ -112,7 +112,7 @@ describeWithDocker('a server with Docker', () => {
       expect((await told()).split('\n')).toEqual(expect.arrayContaining(['LEVEL=two', 'SHOP_TOKEN=hush-hush']));
     }
     const found = await container.inspect();
-    expect(found.HostConfig).toMatchObject({ NanoCpus: 5e8, Memory: 2 ** 28, PidsLimit: 64 });
+    expect(found.HostConfig).toMatchObject({ CpuPeriod: 100_000, CpuQuota: 50_000, Memory: 2 ** 28, PidsLimit: 64 });
     expect(JSON.stringify(found)).not.toContain('hush-hush');
     const refused = await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web', resources: { memory_bytes: 2 ** 31 + 1 } });
     expect(refused).toMatchObject({ status: 422, body: { detail: [{ type: 'resource_above_spec' }] } });
