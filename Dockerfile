@@ -42,7 +42,7 @@ ENV NODE_ENV=production \
     SKEP_LOCAL_GIT_ROOT=/srv/git \
     SKEP_SANDBOX_RUNTIME=docker
 VOLUME /var/lib/skep
-EXPOSE 3000
+EXPOSE 3000 3001
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s CMD ["skep", "health"]
 ENTRYPOINT ["skep"]
 CMD ["serve"]

@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import type { Conversations } from './conversations/conversations.ts';
+import type { Executions } from './executions/executions.ts';
 import type { Events } from './events/events.ts';
 import type { Microagents } from './microagents/list-microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
@@ -27,6 +28,7 @@ export interface Part extends Pick<PartCheck, 'part' | 'adapter'> {
 export interface Skep {
   readonly microagents: Microagents;
   readonly sandboxes: Sandboxes;
+  readonly executions: Executions;
   readonly conversations: Conversations;
   readonly events: Events;
   readonly specs: SandboxSpecs;

@@ -5,6 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
 import type { Store } from '../ports/store.ts';
+import type { ExecutionReconciler } from './executions/execution-reconciler.ts';
 import type { Events } from './events/events.ts';
 import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
@@ -19,6 +20,7 @@ export interface SweeperDeps {
   readonly runtime: SandboxRuntime;
   readonly sandboxReconciler: SandboxReconciler;
   readonly conversationReconciler: { enqueue(id: string): void };
+  readonly executionReconciler: Pick<ExecutionReconciler, 'sweep'>;
   readonly pool: SandboxPool;
   readonly quarantine: Quarantine;
   readonly events: Pick<Events, 'purge'>;
@@ -63,7 +65,7 @@ export class Sweeper {
 
   /** Goes through everything once and enqueues what is due. Does not wait for that work. */
   async sweep(): Promise<void> {
-    const { store, pool, quarantine, events, clock, rememberDeletedMs } = this.#deps;
+    const { store, executionReconciler, pool, quarantine, events, clock, rememberDeletedMs } = this.#deps;
     // The runtime comes first: a record is written before its sandbox starts, so what has no record now is an orphan.
     const observed = await this.#observe();
     if (this.#closing.signal.aborted) return;
@@ -71,9 +73,11 @@ export class Sweeper {
     if (orphans !== null) await quarantine.checkPool(orphans);
     pool.enqueue();
     await this.#sweepConversations();
+    await executionReconciler.sweep();
     if (orphans !== null) await quarantine.sweep(orphans, this.#closing.signal);
     const removedBefore = clock.now() - rememberDeletedMs;
     await store.conversations.purge(removedBefore);
+    await store.executions.purge(removedBefore);
     await store.sandboxes.purge(removedBefore);
     await events.purge();
   }

@@ -74,9 +74,17 @@ export const sandbox = z.looseObject({
   status_detail: z.string().nullable(),
   pause_kind: z.string().nullable(),
   last_active_at: z.string(),
+  session_api_key: z.string().nullish(),
+  exposed_urls: z.array(z.looseObject({ port: z.int(), url: z.string() })).nullish(),
 });
 
-export const sandboxSpec = z.looseObject({ id: z.string(), agent: z.looseObject({}).nullish() });
+export const sandboxSpec = z.looseObject({
+  id: z.string(),
+  agent: z.looseObject({}).nullish(),
+  ports: z.array(z.looseObject({ port: z.int() })).optional(),
+});
+
+export const portLink = z.looseObject({ url: z.string(), expires_at: z.string() });
 
 export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), next_page_id: z.string().nullable() });
 

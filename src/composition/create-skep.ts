@@ -62,6 +62,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
   const skep = {
     microagents: await get(tokens.microagents),
     sandboxes: await get(tokens.sandboxes),
+    executions: await get(tokens.executions),
     conversations: await get(tokens.conversations),
     events: await get(tokens.events),
     specs: await get(tokens.specs),

@@ -158,6 +158,8 @@ export const optionsSchema = z.strictObject({
     conversationsPerOwner: limitFields.conversations_per_owner.nullable(),
     conversations: limitFields.conversations.nullable(),
     conversationsPerSandbox: limitFields.conversations_per_sandbox.nullable(),
+    /** Commands that run in one sandbox at a time. Default: 100. */
+    executionsPerSandbox: limitFields.executions_per_sandbox.nullable(),
   }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
   /**
    * What happens if a limit on running sandboxes leaves no room for a start or a resumption: it is refused, or a sandbox that was

@@ -18,8 +18,19 @@ export interface FailureContexts {
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
   permission_not_found: { readonly id: string };
+  /** The spec of the sandbox does not name the port; `exposed` are those that it names. */
+  port_not_exposed: { readonly id: string; readonly port: number; readonly exposed: readonly number[] };
+  /** The deployment runs no proxy, so a port has no address for a link. */
+  proxy_off: Readonly<Record<string, never>>;
+  /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
+  port_closed: { readonly id: string; readonly port: number };
   /** A path inside a sandbox. */
   file_not_found: { readonly path: string };
+  execution_not_found: { readonly id: string };
+  /** The output before the offset `oldest` is not kept any more. */
+  output_dropped: { readonly oldest: number };
+  /** The execution has ended, has no standard input, or that is closed. */
+  input_closed: { readonly id: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
@@ -33,6 +44,7 @@ export interface FailureContexts {
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   conversation_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
+  execution_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
   internal: { readonly incident: string };
   provider_unauthorized: { readonly provider: string };

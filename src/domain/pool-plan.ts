@@ -23,7 +23,8 @@ export interface PoolMember {
 /** Returns the digest of everything in a spec that a running sandbox can't change. */
 export function poolFingerprint(spec: SandboxSpec): string {
   const {
-    description: _description, rest: _rest, pool: _pool, agent: _agent, allowedSecrets: _allowed, allowPlainSecrets: _plain, ...content
+    description: _description, rest: _rest, pool: _pool, agent: _agent, wakeOnAccess: _wakeOnAccess, allowedSecrets: _allowedSecrets,
+    allowPlainSecrets: _allowPlainSecrets, ...content
   } = spec;
   return fingerprintOf(content);
 }

@@ -1,5 +1,6 @@
 import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
+import type { ExecutionReasonData } from './execution-reason.ts';
 import type { FailureData } from './failure.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
@@ -43,7 +44,7 @@ export interface Authentication extends Said {
  * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
  * (see `adapters/shared/status-and-error-messages.ts`) does not compile until it is complete. Times are in milliseconds.
  */
-export interface ReasonData {
+export interface ReasonData extends ExecutionReasonData {
   // Any part
   /** An adapter explains what has no code of its own. */
   explained: Said;

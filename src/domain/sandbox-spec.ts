@@ -20,6 +20,7 @@ export interface SandboxSpec {
   /** Environment variable that holds the sandbox's own key. */
   readonly sessionKeyEnv: string;
   readonly ports: readonly SandboxPort[];
+  readonly wakeOnAccess: WakeOnAccess;
   readonly ready: ReadinessRule;
   readonly resources: SandboxResources;
   readonly isolation: SandboxIsolation;
@@ -37,7 +38,19 @@ export interface SandboxPort {
   readonly name: string;
   /** The port inside the sandbox, 1 to 65535. */
   readonly port: number;
+  /** True if anyone may reach it through the proxy. Otherwise a visitor needs a key or a link. */
+  readonly public?: boolean | undefined;
+  /**
+   * True if the program checks the sandbox's own key in `X-Session-API-Key`. The proxy sends it that key then, for whoever may reach the
+   * port by a credential. Otherwise it sends no key at all.
+   */
+  readonly wantsSessionKey?: boolean | undefined;
 }
+
+export const wakesOnAccess = ['none', 'freeze', 'stop'] as const;
+
+/** Which paused sandboxes a request for one of their ports resumes: none, frozen ones, or frozen and stopped ones. */
+export type WakeOnAccess = (typeof wakesOnAccess)[number];
 
 /** When a sandbox is ready, and how long that may take after it got a start slot. */
 export interface ReadinessRule {
@@ -170,6 +183,7 @@ export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
     allowPlainSecrets: false,
     sessionKeyEnv: 'SESSION_API_KEY',
     ports: [],
+    wakeOnAccess: 'none',
     ready: { probe: { kind: 'none' }, withinMs: 60_000 },
     resources: defaultResources,
     isolation: defaultIsolation,

@@ -15,4 +15,10 @@ export interface Auth {
    * A principal whose user id `isUserId` refuses (it begins with `skep:`, say) lets nobody in.
    */
   authenticate(credential: string | null): Promise<Principal>;
+
+  /**
+   * The same by the SHA-256 of a credential, in hexadecimal. A link to a port holds that instead of the credential, and ends with it. If an
+   * adapter leaves this out, callers can't make such links.
+   */
+  authenticateDigest?(digest: string): Promise<Principal>;
 }

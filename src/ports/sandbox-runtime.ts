@@ -2,6 +2,7 @@ import type { Reason } from '../domain/reason.ts';
 import type { ObservedSandbox } from '../domain/sandbox.ts';
 import type { SandboxSpec } from '../domain/sandbox-spec.ts';
 import type { CheckResult } from './check-result.ts';
+import type { SandboxExecutions } from './sandbox-executions.ts';
 
 /** What a runtime needs to start a sandbox. */
 export interface SandboxLaunch {
@@ -104,6 +105,9 @@ export interface SandboxRuntime {
   readonly ignores: readonly IgnorableSpecPart[];
 
   readonly capabilities: RuntimeCapabilities;
+
+  /** Commands that go on when this process is gone. */
+  readonly executions: SandboxExecutions;
 
   /**
    * Gets what sandboxes of the spec need and this host lacks, for example an image, which may take long. Returns at once if nothing

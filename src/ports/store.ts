@@ -2,6 +2,7 @@ import type { ApiKeyStore } from './api-key-store.ts';
 import type { CheckResult } from './check-result.ts';
 import type { ConversationStore } from './conversation-store.ts';
 import type { EventStore } from './event-store.ts';
+import type { ExecutionStore } from './execution-store.ts';
 import type { ListingCache } from './listing-cache.ts';
 import type { SandboxStore } from './sandbox-store.ts';
 import type { SpecStore } from './spec-store.ts';
@@ -12,6 +13,7 @@ export interface Store {
   readonly name: string;
   readonly sandboxes: SandboxStore;
   readonly conversations: ConversationStore;
+  readonly executions: ExecutionStore;
   readonly events: EventStore;
   readonly apiKeys: ApiKeyStore;
   readonly specs: SpecStore;

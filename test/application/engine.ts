@@ -164,6 +164,16 @@ export class ScriptedEngine {
         return { specId: spec.id, ownerId: ownerId === '' ? null : ownerId, fixedEnv: { [spec.sessionKeyEnv]: sessionApiKey } };
       },
       execute: unused('execute'),
+      executions: {
+        start: unused('executions'),
+        state: unused('executions'),
+        ended: unused('executions'),
+        output: unused('executions'),
+        write: unused('executions'),
+        signal: unused('executions'),
+        resize: unused('executions'),
+        remove: unused('executions'),
+      },
       putFiles: unused('files'),
       getFiles: unused('files'),
       usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),

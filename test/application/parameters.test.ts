@@ -43,7 +43,6 @@ describe('a start', () => {
     await shutdown();
     const next = boot([sandboxSpec({ id: 'warm' })]);
     await next.reconciler.start();
-    engine.launchOf(id);
     expect(await next.sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING' });
     expect(engine.launchOf(id)).toMatchObject(expected);
     expect(JSON.stringify([await store.sandboxes.find(id), await store.events.read({ ownerId: 'me' }, 0, 100)])).not.toContain(secrets.NPM_TOKEN);
@@ -65,7 +64,7 @@ describe('a start', () => {
     await calm();
     expect(await store.sandboxes.find(id)).toMatchObject({ deletedAt: clock.now(), statusReason: { code: 'life_over', afterMs: 15_000 } });
     expect(engine.inspect(instanceId).state).toBe('absent');
-    const [told] = (await store.events.read({ ownerId: 'me' }, 0, 100)).filter(({ data }) => 'to' in data && data.to === null);
+    const told = (await store.events.read({ ownerId: 'me' }, 0, 100)).find(({ data }) => 'to' in data && data.to === null);
     expect(told).toMatchObject({ sandboxId: id, actor: 'skep', reason: { code: 'life_over' } });
   });
 

@@ -25,8 +25,12 @@ const mayImport: Readonly<Record<Layer, readonly Layer[]>> = {
 /** Adapters through which somebody drives the application, and what of the inner layers each may import. */
 const entryAdapters: Readonly<Record<string, readonly Layer[]>> = {
   http: ['domain', 'ports', 'application'],
+  proxy: ['domain', 'ports', 'application'],
   cli: ['client'],
 };
+
+/** The proxy answers HTTP too, and does so as the API does. */
+const alsoImports: Readonly<Record<string, string>> = { proxy: 'http' };
 
 /** What adapters of several ports share. It knows no adapter. */
 const shared = 'shared';
@@ -84,6 +88,7 @@ function brokenInAdapter(path: string, target: string): string | null {
     return allowed.includes(targetLayer) ? null : `the adapter ${group} may not import ${targetLayer}`;
   }
   if (targetGroup === shared && group !== 'cli') return null;
+  if (alsoImports[group] === targetGroup) return null;
   if (targetGroup !== group) return `the adapters of ${group} may not import those of ${targetGroup}`;
   if (entry !== undefined || targetFile === undefined) return null;
   return file !== undefined && targetName === name ? null : `${group}/${name} may not import the adapter ${targetName}`;

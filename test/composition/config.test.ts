@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
 import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { parseDuration, parseSize } from '../../src/adapters/shared/quantities.ts';
+import { duration, size } from '../../src/composition/config/field-schemas.ts';
 import { rulesOf } from '../../src/composition/wiring/rules.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
@@ -182,10 +182,10 @@ quarantine: { keep_for: 3d }
 
 describe('quantities', () => {
   test.each([['250ms', 250], ['60s', 60_000], ['1.5m', 90_000], ['2h', 7_200_000], ['10d', 864_000_000], ['', null], ['5', null], ['-5s', null], ['5 weeks', null], ['0s', null]])('duration %j', (text, ms) => {
-    expect(parseDuration(text)).toBe(ms);
+    expect(duration('1s').safeParse(text).data ?? null).toBe(ms);
   });
 
   test.each([['512MiB', 2 ** 29], ['2GiB', 2 ** 31], ['1GB', 1e9], ['1', null], ['GiB', null], ['1e3B', null], ['constructor', null], ['1constructor', null]])('size %j', (text, bytes) => {
-    expect(parseSize(text)).toBe(bytes);
+    expect(size('1GiB').safeParse(text).data ?? null).toBe(bytes);
   });
 });

@@ -21,8 +21,9 @@ describe('an address that other machines can not use', () => {
   test.each<[Record<string, string>, readonly RegExp[]]>([
     [{}, []],
     [{ SKEP_HOST: '::1' }, []],
-    [{ SKEP_HOST: '0.0.0.0' }, [/^SKEP_HOST is 0\.0\.0\.0, .*set SKEP_PUBLIC_URL/, /exposed_urls.*set SKEP_DOCKER_PUBLISH_ADDRESS/]],
-    [{ SKEP_HOST: '0.0.0.0', SKEP_PUBLIC_URL: 'https://skep.example.com', SKEP_DOCKER_PUBLISH_ADDRESS: '10.0.0.7' }, []],
+    [{ SKEP_HOST: '0.0.0.0' }, [/^SKEP_HOST is 0\.0\.0\.0, .*set SKEP_PUBLIC_URL/, /exposed_urls.*set SKEP_PROXY_URL/]],
+    [{ SKEP_HOST: '0.0.0.0', SKEP_PROXY_PORT: 'off', SKEP_PUBLIC_URL: 'https://skep.example.com' }, [/exposed_urls.*set SKEP_DOCKER_PUBLISH_ADDRESS/]],
+    [{ SKEP_HOST: '0.0.0.0', SKEP_PUBLIC_URL: 'https://skep.example.com', SKEP_PROXY_URL: 'https://sandboxes.example.com' }, []],
     [{ SKEP_DOCKER_PUBLISH_ADDRESS: '0.0.0.0' }, [/^SKEP_DOCKER_PUBLISH_ADDRESS is 0\.0\.0\.0, .*set SKEP_DOCKER_URL_HOST/]],
     [{ SKEP_DOCKER_PUBLISH_ADDRESS: '::', SKEP_DOCKER_URL_HOST: 'build-7' }, []],
   ])('is warned of: %j', (env, warnings) => {

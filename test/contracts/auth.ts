@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { Principal } from '../../src/domain/principal.ts';
 import type { Auth } from '../../src/ports/auth.ts';
@@ -61,6 +62,17 @@ export function authContract(harness: AuthHarness): ContractCase[] {
       await revoke(anns);
       await refuses(auth, anns);
       deepEqual(await auth.authenticate(bobs), bob);
+    }),
+    authCase(harness, 'knows the principal by the digest of a credential, if it can, until that is revoked', async ({ auth, issue, revoke }) => {
+      if (auth.authenticateDigest === undefined) return;
+      const key = await issue(ann);
+      const digest = hash('sha256', key, 'hex');
+      deepEqual(await auth.authenticateDigest(digest), ann);
+      for (const other of ['', key, digest.slice(1), digest.toUpperCase(), 'x'.repeat(64), '\ud800']) {
+        await rejects(auth.authenticateDigest(other), (error) => isFailureOf(error, 'unauthorized'));
+      }
+      await revoke(key);
+      await rejects(auth.authenticateDigest(digest), (error) => isFailureOf(error, 'unauthorized'));
     }),
     authCase(harness, 'fails as unavailable, not as refused, when its store does', async ({ auth, issue, breakStore }) => {
       const key = await issue(ann);

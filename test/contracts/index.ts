@@ -7,6 +7,7 @@ export { authContract, type AuthHarness } from './auth.ts';
 export { clockContract } from './clock.ts';
 export { conversationStoreContract } from './conversation-store.ts';
 export { eventStoreContract } from './event-store.ts';
+export { executionStoreContract } from './execution-store.ts';
 export { gitProviderContract } from './git-provider.ts';
 export type { GitProviderHarness, GitProviderTraits, ProviderHost } from './git-provider-harness.ts';
 export { startHostProxy, type HostBehaviour, type HostProxy, type Interceptor } from './host-proxy.ts';

@@ -35,9 +35,9 @@ describe('the spec of one sandbox', () => {
   });
 });
 
-describe('what a spec does not let a start have', () => {
-  const problemsOf = (parameters: SandboxParameters, of = spec, limitsResources = true) => parameterProblems(of, parameters, { limitsResources });
+const problemsOf = (parameters: SandboxParameters, of = spec, limitsResources = true) => parameterProblems(of, parameters, { limitsResources });
 
+describe('what a spec does not let a start have', () => {
   test('is nothing within its bounds', () => {
     expect(problemsOf({ env: { CI: '0' }, metadata: { a: 'b' }, timeoutMs: 60_000, resources: { cpus: 2, memoryBytes: 2 ** 31, pids: 512 }, secrets: ['NPM_TOKEN'] })).toEqual([]);
     expect(problemsOf({ timeoutMs: 60_001 }, sandboxSpec({ id: 'free' }))).toEqual([]);

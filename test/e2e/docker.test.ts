@@ -35,7 +35,8 @@ describeWithDocker('a server with Docker', () => {
   let call: Client;
 
   async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-    server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'auto', SHOP_TOKEN: 'hush-hush', ...env } });
+    const settings = { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'auto', SKEP_PROXY_PORT: 'off', SHOP_TOKEN: 'hush-hush' };
+    server = await startServer({ dataDir, config, env: { ...settings, ...env } });
     call = createClient(server.url, key);
   }
 

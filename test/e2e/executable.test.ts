@@ -114,7 +114,8 @@ describe('serve', () => {
 
   test('a sandbox outlives it, and is found again after SIGTERM and after SIGKILL', { timeout: 60_000 }, async () => {
     const dataDir = join(folder, 'outlive');
-    const env = { SKEP_API_KEY: 'a-static-key-of-16-or-more' };
+    // The sandbox's own address, which is there without the server.
+    const env = { SKEP_API_KEY: 'a-static-key-of-16-or-more', SKEP_PROXY_PORT: 'off' };
     const ask = (url: string) => createClient(url, env.SKEP_API_KEY);
     let server = await startServer({ dataDir, env });
     const { id } = object(await ask(server.url)('POST', '/api/v1/sandboxes'));

@@ -8,6 +8,7 @@ import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
+import { callEachOfExecutions } from './execution-routes.ts';
 
 /** What is read of the published document. */
 interface OpenApiDocument {
@@ -99,6 +100,8 @@ describe('each route, over real HTTP, answers as the published document says', (
     }
     expect((await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`)).status).toBe(404);
   });
+
+  test('executions: run, read, write, signal, resize, attach and delete', () => callEachOfExecutions(server.url, key, ask, succeeded));
 
   test('a sandbox in quarantine', async () => {
     const { id, admin } = await quarantine(server, call);

@@ -34,7 +34,7 @@ describeWithDocker('the image of the server', () => {
   /** A server in a container, beside the engine's socket and on the engine's own bridge; its data are in the volume. */
   async function start(): Promise<StartedTestContainer> {
     const started = await new GenericContainer(names.server)
-      .withEnvironment({ SKEP_API_KEY: key, SKEP_CONFIG: '/etc/skep.json', SKEP_DOCKER_PUBLISH_ADDRESS: gateway })
+      .withEnvironment({ SKEP_API_KEY: key, SKEP_CONFIG: '/etc/skep.json', SKEP_DOCKER_PUBLISH_ADDRESS: gateway, SKEP_PROXY_PORT: 'off' })
       .withCopyContentToContainer([{ content: JSON.stringify(config), target: '/etc/skep.json', mode: 0o644 }])
       .withBindMounts([{ source: socket, target: socket }, { source: volume, target: '/var/lib/skep' }])
       // The image's user, with the socket's group.

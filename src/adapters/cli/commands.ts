@@ -1,19 +1,21 @@
 import { Readable } from 'node:stream';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
-import { addPair, addText, toDuration, toPositiveNumber, toSize } from './arguments.ts';
+import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { Chat } from './chat.ts';
+import { executeInSandbox } from './execute.ts';
 import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { forward, linkTo, parsePorts } from './ports.ts';
 import { Transcript } from './transcript.ts';
 
+const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
 const conversations = '/api/v1/app-conversations';
-const conversationPath = (id: string): string => `${conversations}/${encodeURIComponent(id)}`;
+const conversationPath = (id: string): string => pathOf(conversations, id);
 const sandboxes = '/api/v1/sandboxes';
-const sandboxPath = (id: string): string => `${sandboxes}/${encodeURIComponent(id)}`;
+const sandboxPath = (id: string): string => pathOf(sandboxes, id);
 
-/** The options of every command of the client. */
 interface Common {
   /** The server to talk to. Default: the one of this machine's settings. */
   readonly url?: string;
@@ -32,48 +34,83 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--message <text>', 'the first message')
     .option('--once', 'read no input: leave when the message is answered')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
+  subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, for a browser')
+    .addOption(new Option('--expires <seconds>', 'how long it can be used').argParser(Number))
+    .action(async (id: string, port: string | undefined, { expires, ...options }: Common & { readonly expires?: number }) => {
+      const link = await linkTo(clientOf(options), id, port === undefined ? undefined : Number(port), expires);
+      print(options, link, `${link.url}\n`);
+    });
+  subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
+    .action(async (id: string, text: string, options: Common) => {
+      const ports = parsePorts(text);
+      if (ports === null) throw new ClientError('Name the ports as LOCAL:REMOTE, for example 8080:8000.');
+      await forward(clientOf(options), id, ports);
+    });
+  addExecutions(program, finish);
   addConversations(program.command('conversations').description('list, follow and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
 
+/** The commands that run something in a sandbox, as `docker exec` does. Options after the command are the command's own. */
+function addExecutions(program: Command, finish: (exitCode: number) => void): void {
+  program.enablePositionalOptions();
+  withExecOptions(program.command('exec').description('run a command in a sandbox, and exit with its exit code'))
+    .argument('<sandbox>', 'the id of a running sandbox')
+    .argument('<command...>', 'the command and its arguments')
+    .passThroughOptions()
+    .option('-i, --interactive', 'hand the input on')
+    .option('-t, --tty', 'run it in a terminal')
+    .action(async (sandboxId: string, command: string[], given: ExecOptions) => finish(await execute(sandboxId, command, given)));
+  withExecOptions(program.command('shell').description('open a shell in a sandbox'))
+    .argument('<sandbox>', 'the id of a running sandbox')
+    .action(async (sandboxId: string, given: ExecOptions) =>
+      finish(await execute(sandboxId, shell, { ...given, interactive: true, tty: true })));
+}
+
+function withExecOptions(command: Command): Command {
+  return command
+    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', toVariables, {})
+    .option('-w, --workdir <path>', 'an absolute path in the sandbox')
+    .option('--url <url>', urlHelp);
+}
+
+/** The best shell that the sandbox has. */
+const shell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -l; else exec /bin/sh -l; fi'];
+
+interface ExecOptions {
+  readonly url?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir?: string;
+  readonly interactive?: boolean;
+  readonly tty?: boolean;
+}
+
+async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
+  const { env, workdir, interactive = false, tty = false } = options;
+  const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
+  // What follows the sandbox is handed on as it is, also the dashes that may stand before the command.
+  const own = command[0] === '--' ? command.slice(1) : command;
+  return await executeInSandbox(clientOf(options), sandboxId, own, request, process);
+}
+
+function toVariables(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('It takes NAME=VALUE.');
+  return { ...before, [name]: value };
+}
+
 function addConversations(parent: Command): void {
-  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
-    const page = await clientOf(options).get(conversations, pageOf(conversation));
-    print(options, page, conversationTable(page.items));
-    noteOlder(page);
-  });
-  subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
-    const found = await clientOf(options).get(conversationPath(id), conversation);
-    print(options, found, conversationTable([found]));
-  });
+  addReads(parent, conversations, conversation, conversationTable);
   subcommand(parent, 'follow <id>', 'show what is said and done in one').action(followConversation);
   subcommand(parent, 'end <id>', 'end one; its sandbox is deleted too if no other conversation uses it')
-    .action(async (id: string, options: Common) => {
-      await clientOf(options).delete(conversationPath(id));
-      print(options, { id, deleted: true }, '');
-      notice(`The conversation ${id} is ended.`);
-    });
+    .action(async (id: string, options: Common) => await remove(options, conversations, id, `The conversation ${id} is ended.`));
 }
 
 function addSandboxes(parent: Command): void {
-  subcommand(parent, 'list', 'list the newest', { isDefault: true })
-    .option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair)
-    .action(async (options: Common & { readonly metadata?: Readonly<Record<string, string>> }) => {
-      const pairs = Object.entries(options.metadata ?? {}).map((pair) => ['metadata__eq', pair.join('=')]);
-      const page = await clientOf(options).get(`${sandboxes}/search?${new URLSearchParams(pairs).toString()}`, pageOf(sandbox));
-      print(options, page, sandboxTable(page.items));
-      noteOlder(page);
-    });
-  subcommand(parent, 'get <id>', 'show one')
-    .action(async (id: string, options: Common) => showSandbox(options, await clientOf(options).get(sandboxPath(id), sandbox)));
-  subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named')
-    .option('--env <name=value>', 'a variable of its command; may be repeated', addPair)
-    .option('--metadata <key=value>', 'a text to find it again by; may be repeated', addPair)
-    .option('--timeout <duration>', 'the time until it is deleted, for example 1h', toDuration)
-    .option('--secret <name>', "a variable of the server's environment that the spec allows; may be repeated", addText)
-    .option('--cpus <number>', 'a number of CPUs, at most that of the spec', toPositiveNumber)
-    .option('--memory <size>', 'its memory, at most that of the spec, for example 512MiB', toSize)
-    .action(async (spec: string | undefined, options: StartOptions) =>
+  addReads(parent, sandboxes, sandbox, sandboxTable)
+    .option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair);
+  addStartOptions(subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named'))
+    .action(async (spec: string | undefined, options: Common & StartOptions) =>
       showSandbox(options, await clientOf(options).post(sandboxes, startBody(spec, options), sandbox)));
   subcommand(parent, 'follow', 'show status changes as they happen').action(followSandboxes);
   subcommand(parent, 'pause <id>', 'pause one')
@@ -88,36 +125,44 @@ function addSandboxes(parent: Command): void {
     .option('--spec <id>', 'a spec other than the one that the runtime knows')
     .action(async (id: string, { user, spec, ...options }: Common & { readonly user?: string; readonly spec?: string }) =>
       showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/adopt`, { user_id: user, sandbox_spec_id: spec }, sandbox)));
-  subcommand(parent, 'delete <id>', 'delete one, with its files').action(async (id: string, options: Common) => {
-    await clientOf(options).delete(sandboxPath(id));
-    print(options, { id, deleted: true }, '');
-    notice(`The sandbox ${id} is deleted, with its files.`);
-  });
+  subcommand(parent, 'delete <id>', 'delete one, with its files')
+    .action(async (id: string, options: Common) => await remove(options, sandboxes, id, `The sandbox ${id} is deleted, with its files.`));
 }
 
-interface StartOptions extends Common {
-  readonly env?: Readonly<Record<string, string>>;
+interface ListOptions extends Common {
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Milliseconds. */
-  readonly timeout?: number;
-  readonly secret?: readonly string[];
-  readonly cpus?: number;
-  /** Bytes. */
-  readonly memory?: number;
 }
 
-/** Returns the body of a start. JSON leaves out what is undefined. */
-function startBody(spec: string | undefined, { env, metadata, timeout, secret, cpus, memory }: StartOptions) {
-  const resources = cpus === undefined && memory === undefined ? undefined : { cpus, memory_bytes: memory };
-  const timeoutSeconds = timeout === undefined ? undefined : Math.ceil(timeout / 1000);
-  return { sandbox_spec_id: spec, env, metadata, timeout_seconds: timeoutSeconds, resources, secrets: secret };
+/** Adds the commands that show the newest resources of a collection, and one of them. Returns the first. */
+function addReads<T>(parent: Command, collection: string, item: z.ZodType<T>, table: (items: readonly T[]) => string): Command {
+  const list = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
+    const pairs = Object.entries(options.metadata ?? {}).map((pair) => ['metadata__eq', pair.join('=')]);
+    const page = await clientOf(options).get(`${collection}?${new URLSearchParams(pairs).toString()}`, pageOf(item));
+    print(options, page, table(page.items));
+    if (page.next_page_id !== null) notice('There are older ones.');
+  });
+  subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
+    const found = await clientOf(options).get(pathOf(collection, id), item);
+    print(options, found, table([found]));
+  });
+  return list;
+}
+
+function pathOf(collection: string, id: string): string {
+  return `${collection}/${encodeURIComponent(id)}`;
+}
+
+async function remove(options: Common, collection: string, id: string, text: string): Promise<void> {
+  await clientOf(options).delete(pathOf(collection, id));
+  print(options, { id, deleted: true }, '');
+  notice(text);
 }
 
 function subcommand(parent: Command, usage: string, description: string, options: { readonly isDefault?: boolean } = {}): Command {
   return parent
     .command(usage, options)
     .description(description)
-    .option('--url <url>', "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT")
+    .option('--url <url>', urlHelp)
     .option('--json', 'print JSON as the API has it; what follows events prints one line for each');
 }
 
@@ -188,8 +233,4 @@ async function followSandboxes(options: Common): Promise<void> {
 
 function showSandbox(options: Common, found: z.output<typeof sandbox>): void {
   print(options, found, sandboxTable([found]));
-}
-
-function noteOlder({ next_page_id }: { readonly next_page_id: string | null }): void {
-  if (next_page_id !== null) notice('There are older ones.');
 }

@@ -28,7 +28,6 @@ export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Prints the value as JSON, or the text for a person. */
 export function print({ json = false }: { readonly json?: boolean }, value: unknown, text: string): void {
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
@@ -53,7 +52,6 @@ export function sandboxTable(items: readonly z.output<typeof sandbox>[]): string
   return table(['ID', 'STATUS', 'SPEC', 'ACTIVE', 'DETAIL', 'ERROR'], rows);
 }
 
-/** Returns the rows in columns below a head. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows].map((row) => row.map(safeLine));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));

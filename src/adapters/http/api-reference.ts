@@ -1,25 +1,20 @@
 import { hash } from 'node:crypto';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
-import express from 'express';
+import { basename, dirname } from 'node:path';
 import type { HttpHandler } from './request-context.ts';
 
 const require = createRequire(import.meta.url);
 
-const script = '/swagger-ui-bundle.js';
-const styles = '/swagger-ui.css';
+const script = 'docs/swagger-ui-bundle.js';
+const styles = 'docs/swagger-ui.css';
 
-/** Serves the files of Swagger UI that the page at `/docs` loads, from the installed package. To be mounted at `/docs`. */
+/** The paths of the files of Swagger UI that the page at `/docs` loads. */
+export const apiReferencePaths = [`/${script}`, `/${styles}`];
+
+/** Serves these files from the installed package. */
 export function apiReferenceFiles(): HttpHandler {
-  const folder = dirname(require.resolve('swagger-ui-dist/package.json'));
-  const files = express.static(folder, { index: false, setHeaders: (response) => void response.setHeader('Cache-Control', 'no-cache') });
-  return (request, response, next) => {
-    if (request.path !== script && request.path !== styles) {
-      next();
-      return;
-    }
-    files(request, response, next);
-  };
+  const root = dirname(require.resolve('swagger-ui-dist/package.json'));
+  return ({ path }, response) => response.sendFile(basename(path), { root, headers: { 'Cache-Control': 'no-cache' } });
 }
 
 /**
@@ -63,12 +58,12 @@ export const apiReferencePage = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API reference</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="docs${styles}">
+<link rel="stylesheet" href="${styles}">
 </head>
 <body>
 <div id="reference"></div>
 <noscript>This page needs JavaScript. The same is in <a href="openapi.json">the OpenAPI document</a>.</noscript>
-<script src="docs${script}"></script>
+<script src="${script}"></script>
 <script type="module">${start}</script>
 </body>
 </html>

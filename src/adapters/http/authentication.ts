@@ -35,7 +35,7 @@ export class Authenticator {
   readonly #auth: Auth;
   readonly #failures: RateLimiterMemory;
   readonly #requests: RateLimiterMemory | null;
-  readonly #maxStreams: number | null;
+  readonly #maxStreams: number;
   /** Returns the credential that a request carries; null if there is none. */
   readonly credentialOf: (request: IncomingMessage) => string | null;
   /** Digests of keys that were right. */
@@ -44,16 +44,17 @@ export class Authenticator {
   readonly #streams = new Map<string, number>();
 
   constructor(auth: Auth, options: RouterOptions) {
-    const { failedLoginsPerMinute = defaultFailedLoginsPerMinute, requestsPerMinute = defaultRequestsPerMinute } = options;
+    const { requestsPerMinute = defaultRequestsPerMinute, streamsPerKey = defaultStreamsPerKey } = options;
+    const { failedLoginsPerMinute = defaultFailedLoginsPerMinute, credential = credentialInHeaders } = options;
     this.#auth = auth;
     this.#failures = new RateLimiterMemory({ points: failedLoginsPerMinute, duration: windowSeconds });
     this.#requests = requestsPerMinute === null ? null : new RateLimiterMemory({ points: requestsPerMinute, duration: windowSeconds });
-    this.#maxStreams = options.streamsPerKey === undefined ? defaultStreamsPerKey : options.streamsPerKey;
-    this.credentialOf = options.credential ?? credentialInHeaders;
+    this.#maxStreams = streamsPerKey ?? Infinity;
+    this.credentialOf = credential;
   }
 
   /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, requests of the key), and the failures of the port. */
-  async authenticate(request: ClientRequest, credential: string | null): Promise<Principal> {
+  async authenticate(request: Pick<ClientRequest, 'ip'>, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', credential);
     if (this.#knownKeys.get(digest) === null && (await this.#hasFailedOften(request))) await wait(guessDelayMs);
@@ -75,7 +76,7 @@ export class Authenticator {
     closed.throwIfAborted();
     const key = keyOf(principal);
     const count = this.#streams.get(key) ?? 0;
-    if (this.#maxStreams !== null && count >= this.#maxStreams) {
+    if (count >= this.#maxStreams) {
       throw new Failure('rate_limited', { limit: 'streams_per_key', retryAfterSeconds: streamRetrySeconds });
     }
     this.#streams.set(key, count + 1);
@@ -97,7 +98,7 @@ export class Authenticator {
     return refused.signal;
   }
 
-  async #hasFailedOften(request: ClientRequest): Promise<boolean> {
+  async #hasFailedOften(request: Pick<ClientRequest, 'ip'>): Promise<boolean> {
     const failures = await this.#failures.get(clientAddress(request));
     return failures !== null && failures.remainingPoints <= 0;
   }

@@ -3,9 +3,8 @@ import { z } from 'zod';
 import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
-import { inSnakeCase } from '../shared/snake-case.ts';
+import { inSnakeCase } from '../shared/letter-case.ts';
 
-/** A point in time in an answer: RFC 3339, UTC. */
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });
 
 /** Milliseconds since the epoch as RFC 3339 in UTC. */
@@ -78,7 +77,6 @@ export const statusReason = z
     description: 'Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not know.',
   });
 
-/** A reason as HTTP shows it to programs. */
 export function presentReason(reason: Reason): z.output<typeof statusReason> {
   return { ...inSnakeCase(reason), code: reason.code };
 }

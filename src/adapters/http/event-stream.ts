@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Event } from '../../domain/event.ts';
-import type { StreamReply } from './operation.ts';
+import type { StreamedBody } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** How soon a client that lost the stream asks for it again, in milliseconds. */
@@ -8,7 +8,8 @@ const retryMs = 1000;
 
 export const eventStreamMedia = 'text/event-stream; charset=utf-8';
 
-const defaultHeartbeatMs = 15_000;
+/** How often a stream shows that it lives, in milliseconds. */
+export const defaultHeartbeatMs = 15_000;
 
 /**
  * Events as server-sent events. A client asks for the rest by the id of the last one that it saw. `after` is the id of the event before
@@ -32,24 +33,28 @@ export async function* serverSentEvents(
 /**
  * Sends the parts of a stream as they come, and a heartbeat while none comes. A client is sent no more than it reads: the next part is
  * fetched when the last one is on its way, so a slow client costs no memory. The server's write timeout cuts off one that reads nothing.
- * When `ends` fires, no further part is sent: the response ends, or breaks off if something is left unread. If it throws, the caller
- * breaks the connection off, so that the client does not take it for the end. The status and the headers are set before.
+ * When `ends` fires, no further part is sent: events end, or break off if something is left unread, and bytes break off. If it throws, the
+ * caller breaks the connection off, so that the client does not take it for the end. The status and the headers are set before.
  */
-export async function sendStream(context: RequestContext, { parts, ends }: StreamReply): Promise<void> {
+export async function sendStream(context: RequestContext, { parts, ends }: StreamedBody): Promise<void> {
   const { http, request, response } = context;
+  const isEvents = context.operation?.success.media === eventStreamMedia;
   // The connection ends with the stream, so that the client's next request reaches a server that still takes requests.
   response.shouldKeepAlive = false;
   response.setHeader('X-Accel-Buffering', 'no');
   if (request.method === 'HEAD') {
+    await parts[Symbol.asyncIterator]().return?.();
     response.end();
     return;
   }
+  // A follower sees that it is let in, although nothing is written yet.
+  response.flushHeaders();
   const cutOff = (): void => {
-    if (response.writableLength > 0) response.destroy();
+    if (response.writableLength > 0 || !isEvents) response.destroy();
   };
   ends.addEventListener('abort', cutOff);
   const heartbeat = setInterval(() => {
-    if (response.writableLength === 0) response.write(':\n\n');
+    if (isEvents && response.writableLength === 0) response.write(':\n\n');
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
   try {
     for await (const part of parts) {
@@ -57,6 +62,9 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
       if (!response.write(part)) await once(response, 'drain', { signal: ends });
     }
     response.end();
+  } catch (error) {
+    if (!ends.aborted) throw error;
+    response.destroy();
   } finally {
     clearInterval(heartbeat);
     ends.removeEventListener('abort', cutOff);

@@ -1,7 +1,7 @@
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi';
 import { packageVersion } from '../shared/package-version.ts';
 import { retryAfterHeader } from './common-schemas.ts';
-import { noBody, noFields, tags, type Operation, type ResponseForm } from './operation.ts';
+import { byteStream, noBody, noFields, tags, type Operation, type ResponseForm } from './operation.ts';
 import { exampleBody, httpValidationErrorSchema, problemSchema, statusOf, type ProblemCode } from './problems.ts';
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
@@ -60,7 +60,7 @@ export function serversOf(publicUrl: string | undefined, mount: string) {
 }
 
 function operationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { params, query, headers, body, success, otherwise } = operation;
+  const { params, query, headers, body, takesBytes, success, otherwise } = operation;
   const responses = failureResponses(failuresOf(operation));
   for (const form of otherwise === undefined ? [success] : [success, otherwise]) {
     responses[`${form.status}`] = merged(responseObject(form), responses[`${form.status}`]);
@@ -77,6 +77,7 @@ function operationObject(operation: Operation): ZodOpenApiOperationObject {
       ...(headers !== noFields && { header: headers }),
     },
     ...(body !== noBody && { requestBody: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
+    ...(takesBytes === true && { requestBody: { content: { 'application/octet-stream': { schema: byteStream } } } }),
     responses,
   };
 }
@@ -115,7 +116,6 @@ function failuresOf(operation: Operation): readonly ProblemCode[] {
   return [...new Set(codes)].toSorted((a, b) => statusOf(a) - statusOf(b));
 }
 
-/** The failures as responses, those of one status together. */
 function failureResponses(codes: readonly ProblemCode[]): Record<string, ZodOpenApiResponseObject> {
   const responses: Record<string, ZodOpenApiResponseObject> = {};
   for (const [status, ofStatus] of Map.groupBy(codes, statusOf)) {

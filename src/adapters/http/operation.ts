@@ -1,3 +1,4 @@
+import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { FailureCode } from '../../domain/failure.ts';
 import type { RequestContext } from './request-context.ts';
@@ -9,6 +10,7 @@ export const tags = {
   Conversations: 'Conversations with agents; each is powered by a sandbox.',
   Events: 'What was said and done, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',
+  Executions: 'Commands in sandboxes, which go on when the connection or the server is gone.',
   'Sandbox specs': 'Templates from which sandboxes are started.',
   Service: 'About the server and the caller.',
 } as const;
@@ -23,19 +25,25 @@ export interface ResponseForm<R extends z.ZodType = z.ZodType> {
   readonly headers?: z.ZodObject;
 }
 
-/** What a handler answers; the status is that of its success unless given. */
-export interface Reply<T> {
-  readonly value: T;
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** What a handler answers part by part. */
-export interface StreamReply {
-  readonly parts: AsyncIterable<string>;
+/** What a handler returns whose answer is sent part by part. */
+export class StreamedBody {
+  readonly parts: AsyncIterable<string | Uint8Array>;
   /** Fires when the stream has to end, although there may be more. */
   readonly ends: AbortSignal;
-  readonly headers?: Readonly<Record<string, string>>;
+
+  constructor(parts: AsyncIterable<string | Uint8Array>, ends: AbortSignal) {
+    this.parts = parts;
+    this.ends = ends;
+  }
+}
+
+/** What a handler returns that takes the connection as a WebSocket. */
+export class Upgrade {
+  readonly accept: (socket: WebSocket) => void;
+
+  constructor(accept: (socket: WebSocket) => void) {
+    this.accept = accept;
+  }
 }
 
 /** The failures of a git provider that any operation on a repository may have. */
@@ -60,13 +68,17 @@ interface Described<
   /** Only for keys with the access `admin`. */
   readonly adminOnly?: boolean;
   /** The failures that are its own; those of every operation of its kind are added. */
-  readonly failures: readonly FailureCode[];
+  readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden')[];
   /** An answer besides the success that is no failure. */
   readonly otherwise?: ResponseForm;
   readonly params: P;
   readonly query: Q;
   readonly headers: H;
   readonly body: B;
+  /** The handler reads the body itself, as bytes. */
+  readonly takesBytes?: true;
+  /** Takes a ticket instead of the key, for browsers, which can send no header there. */
+  readonly takesTicket?: true;
   readonly success: ResponseForm<R>;
 }
 
@@ -82,27 +94,31 @@ interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B
 export const noFields = z.object({});
 
 /** A body that is not read, or not sent. */
-export const noBody = z.undefined();
+export const noBody = z.void();
+
+/** A body that is bytes. */
+export const byteStream = z.string().meta({ format: 'binary' });
 
 /** What is spread into the declaration of an operation that takes nothing, or not everything. */
 export const noInput = { params: noFields, query: noFields, headers: noFields, body: noBody };
 
 export interface Operation extends Described {
-  /** Reads the request, its body last, and does what it asks for. Throws `invalid_request` before that. */
-  readonly perform: (context: RequestContext) => Promise<AnyReply>;
+  /** Reads the request, its body last, does what it asks for, and returns the answer. Throws `invalid_request` before that. */
+  readonly perform: (context: RequestContext) => Promise<unknown>;
 }
-
-export type AnyReply = Reply<unknown> | StreamReply;
 
 /** The same operation under another path. */
 export function alias(original: Operation, path: string, operationId: string): Operation {
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
 }
 
-/** Declares an operation; the schemas type what its handler gets and returns. */
+/**
+ * Declares an operation; the schemas type what its handler gets and returns. The status is that of its success, unless the handler sets
+ * another one on the response.
+ */
 export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
   declaration: Described<P, Q, H, B, R> & {
-    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<Reply<z.output<R>> | StreamReply>;
+    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
   },
 ): Operation {
   const { handle, ...described } = declaration;

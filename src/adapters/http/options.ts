@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { ProxyAddress } from './port-links.ts';
 
 export const defaultRequestsPerMinute = 6000;
 export const defaultStreamsPerKey = 50;
@@ -27,6 +28,8 @@ export interface RouterOptions {
   readonly corsOrigins?: readonly string[];
   /** How often an idle stream of events sends a heartbeat, in milliseconds; 15,000 unless given. */
   readonly heartbeatMs?: number;
+  /** Where clients reach the proxy, if there is one: `exposed_urls` and links lead through it then. */
+  readonly proxy?: ProxyAddress;
   /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
   readonly product?: string;
 }

@@ -21,7 +21,6 @@ export const pageQuery = {
     .meta({ description: 'How many items at most.', override: { default: 100 } }),
 };
 
-/** The schema of a page of the items. */
 export function pageSchema<T extends z.ZodType>(item: T, id: string) {
   return z
     .object({

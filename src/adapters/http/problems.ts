@@ -3,21 +3,16 @@ import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import { snakeCase } from '../shared/snake-case.ts';
+import { snakeCase } from '../shared/letter-case.ts';
 import { presentReason, statusReason } from './common-schemas.ts';
-
-/** One thing wrong with a request; `loc` begins with `path`, `query`, `header` or `body`. */
-export interface ValidationProblem {
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-  readonly type: string;
-}
 
 /** The problems of HTTP itself, which no use case knows. */
 interface HttpContexts {
   not_found: Readonly<Record<string, never>>;
   method_not_allowed: { readonly allow: readonly string[] };
   payload_too_large: { readonly limitBytes: number };
+  upgrade_required: Readonly<Record<string, never>>;
+  origin_forbidden: Readonly<Record<string, never>>;
   invalid_request: { readonly problems: readonly ValidationProblem[] };
 }
 
@@ -40,9 +35,11 @@ export class HttpProblem<C extends keyof HttpContexts = keyof HttpContexts> exte
 }
 
 const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) => string } = {
-  not_found: () => 'There is no such route. The OpenAPI document lists all routes.',
+  not_found: () => 'There is nothing at this address. The OpenAPI document of the API lists its routes.',
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
   payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
+  upgrade_required: () => 'This is a WebSocket: the request has to ask for the upgrade.',
+  origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. The setting SKEP_CORS_ORIGINS allows origins.',
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
 
@@ -64,6 +61,7 @@ const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', typ
 const rows: Rows = {
   unauthorized: [401, {}],
   forbidden: [403, { action: 'start a sandbox' }],
+  origin_forbidden: [403, {}],
   not_found: [404, {}],
   repository_not_found: [404, { repository }],
   branch_not_found: [404, { repository, branch: 'next' }],
@@ -71,21 +69,29 @@ const rows: Rows = {
   conversation_not_found: [404, { id: conversationId }],
   permission_not_found: [404, { id: 'perm-5h2j8v4s' }],
   file_not_found: [404, { path: '/workspace/notes.md' }],
+  port_not_exposed: [404, { id: sandboxId, port: 5173, exposed: [8000] }],
+  execution_not_found: [404, { id: 'exec-4k2m9x7q' }],
   method_not_allowed: [405, { allow: ['GET', 'HEAD'] }],
   repository_empty: [409, { repository, branch: 'main' }],
   sandbox_not_running: [409, { id: sandboxId, status: 'ERROR' }],
   sandbox_not_paused: [409, { id: sandboxId, status: 'ERROR' }],
   sandbox_busy: [409, { id: sandboxId, status: 'STARTING' }],
   sandbox_in_quarantine: [409, { id: sandboxId }],
+  proxy_off: [409, {}],
   freeze_unsupported: [409, { runtime }],
   conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
   idempotency_conflict: [409, { key: 'order-4711' }],
+  input_closed: [409, { id: 'exec-4k2m9x7q' }],
+  output_dropped: [410, { oldest: 67_108_864 }],
   payload_too_large: [413, { limitBytes: 262_144 }],
   invalid_request: [422, { problems: [wrongLimit] }],
   sandbox_limit_reached: [429, { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
   conversation_limit_reached: [429, { limit: 'conversations_per_owner', max: 100, retryAfterSeconds: 60 }],
+  upgrade_required: [426, {}],
+  execution_limit_reached: [429, { limit: 'executions_per_sandbox', max: 100, retryAfterSeconds: 10 }],
   rate_limited: [429, { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
   internal: [500, { incident: 'inc-7k3p9w2d' }],
+  port_closed: [502, { id: sandboxId, port: 8000 }],
   repository_forbidden: [502, { provider, repository }],
   provider_unauthorized: [502, { provider }],
   provider_failed: [502, { provider, reason: { code: 'server_error', status: 500 } }],
@@ -100,13 +106,12 @@ const rows: Rows = {
 /** All codes; those of one status stand together. */
 export const problemCodes: readonly string[] = Object.keys(rows);
 
-/** The HTTP status of a code. */
 export function statusOf(code: ProblemCode): number {
   return rows[code][0];
 }
 
 /** Where an argument of a use case stands in the request. An argument that is not listed is the field of the body with its name. */
-const argumentLocations: Readonly<Record<string, readonly string[]>> = {
+const argumentLocations: Readonly<Record<string, string[]>> = {
   repositoryName: ['path', 'repository_name'],
   ownerId: ['body', 'user_id'],
   timeoutMs: ['body', 'timeout_seconds'],
@@ -130,21 +135,26 @@ function located({ argument, reason }: RequestProblem): ValidationProblem {
 export function problemAnswer(problem: AnyProblem): { status: number; body: string; headers: Readonly<Record<string, string>> } {
   const status = statusOf(problem.code);
   if (problem.code === 'invalid_request') {
-    const detail = problem.context.problems.map(({ loc, msg, type }) => ({ loc, msg, type }));
-    return { status, body: JSON.stringify({ detail }), headers: { 'Content-Type': 'application/json; charset=utf-8' } };
+    const body = JSON.stringify({ detail: problem.context.problems });
+    return { status, body, headers: { 'Content-Type': 'application/json; charset=utf-8' } };
   }
   const retryAfter = 'retryAfterSeconds' in problem.context ? Math.max(1, Math.ceil(problem.context.retryAfterSeconds)) : null;
   const body = {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Failure',
     status,
-    detail: problem instanceof HttpProblem ? problem.message : sentenceOfFailure(problem),
+    detail: detailOf(problem),
     code: problem.code,
     ...membersOf(problem),
     ...('reason' in problem.context && { reason: presentReason(problem.context.reason) }),
     ...(retryAfter !== null && { retry_after_seconds: retryAfter }),
   };
   return { status, body: JSON.stringify(body), headers: headersOf(problem, retryAfter) };
+}
+
+/** What went wrong, and what to do, as a sentence. */
+export function detailOf(problem: AnyProblem): string {
+  return problem instanceof HttpProblem ? problem.message : sentenceOfFailure(problem);
 }
 
 /** Parts of a context that the problem details show in another way. */
@@ -156,8 +166,14 @@ const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryA
  */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
-  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${code.split('_')[0]}_${name}` : snakeCase(name));
+  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${ownerOf(code)}_${name}` : snakeCase(name));
   return Object.fromEntries(members.map(([name, value]) => [nameOf(name), value]));
+}
+
+/** The resource that a code is about. */
+function ownerOf(code: ProblemCode): string {
+  if (code === 'input_closed') return 'execution';
+  return code.startsWith('port_') ? 'sandbox' : (code.split('_')[0] ?? code);
 }
 
 /** The body of the answer to a problem with this code, as an example. */
@@ -176,6 +192,7 @@ function headersOf(problem: AnyProblem, retryAfter: number | null): Record<strin
   const headers: Record<string, string> = { 'Content-Type': 'application/problem+json; charset=utf-8' };
   if (retryAfter !== null) headers['Retry-After'] = String(retryAfter);
   if (problem.code === 'unauthorized') headers['WWW-Authenticate'] = 'ApiKey, Bearer';
+  if (problem.code === 'upgrade_required') headers['Upgrade'] = 'websocket';
   if (problem.code === 'method_not_allowed') headers['Allow'] = problem.context.allow.join(', ');
   if (problem.code === 'payload_too_large' || problem.code === 'shutting_down') headers['Connection'] = 'close';
   return headers;
@@ -196,7 +213,11 @@ export const problemSchema = z
     sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status of the sandbox that refused the move.' }),
     conversation_id: z.string().optional(),
     permission_id: z.string().optional(),
+    port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
+    exposed: z.array(z.int()).optional().meta({ description: 'The ports that the spec of the sandbox names.' }),
+    execution_id: z.string().optional(),
     path: z.string().optional().meta({ description: 'A path inside a sandbox.' }),
+    oldest: z.int().optional().meta({ description: 'The offset of the oldest byte of the output that is kept.' }),
     allow: z.array(z.string()).optional(),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),
     limit: z.string().optional().meta({ description: 'The limit that is reached.' }),
@@ -210,6 +231,7 @@ export const problemSchema = z
   })
   .meta({ id: 'Problem', description: 'Problem details as of RFC 9457.' });
 
+/** One thing wrong with a request. */
 const validationError = z
   .object({
     loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),
@@ -217,6 +239,8 @@ const validationError = z
     type: z.string(),
   })
   .meta({ id: 'ValidationError' });
+
+export type ValidationProblem = z.output<typeof validationError>;
 
 export const httpValidationErrorSchema = z
   .object({ detail: z.array(validationError) })

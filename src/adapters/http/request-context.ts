@@ -6,6 +6,7 @@ import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './options.ts';
+import type { ExecutionWriters } from './execution-attachment.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
 import type { ReadinessReport } from './routes/service.ts';
@@ -17,6 +18,7 @@ export interface HttpContext {
   readonly options: RouterOptions;
   readonly authenticator: Authenticator;
   readonly sealer: Sealer;
+  readonly writers: ExecutionWriters;
   readonly readiness: () => Promise<ReadinessReport>;
   /** Made when it is first asked for. */
   readonly openApi: () => OpenApiDocument;
@@ -59,8 +61,9 @@ export class RequestContext {
   credential: string | null = null;
   /** What went wrong. */
   problem: AnyProblem | null = null;
+  /** Fires when the client was answered or went away. */
+  readonly closed: AbortSignal;
   readonly #startedAt = performance.now();
-  readonly #closed = new AbortController();
 
   constructor(http: HttpContext, request: Request<Parameters, unknown, unknown, unknown>, response: Response<unknown>) {
     this.http = http;
@@ -72,8 +75,10 @@ export class RequestContext {
     const question = request.url.indexOf('?');
     this.path = question === -1 ? request.url : request.url.slice(0, question);
     this.query = question === -1 ? '' : request.url.slice(question + 1);
-    if (response.destroyed) this.#closed.abort();
-    else response.once('close', () => this.#closed.abort());
+    const closed = new AbortController();
+    if (response.destroyed) closed.abort();
+    else response.once('close', () => closed.abort());
+    this.closed = closed.signal;
   }
 
   get skep(): Skep {
@@ -92,19 +97,13 @@ export class RequestContext {
     return `${publicPath}${this.mount}${path}`;
   }
 
-  /** A signal that fires when the client was answered or went away. */
-  signal(): AbortSignal {
-    return this.#closed.signal;
-  }
-
   /**
    * Counts the request as an open stream of its key. Returns a signal that fires when the stream has to end: its client went away, its
    * key no longer works, or the server ends. Throws `rate_limited`, and the reason of the signal if the client has left already.
    */
   openStream(): AbortSignal {
     const { authenticator, ending } = this.http;
-    const closed = this.signal();
-    return AbortSignal.any([closed, ending, authenticator.openStream(this.principal, this.credential, closed)]);
+    return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, this.credential, this.closed)]);
   }
 
   /** Writes the request's line of the log, once the response is sent or its connection closed. */
@@ -123,7 +122,7 @@ export class RequestContext {
       ...(problem !== null && { code: problem.code }),
       ...(problem?.code === 'internal' && { incident: problem.context.incident }),
       ...((status === 401 || status === 429) && { client: clientAddress(request) }),
-      ...(!response.writableFinished && { aborted: true }),
+      ...(!response.writableFinished && status !== 101 && { aborted: true }),
     };
     // Health checks come every few seconds.
     const isHealthCheck = fields.route === '/health' || fields.route === '/ready';

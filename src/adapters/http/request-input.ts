@@ -12,7 +12,7 @@ const maxProblems = 20;
 const maxQuoted = 100;
 
 /** The problem of a request with one thing wrong. */
-export function invalidRequest(loc: readonly [InputPart, ...string[]], msg: string, type: string): HttpProblem<'invalid_request'> {
+export function invalidRequest(loc: [InputPart, ...string[]], msg: string, type: string): HttpProblem<'invalid_request'> {
   return new HttpProblem('invalid_request', { problems: [{ loc, msg, type }] });
 }
 

@@ -4,19 +4,23 @@ import helmet from 'helmet';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { KeyAccess } from '../../domain/principal.ts';
-import { apiReferenceFiles } from './api-reference.ts';
+import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
-import { eventStreamMedia, sendStream } from './event-stream.ts';
+import { sendStream } from './event-stream.ts';
+import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
-import type { Operation } from './operation.ts';
+import { StreamedBody, Upgrade, type Operation } from './operation.ts';
 import type { RouterOptions } from './options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
+import { acceptUpgrade } from './web-socket.ts';
 import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
+import { executionOperations } from './routes/executions.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
+import { portOperations } from './routes/ports.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
@@ -32,6 +36,8 @@ const operations: readonly Operation[] = [
   ...messageOperations,
   ...eventOperations,
   ...sandboxOperations,
+  ...portOperations,
+  ...executionOperations,
   ...sandboxSpecOperations,
   ...serviceOperations,
 ];
@@ -61,6 +67,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     options,
     authenticator: new Authenticator(skep.auth, options),
     sealer: createSealer(skep.secret),
+    writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),
     openApi: () => (document ??= openApiDocument(operations, options.product)),
@@ -68,7 +75,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   };
   const router = Router({ caseSensitive: true, strict: true });
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
-  router.use('/docs', apiReferenceFiles());
+  router.get(apiReferencePaths, apiReferenceFiles());
   router.route('/').get((_request, response) => response.redirect(response.locals.context.link('/docs')));
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
   router.use(refuse(new HttpProblem('not_found', {}), true), answerError);
@@ -142,25 +149,24 @@ function refuse(problem: HttpProblem, needsKey: boolean): HttpHandler {
   };
 }
 
-/** Checks the key, does the operation, and sends the reply. */
+/** Checks the key, does the operation, and sends its answer. */
 function answer(operation: Operation): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
     context.operation = operation;
     if (operation.needsKey) await authenticate(context);
     if (operation.needsKey && !allows(context.principal.access, operation)) throw new Failure('forbidden', { action: actionOf(operation) });
-    const reply = await operation.perform(context);
     const { status, media = 'application/json; charset=utf-8' } = operation.success;
-    if ('parts' in reply) {
-      setHead(context, status, { 'Content-Type': media, ...reply.headers });
-      await sendStream(context, reply);
-    } else if (reply.value === undefined) {
-      send(context, status, {}, null);
-    } else {
-      const { value } = reply;
-      const body = operation.success.media !== undefined && typeof value === 'string' ? value : JSON.stringify(value);
-      send(context, reply.status ?? status, { 'Content-Type': media, ...reply.headers }, body);
+    response.status(status);
+    const value = await operation.perform(context);
+    if (value instanceof Upgrade) {
+      acceptUpgrade(context, value);
+      return;
     }
+    if (value !== undefined) response.set('Content-Type', media);
+    if (value instanceof StreamedBody) await sendStream(context, value);
+    else if (value === undefined) send(context, null);
+    else send(context, typeof value === 'string' ? value : JSON.stringify(value));
   };
 }
 
@@ -176,19 +182,16 @@ function actionOf({ summary }: Operation): string {
 
 async function authenticate(context: RequestContext): Promise<void> {
   const { http, request, operation } = context;
-  const ticket = operation?.success.media === eventStreamMedia ? new URLSearchParams(context.query).get('ticket') : null;
+  const ticket = operation?.takesTicket === true ? new URLSearchParams(context.query).get('ticket') : null;
   context.credential = ticket === null ? http.authenticator.credentialOf(request) : openTicket(context, ticket);
   context.caller = await http.authenticator.authenticate(request, context.credential);
 }
 
 /** Sends the whole answer. Node leaves the body of an answer to HEAD out, and drops it if the client is gone. */
-function send(context: RequestContext, status: number, headers: Readonly<Record<string, string>>, body: string | null): void {
-  setHead(context, status, { ...headers, ...(body !== null && { 'Content-Length': String(Buffer.byteLength(body)) }) });
-  context.response.end(body);
-}
-
-function setHead({ http, response }: RequestContext, status: number, headers: Readonly<Record<string, string>>): void {
-  response.status(status).set({ ...headers, ...(http.ending.aborted && { Connection: 'close' }) });
+function send({ http, response }: RequestContext, body: string | null): void {
+  if (http.ending.aborted) response.set('Connection', 'close');
+  if (body !== null) response.set('Content-Length', String(Buffer.byteLength(body)));
+  response.end(body);
 }
 
 const answerError: HttpErrorHandler = (error: unknown, _request, response, _next) => {
@@ -202,7 +205,8 @@ const answerError: HttpErrorHandler = (error: unknown, _request, response, _next
     response.destroy();
   } else {
     const { status, headers, body } = problemAnswer(problem);
-    send(context, status, headers, body);
+    response.status(status).set(headers);
+    send(context, body);
   }
 };
 
@@ -212,8 +216,7 @@ function unforeseen({ request, response, requestId, skep }: RequestContext, erro
   // What breaks because the client is gone is no incident.
   const clientIsGone = response.destroyed || request.errored !== null;
   if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
-  const failure = new Failure('internal', { incident }, { cause: error });
-  return problemOf(failure) ?? failure;
+  return new Failure('internal', { incident }, { cause: error });
 }
 
 function isOfTheServer(code: string): boolean {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { expiresAt } from '../../domain/idle-policy.ts';
-import type { KeyAccess } from '../../domain/principal.ts';
 import { pauseOf, pauseKinds, type Sandbox } from '../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../shared/event-data.ts';
 import { presentStatus, statusFields, statusReason, timestamp, toTimestamp } from './common-schemas.ts';
+import { portUrl, type ProxyAddress } from './port-links.ts';
+import type { RequestContext } from './request-context.ts';
 
 export const pauseKind = z
   .enum(pauseKinds)
@@ -41,7 +42,9 @@ export const sandboxResource = z
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
 /** A key that may only read does not get the sandbox's own key, with which it could do more. */
-export function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<typeof sandboxResource> {
+export function presentSandbox(
+  sandbox: Sandbox, { principal: { access }, http: { options } }: RequestContext,
+): z.output<typeof sandboxResource> {
   const running = sandbox.status === 'RUNNING';
   const end = expiresAt(sandbox);
   return {
@@ -54,11 +57,16 @@ export function presentSandbox(sandbox: Sandbox, access: KeyAccess): z.output<ty
     paused_by: pauseOf(sandbox)?.actor ?? null,
     paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
     session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    exposed_urls: running ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url, port })) : null,
+    exposed_urls: running ? exposedUrlsOf(sandbox, options.proxy) : null,
     metadata: { ...sandbox.metadata },
     created_at: toTimestamp(sandbox.createdAt),
     updated_at: toTimestamp(sandbox.updatedAt),
     last_active_at: toTimestamp(sandbox.lastActiveAt),
     expires_at: end === null ? null : toTimestamp(end),
   };
+}
+
+/** By the proxy, if there is one: the addresses of the runtime are for the server's machine. */
+function exposedUrlsOf({ id, exposedUrls }: Sandbox, proxy: ProxyAddress | undefined): z.output<typeof exposedUrl>[] {
+  return exposedUrls.map(({ name, url, port }) => ({ name, url: proxy === undefined ? url : portUrl(proxy, id, port), port }));
 }

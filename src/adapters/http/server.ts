@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { isIPv6, type AddressInfo, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import express from 'express';
 import type { Skep } from '../../application/skep.ts';
 import type { HttpServerOptions } from './options.ts';
 import { routerOf } from './router.ts';
+import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';
 
 export interface HttpServer {
   /** Where it listens: `http://127.0.0.1:3000`. */
@@ -19,8 +21,16 @@ export interface HttpServer {
 
 /** Serves the HTTP interface on an address of its own. Rejects with the system's error if it can't listen there. */
 export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
-  const { host = '127.0.0.1', drainMs = 10_000 } = options;
-  const server = createServer(limitsOf(options));
+  const { host = '127.0.0.1', drainMs = 10_000, requestTimeoutMs = 30_000 } = options;
+  const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeoutMs);
+  const server = createServer({
+    requestTimeout: requestTimeoutMs,
+    headersTimeout,
+    connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
+    keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
+    maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
+    shouldUpgradeCallback: isWebSocketRequest,
+  });
   server.timeout = options.writeTimeoutMs ?? 30_000;
   server.listen(options.port ?? 3000, host);
   await once(server, 'listening');
@@ -34,6 +44,10 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   // Which of all its addresses a client uses is not known; the document's own is right then.
   const known = host === '0.0.0.0' || host === '::' ? {} : { publicUrl: url };
   app.use(routerOf(skep, { ...known, ...options }, ending.signal));
+  const upgraded = handleUpgrades(server, (request, response) => {
+    request.url = originForm(request.url ?? '/');
+    app(request, response);
+  });
   server.on('request', (request, response) => {
     request.url = originForm(request.url ?? '/');
     // A client may wait for its answer in silence; one that leaves its answer unread is cut off.
@@ -43,7 +57,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
     app(request, response);
   });
 
-  const drain = drainer(server);
+  const drain = drainer(server, upgraded);
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     ending.abort();
@@ -56,7 +70,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
  * Returns what closes the server: it stops listening, waits for the requests under way, closes all other connections, and cuts off what
  * is left after the limit. Node alone would wait for connections on which no request was ever sent.
  */
-function drainer(server: Server): (limitMs: number) => Promise<void> {
+export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set()): (limitMs: number) => Promise<void> {
   const unanswered = new Map<Socket, number>();
   let draining = false;
   const closeIfIdle = (): void => {
@@ -81,7 +95,10 @@ function drainer(server: Server): (limitMs: number) => Promise<void> {
     draining = true;
     const closed = once(server, 'close');
     server.close();
-    const late = setTimeout(() => server.closeAllConnections(), limitMs);
+    const late = setTimeout(() => {
+      server.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
+    }, limitMs);
     closeIfIdle();
     await closed;
     clearTimeout(late);
@@ -96,20 +113,8 @@ function originForm(target: string): string {
     .replace(/^(?=\?|$)/, '/');
 }
 
-function limitsOf(options: HttpServerOptions) {
-  const requestTimeout = options.requestTimeoutMs ?? 30_000;
-  const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeout);
-  return {
-    requestTimeout,
-    headersTimeout,
-    connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
-    keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
-    maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
-  };
-}
-
 /** An address by which this machine reaches what listens on the host. */
-function shownHost(host: string): string {
+export function shownHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return isIPv6(host) ? `[${host}]` : host;

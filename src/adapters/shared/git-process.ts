@@ -32,7 +32,6 @@ export interface GitProcess {
   readonly stdout: Readable;
   /** Settles when the process is gone. Rejects if git could not be started or was ended, with that reason. */
   readonly exited: Promise<GitExit>;
-  /** Ends it at once. */
   readonly end: (reason: unknown) => void;
 }
 

@@ -4,7 +4,6 @@ import { z } from 'zod';
 
 const manifestSchema = z.object({ version: z.string() });
 
-/** Returns the version of this package. */
 export function packageVersion(): string {
   return manifestSchema.parse(JSON.parse(readFileSync(findPackageJSON(import.meta.url) ?? '', 'utf8'))).version;
 }

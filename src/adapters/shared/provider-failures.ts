@@ -33,7 +33,6 @@ export function providerFailures(provider: string) {
       return data;
     },
     tooLarge: (limit: string): Failure<'provider_failed'> => failed({ code: 'too_large', limit }),
-    /** The failure of an unexpected status. */
     unexpected: (status: number, cause: unknown): Failure<'provider_failed'> =>
       failed({ code: status >= 500 ? 'server_error' : 'unexpected_status', status }, cause),
   };

@@ -1,3 +1,4 @@
+import type { ExecutionReasonData } from '../../domain/execution-reason.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
@@ -24,8 +25,25 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
+type ParameterReason =
+  | 'env_reserved' | 'env_credential' | 'secrets_not_allowed' | 'timeout_above_spec' | 'resource_above_spec' | 'resources_not_limited';
+
+/** What is wrong with the parameters of a start. */
+export const parameterReasons: { readonly [C in ParameterReason]: (reason: ReasonOf<C>) => string } = {
+  env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
+  env_credential: ({ names }) =>
+    `must not hold what looks like a credential: ${names.join(', ')}; put the value into a variable of the server's environment, list that `
+    + 'one in the spec under allowed_secrets, and ask for it in secrets; if it is not a secret, the spec needs allow_plain_secrets: true',
+  secrets_not_allowed: ({ names, allowed }) =>
+    `must be names that the spec allows${allowed.length === 0 ? ', which are none' : `: ${allowed.join(', ')}`}; not allowed: `
+    + `${names.join(', ')}; allowed_secrets of the spec can add them`,
+  timeout_above_spec: ({ maxMs }) => `must be at most ${maxMs / 1000} seconds, the max_life of the spec`,
+  resource_above_spec: ({ resource, max }) => aboveSpec(resource, max),
+  resources_not_limited: () => 'must be left out, since the runtime of the server limits no resources',
+};
+
 /** Returns what is wrong with a resource that a start asks for. A spec without a bound allows none. */
-export function aboveSpec(resource: string, max: number | null): string {
+function aboveSpec(resource: string, max: number | null): string {
   const field = `resources.${resource.replace('_bytes', '')}`;
   if (max === null) return `must not have ${resource}: the spec has no bound for it; give it ${field}`;
   return `must have at most ${max} ${resource}, the ${field} of the spec`;
@@ -59,7 +77,6 @@ export function exited(subject: string, exitCode: number | null, signal: string 
 /** How the processes are called that ended in a phase of their sandbox. */
 export const subjects = { starting: 'While it started, it', running: 'It', resuming: 'While it was resumed, it' } as const;
 
-/** What to do about a failure. */
 export const hints = {
   lasting: 'A sandbox lives as long as its command: give its spec one that goes on, for example sleep infinity.',
   memory: 'Give its spec more resources.memory.',
@@ -103,4 +120,18 @@ export const idleActions = {
   freeze: (span: string) => `Frozen because it was idle for ${span}, as its spec says.`,
   stop: (span: string) => `Stopped because it was frozen for ${span}, as its spec says. Its files are kept.`,
   delete: (span: string) => `Deleted because it was stopped for ${span}, as its spec says.`,
+};
+
+/** The sentences of the reasons of executions. */
+export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (reason: ExecutionReasonData[C]) => string } = {
+  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
+  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
+  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
+  execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
+  execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
+  execution_tools_missing: ({ tools }) =>
+    `It ends with the server that started it, since the sandbox lacks ${tools.join(', ')}. Add that to its image.`,
+  container_stuck: ({ container }) =>
+    `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
+    'Thaw its cgroup or restart the engine.',
 };

@@ -1,7 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  aboveSpec, asSentence, authenticationAdvice, duration, ended, exited, hints, idleActions, missed, nameProblems, ofBytes, quoted, subjects,
+  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, hints, idleActions, missed, nameProblems, ofBytes,
+  parameterReasons, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -39,16 +40,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
   user_id: () => 'must have 1 to 100 characters, none of them a control character, and not begin with skep:',
-  env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
-  env_credential: ({ names }) =>
-    `must not hold what looks like a credential: ${names.join(', ')}; put the value into a variable of the server's environment, list that `
-    + 'one in the spec under allowed_secrets, and ask for it in secrets; if it is not a secret, the spec needs allow_plain_secrets: true',
-  secrets_not_allowed: ({ names, allowed }) =>
-    `must be names that the spec allows${allowed.length === 0 ? ', which are none' : `: ${allowed.join(', ')}`}; not allowed: `
-    + `${names.join(', ')}; allowed_secrets of the spec can add them`,
-  timeout_above_spec: ({ maxMs }) => `must be at most ${maxMs / 1000} seconds, the max_life of the spec`,
-  resource_above_spec: ({ resource, max }) => aboveSpec(resource, max),
-  resources_not_limited: () => 'must be left out, since the runtime of the server limits no resources',
+  ...parameterReasons,
   unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
   repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
   sandbox_path: ({ message }) => message,
@@ -191,6 +183,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_output_not_stored: () => 'What the agent said could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
   agent_busy: () => 'Another turn is running.',
+  ...executionReasons,
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
@@ -208,18 +201,27 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_not_found: ({ id }) => `There is no sandbox ${quoted(id)}.`,
   conversation_not_found: ({ id }) => `There is no conversation ${quoted(id)}.`,
   permission_not_found: ({ id }) => `The conversation does not wait for the permission ${quoted(id)}. Its events show what it waits for.`,
+  port_not_exposed: ({ id, port, exposed }) => `The sandbox ${id} does not expose the port ${port}. Add it to the ports of its spec. `
+    + (exposed.length === 0 ? 'Its spec has none.' : `Its spec has ${exposed.join(', ')}.`),
+  proxy_off: () => 'The server runs no proxy to the ports of sandboxes. Its administrator can set SKEP_PROXY_PORT.',
+  port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
+  execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
-  sandbox_not_running: ({ id, status }) => `The sandbox ${id} is ${status}. It has to be RUNNING.`,
+  sandbox_not_running: ({ id, status }) =>
+    `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>
     `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR whose files are left.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
   sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
   freeze_unsupported: ({ runtime }) => `The sandbox runtime ${runtime} can't freeze here. Pause with stop: it keeps the files.`,
   conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
+  output_dropped: ({ oldest }) => `The output before byte ${oldest} is not kept any more. Read on from there.`,
+  input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
   conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
+  execution_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Delete an execution, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
   internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
   provider_unauthorized: ({ provider }) =>

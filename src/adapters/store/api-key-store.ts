@@ -1,12 +1,12 @@
 import { type ApiKeyRecord, keyAccesses } from '../../domain/principal.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Db } from './database.ts';
-import { jsonReader, PathsColumn } from './json-columns.ts';
+import { jsonReader, TextsColumn } from './json-columns.ts';
 import { orNull, rowOf, type RowOf, rowReader, word } from './record-rows.ts';
 
 const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
   access: word(keyAccesses),
-  repositories: orNull(jsonReader(PathsColumn)),
+  repositories: orNull(jsonReader(TextsColumn)),
 });
 
 export function createApiKeyStore(db: Db): ApiKeyStore {

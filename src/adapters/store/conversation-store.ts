@@ -18,7 +18,7 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  columnReader, jsonReader, PathsColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn,
+  columnReader, jsonReader, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn, TextsColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -182,7 +182,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),
     permissionPolicy: word(permissionPolicies),
-    microagents: orNull(jsonReader(PathsColumn)),
+    microagents: orNull(jsonReader(TextsColumn)),
     startStatus: word(conversationStartStatuses),
     executionStatus: orNull(word(executionStatuses)),
     statusReason: reasonOrNull,

@@ -1,6 +1,7 @@
 import type { Generated, Kysely } from 'kysely';
 import type { Conversation } from '../../domain/conversation.ts';
 import type { EventDraft } from '../../domain/event.ts';
+import type { ExecutionRecord } from '../../domain/execution.ts';
 import type { ApiKeyRecord } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RowOf } from './record-rows.ts';
@@ -9,6 +10,7 @@ import type { RowOf } from './record-rows.ts';
 export interface Database {
   readonly sandboxes: SandboxRow & { seq: Generated<number>; pool_fingerprint: Generated<string> };
   readonly conversations: ConversationRow;
+  readonly executions: ExecutionRow;
   readonly events: RowOf<EventDraft> & { sequence: Generated<number> };
   readonly claims: ClaimRow;
   readonly api_keys: RowOf<ApiKeyRecord>;
@@ -33,10 +35,15 @@ export type ConversationRow = RowOf<Conversation> & {
   unsettled: number;
 };
 
+export type ExecutionRow = RowOf<ExecutionRecord> & {
+  /** Whether a sweep must look at it, computed from the domain's rule. */
+  unsettled: number;
+};
+
 /** A claim belongs to a record; the same key for two kinds of record is two claims. */
 export interface ClaimRow {
   owner_id: string;
-  kind: 'sandbox' | 'conversation';
+  kind: 'sandbox' | 'conversation' | 'execution';
   key: string;
   fingerprint: string;
   record_id: string;

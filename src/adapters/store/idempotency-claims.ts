@@ -35,20 +35,29 @@ export async function forgetClaims(trx: Db, kind: ClaimRow['kind'], recordIds: r
 
 const batchSize = 200;
 
+const tables = { sandbox: 'sandboxes', conversation: 'conversations', execution: 'executions' } as const;
+
 /**
- * Deletes the records that were removed before the time, with their claims. Each batch is a transaction of its own, so
- * that a large purge does not block other calls.
+ * Deletes the records that were removed before the time, with their claims, and the executions of a sandbox with it. Each batch is a
+ * transaction of its own, so that a large purge does not block other calls.
  */
-export async function purgeRecords(db: Db, kind: 'sandbox' | 'conversation', removedBefore: number): Promise<void> {
-  const table = kind === 'sandbox' ? 'sandboxes' : 'conversations';
+export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
+  const table = tables[kind];
   const purgeBatch = (): Promise<number> =>
     db.transaction().execute(async (trx) => {
       const rows = await trx.selectFrom(table).select('id').where('removed_at', '<', removedBefore).limit(batchSize).execute();
       if (rows.length === 0) return 0;
       const ids = rows.map(({ id }) => id);
+      if (kind === 'sandbox') await purgeExecutionsIn(trx, ids);
       await forgetClaims(trx, kind, ids);
       await trx.deleteFrom(table).where('id', 'in', ids).executeTakeFirst();
       return rows.length;
     });
   while ((await purgeBatch()) === batchSize) await setImmediate();
+}
+
+async function purgeExecutionsIn(trx: Db, sandboxIds: readonly string[]): Promise<void> {
+  const inThem = trx.selectFrom('executions').select('id').where('sandbox_id', 'in', sandboxIds);
+  await trx.deleteFrom('claims').where('kind', '=', 'execution').where('record_id', 'in', inThem).executeTakeFirst();
+  await trx.deleteFrom('executions').where('sandbox_id', 'in', sandboxIds).executeTakeFirst();
 }

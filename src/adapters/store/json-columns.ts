@@ -3,7 +3,7 @@ import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
-import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data.ts';
 import { orNull } from './record-rows.ts';
@@ -74,7 +74,10 @@ const Spec = z.object({
   allowedSecrets: z.array(z.string()).default([]),
   allowPlainSecrets: z.boolean().default(false),
   sessionKeyEnv: z.string(),
-  ports: z.array(z.object({ name: z.string(), port: z.number() })),
+  ports: z.array(z.object({
+    name: z.string(), port: z.number(), public: z.boolean().optional(), wantsSessionKey: z.boolean().optional(),
+  })),
+  wakeOnAccess: z.enum(wakesOnAccess).default(defaults.wakeOnAccess),
   ready: z.object({
     probe: z.discriminatedUnion('kind', [
       z.object({ kind: z.literal('none') }),
@@ -149,7 +152,7 @@ export const QueuedMessageColumn: z.ZodType<QueuedMessage> = z.object({
 
 export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMessageColumn);
 
-export const PathsColumn: z.ZodType<readonly string[]> = z.array(z.string());
+export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 
 /** A reason of a later version, with a code that is not known here, is kept as it is. */
 const ReasonColumn: z.ZodType<Reason> = z

@@ -1,5 +1,5 @@
 import type { SelectQueryBuilder } from 'kysely';
-import { type SnakeCase, snakeCase } from '../shared/snake-case.ts';
+import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
 import type { Database, Db } from './database.ts';
 import { damagedRecord } from './store-failure.ts';
 
@@ -41,7 +41,7 @@ export function rowReader<T extends object, R extends RowOf<T>>(
   return (row) => {
     // Every row of a table has the same columns.
     fields ??= Object.keys(row).flatMap((column) => {
-      const name = column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+      const name = camelCase(column);
       return left.has(column) ? [] : [{ name, column, read: readersByName.get(name) }];
     });
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each reader is of its column's type

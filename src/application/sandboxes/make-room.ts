@@ -46,8 +46,8 @@ export async function admit<T extends { readonly kind: string }>(
 }
 
 /**
- * Pauses the longest idle sandbox that was not tried yet and whose agent is not at work. Returns false if there is none, or if the runtime
- * takes its time: then that one makes room for a later start, and no further one is paused.
+ * Pauses the longest idle sandbox that was not tried yet and in which neither an agent nor an execution works. Returns false if there is
+ * none, or if the runtime takes its time: then that one makes room for a later start, and no further one is paused.
  */
 async function makeRoom(
   deps: SandboxesDeps,
@@ -68,12 +68,12 @@ async function makeRoom(
 }
 
 async function longestIdle(
-  { store, conversations, clock, minIdleMs }: SandboxesDeps, ownerId: string | null, tried: Set<string>,
+  { store, conversations, executions, clock, minIdleMs }: SandboxesDeps, ownerId: string | null, tried: Set<string>,
 ): Promise<Sandbox | null> {
   for (const sandbox of await store.longestIdle(ownerId, maxTries)) {
     if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
     tried.add(sandbox.id);
-    if (!(await conversations.findUsing(sandbox.id)).some(isWorking)) return sandbox;
+    if (!(await conversations.findUsing(sandbox.id)).some(isWorking) && !(await executions.keepsAwake(sandbox))) return sandbox;
   }
   return null;
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import type { WhenFull } from './make-room.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
@@ -14,6 +15,7 @@ import type { SandboxSpecs } from './sandbox-specs.ts';
 export interface SandboxDeps {
   readonly store: SandboxStore;
   readonly conversations: ConversationStore;
+  readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
   readonly runtime: SandboxRuntime;
   readonly clock: Clock;
   readonly random: Random;

@@ -175,11 +175,11 @@ export class SandboxReconciler {
     }
   }
 
-  /** Returns true if an agent works in a sandbox that seems idle: its activity may have been lost. */
+  /** Returns true if an agent or an execution works in a sandbox that seems idle: its activity may have been lost. */
   async #isInUse(sandbox: Sandbox): Promise<boolean> {
-    const { runtime, clock, conversations } = this.#deps;
+    const { runtime, clock, conversations, executions } = this.#deps;
     if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
-    return (await conversations.findUsing(sandbox.id)).some(isWorking);
+    return (await conversations.findUsing(sandbox.id)).some(isWorking) || (await executions.keepsAwake(sandbox));
   }
 }
 

@@ -5,13 +5,19 @@ import type { SandboxUsage } from '../../ports/sandbox-runtime.ts';
 import type { SandboxFilter } from '../../ports/sandbox-store.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
+import { authorizePort } from './authorize-port.ts';
+import { createPortLink } from './create-port-link.ts';
 import { deleteSandbox } from './delete-sandbox.ts';
+import { isPortAddress, notePortActivity, openPort } from './open-port.ts';
 import { pauseSandbox } from './pause-sandbox.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
+export type { PortAccess, PortVisitor } from './authorize-port.ts';
+export type { PortGrant } from './create-port-link.ts';
+export type { OpenPort } from './open-port.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
 
 const useCases = {
@@ -29,11 +35,16 @@ const useCases = {
   resume: resumeSandbox,
   delete: deleteSandbox,
   adopt: adoptSandbox,
+  authorizePort,
+  openPort,
+  notePortActivity,
+  isPortAddress,
+  createPortLink,
 };
 
 /** The use cases of sandboxes. A start takes the owner, the others whose sandboxes the caller sees: others do not exist for it. */
 export type Sandboxes = Bound<typeof useCases>;
 
 export function createSandboxes(deps: SandboxesDeps): Sandboxes {
-  return bindUseCases(deps, useCases);
+  return bindUseCases({ ...deps, wakes: new Map() }, useCases);
 }

@@ -35,7 +35,6 @@ export function readDeploymentFile(dataDir: string): DeploymentFile | null {
   }
 }
 
-/** Returns an id that no other deployment has. */
 export function newDeploymentId(): string {
   return randomBytes(6).toString('hex');
 }
@@ -61,7 +60,6 @@ export function ensureDeploymentFile(dataDir: string, id: string = newDeployment
   return created;
 }
 
-/** Records which runtime serves. */
 export function noteRuntime(dataDir: string, runtime: string): void {
   const found = ensureDeploymentFile(dataDir);
   if (found.runtime !== runtime) replaceDeploymentFile(dataDir, { ...found, runtime });

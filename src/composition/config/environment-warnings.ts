@@ -58,12 +58,17 @@ export function isEveryAddress(host: string | undefined): boolean {
 }
 
 /** Returns a warning for each address that clients on other machines are given and can't use. */
-export function addressWarnings({ host, publicUrl, dockerPublishAddress, dockerUrlHost }: Settings): readonly string[] {
+export function addressWarnings(settings: Settings): readonly string[] {
+  const { host, publicUrl, proxyPort, proxyUrl, dockerPublishAddress, dockerUrlHost } = settings;
   const warnings: string[] = [];
   if (isEveryAddress(host) && publicUrl === undefined) {
     warnings.push(`SKEP_HOST is ${host}, which is every address of this machine; set SKEP_PUBLIC_URL to the one that clients use`);
   }
-  if (!isLoopback(host) && dockerPublishAddress === undefined) {
+  if (isEveryAddress(host) && proxyPort !== 'off' && proxyUrl === undefined) {
+    warnings.push(`SKEP_HOST is ${host}, so exposed_urls are addresses of this machine alone; set SKEP_PROXY_URL to the address at which `
+      + 'clients reach the proxy');
+  }
+  if (!isLoopback(host) && proxyPort === 'off' && dockerPublishAddress === undefined) {
     warnings.push('other machines reach the server and not the ports of its sandboxes: exposed_urls are addresses of this machine alone; '
       + 'with Docker, set SKEP_DOCKER_PUBLISH_ADDRESS to an address that clients reach');
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDuration, parseSize } from '../../adapters/shared/quantities.ts';
+import { durationUnits, parseQuantity, sizeUnits } from '../../adapters/shared/quantities.ts';
 
 // The description of a schema says what its field takes, with an example. A field that is marked `secret` may hold a secret: what is
 // found in it, or below it, is never shown.
@@ -8,10 +8,10 @@ export const durationForm = (example: string): string =>
   `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
 
 /** Milliseconds. */
-export const duration = (example: string) => quantity('duration', parseDuration).describe(durationForm(example));
+export const duration = (example: string) => quantity('duration', durationUnits).describe(durationForm(example));
 
 /** Bytes. */
-export const size = (example: string) => quantity('size', parseSize)
+export const size = (example: string) => quantity('size', sizeUnits)
   .describe(`a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`);
 
 export const positiveInteger = (example: string, of = '') =>
@@ -33,10 +33,10 @@ export const command = (example: string) => z.array(z.string().describe('a text,
 export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
   z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
-function quantity(name: string, parse: (text: string) => number | null): z.ZodType<number, string> {
+function quantity(name: string, units: Readonly<Record<string, number>>): z.ZodType<number, string> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
   return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
-    const value = parse(input);
+    const value = parseQuantity(input, units);
     if (value !== null) return value;
     context.addIssue({ code: 'custom', message: message(input) });
     return z.NEVER;
@@ -47,15 +47,4 @@ function quantity(name: string, parse: (text: string) => number | null): z.ZodTy
 export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof defined<T>>;
-}
-
-type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
-export type InCamelCase<T> = { [K in keyof T & string as CamelCase<K>]: T[K] };
-
-export const camelCase = (key: string): string => key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-/** Returns the members of a mapping of the file under the names that the program uses: `git_timeout` is `gitTimeout`. */
-export function inCamelCase<T extends object>(values: T): InCamelCase<T> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [camelCase(key), value])) as InCamelCase<T>;
 }

@@ -1,18 +1,22 @@
 import { z } from 'zod';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
-import { defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { CheckedOptions } from '../options.ts';
 import {
-  command, defined, duration, inCamelCase, orUnlimited, portNumber, positiveInteger, size, variableName, variables,
-} from './field-schemas.ts';
+  defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
+} from '../../domain/sandbox-spec.ts';
+import type { CheckedOptions } from '../options.ts';
+import { inCamelCase } from '../../adapters/shared/letter-case.ts';
+import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
 import { type Settings, settingsSchema } from './settings.ts';
 
 const port = z.strictObject({
   name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'is not a name')
     .describe('a name of letters, digits, - and _ that begins with a letter, for example AGENT_SERVER'),
   port: portNumber(),
-}).describe('a mapping of a name and a port, for example { name: AGENT_SERVER, port: 8000 }');
+  public: z.boolean().describe('true if anyone may reach the port through the proxy, or false').optional(),
+  wants_session_key: z.boolean().describe("true if the proxy sends the sandbox's own key to the port, or false").optional(),
+}).describe('a mapping of a name and a port, for example { name: AGENT_SERVER, port: 8000 }')
+  .transform(({ wants_session_key: wantsSessionKey, ...same }) => ({ ...same, ...defined({ wantsSessionKey }) }));
 
 const ready = z.strictObject({
   http: z.string().regex(/^\//, 'does not begin with a slash')
@@ -108,6 +112,8 @@ export const specSchema = z.strictObject({
   session_key_env: variableName
     .describe('the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY'),
   ports: z.array(port).describe('a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]'),
+  wake_on_access: z.enum(wakesOnAccess)
+    .describe('none, freeze (a request for a port wakes frozen sandboxes) or stop (stopped ones too)'),
   ready,
   resources,
   isolation,
@@ -129,9 +135,11 @@ export const limitFields = {
   conversations_per_owner: positiveInteger('100'),
   conversations: positiveInteger('1000'),
   conversations_per_sandbox: positiveInteger('5'),
+  executions_per_sandbox: orUnlimited(positiveInteger('100')),
   when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest'),
   requests_per_minute: orUnlimited(positiveInteger('6000')),
   streams_per_key: orUnlimited(positiveInteger('50')),
+  connections_per_sandbox: orUnlimited(positiveInteger('1000')),
 };
 
 const limits = z.strictObject(limitFields).partial()
@@ -163,6 +171,7 @@ export interface SkepConfig extends Settings {
   /** Null: unlimited. */
   readonly requestsPerMinute: number | null;
   readonly streamsPerKey: number | null;
+  readonly connectionsPerSandbox: number | null;
   /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
 }

@@ -15,6 +15,7 @@ export interface Mistake {
 
 /** A field, as JSON Schema describes it. `secret` is a member of Skep's own. */
 type Field = z.core.JSONSchema.BaseSchema;
+type Issue = z.core.$ZodIssue;
 
 const described = new WeakMap<z.ZodType, Field>();
 
@@ -59,6 +60,7 @@ function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
   return found.length > path.length ? Object.keys(propertiesOf(alternativesOf(found.at(-1) ?? {}))) : [];
 }
 
+const secretSettings = new Set(settings.filter(({ isSecret }) => isSecret).map(({ key }) => key));
 const isSetting = (key: PropertyKey | undefined): boolean => key !== undefined && Object.hasOwn(settingsSchema.shape, key);
 
 /** Returns the paths of all fields that are no settings: `specs[].ready.within`. */
@@ -74,12 +76,11 @@ export function allFields(schema: z.ZodType, path: Path = [], prefix = ''): read
 /** Returns the mistakes of the fields that do not match the schema. zod's own messages are for programmers, so they are left empty. */
 export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[] {
   const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
-  return ((error?.issues ?? []) as readonly Issue[]).flatMap(ofAlternative).flatMap((issue) => {
-    const { keys } = issue;
+  return (error?.issues ?? []).flatMap(ofAlternative).flatMap((issue) => {
     const [key] = issue.path;
     // A setting is one value, whatever it consists of.
     const path = key !== undefined && isSetting(key) ? [key] : issue.path;
-    if (keys !== undefined) return keys.map((key) => unknownField(schema, path, key));
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
     const isSecret = fieldsTo(schema, path).some((field) => field['secret'] === true);
     const problem = problemOf(issue, path === issue.path ? issue.input : Reflect.get(value, String(key)), isSecret);
     // If a key is wrong, the form of its mapping is what is expected.
@@ -89,20 +90,20 @@ export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[]
 
 /** Returns the issues of a union's last alternative, which is the general one. Those before it are single words, or adapters. */
 function ofAlternative(issue: Issue): readonly Issue[] {
+  if (issue.code !== 'invalid_union') return [issue];
   const { discriminator, input } = issue;
   if (discriminator !== undefined) return [{ ...issue, input: Reflect.get(Object(input), discriminator) }];
-  const last = issue.code === 'invalid_union' && issue.message === '' ? issue.errors?.at(-1) : undefined;
+  const last = issue.message === '' ? issue.errors.at(-1) : undefined;
   if (last === undefined) return [issue];
   return last.flatMap((below) => ofAlternative({ ...below, path: [...issue.path, ...below.path] }));
 }
 
-/** Returns the mistake of an unknown field. */
 function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
   // What only Docker understands was a part of `isolation`.
   const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
   if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
-  const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !isSecretSetting(name));
+  const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
   const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
   return {
     path,
@@ -111,33 +112,11 @@ function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   };
 }
 
-function isSecretSetting(name: string): boolean {
-  return settings.some((each) => each.isSecret && each.key === name);
-}
-
 /** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
 function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
   const [only, second] = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
   if (only === undefined || second !== undefined) return null;
   return parent[0] === 'specs' ? only.replace(/^specs\[\]\./, '') : only;
-}
-
-/** The members of zod's issues that are used. */
-interface Issue {
-  readonly code?: string;
-  readonly path: Path;
-  readonly message: string;
-  readonly input?: unknown;
-  /** The expected type, for a value of another one. */
-  readonly expected?: string;
-  /** The names of unknown fields. */
-  readonly keys?: readonly string[];
-  /** The issues of a record's key. */
-  readonly issues?: readonly Issue[];
-  /** The field that no alternative of a union matches. `input` is the mapping. */
-  readonly discriminator?: string | undefined;
-  /** The issues of each alternative of a union. */
-  readonly errors?: readonly (readonly Issue[])[];
 }
 
 const kinds: Readonly<Record<string, string>> = {
@@ -154,13 +133,11 @@ const kinds: Readonly<Record<string, string>> = {
 function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   if (value === undefined) return 'is missing';
   if (value === null) return 'has no value';
-  if (issue.code === 'invalid_key') return `has a name that ${issue.issues?.[0]?.message ?? 'is not allowed'}`;
-  const { code, message, expected = '' } = issue;
+  if (issue.code === 'invalid_key') return `has a name that ${issue.issues[0]?.message ?? 'is not allowed'}`;
   const what = found(value, secret);
-  const isOtherType = code === 'invalid_type' && message === '';
-  if (isOtherType) return `is ${what} instead of ${kinds[expected] ?? 'what it takes'}${quotesHint(value, expected)}`;
-  if (message === '') return `is ${what}`;
-  return what === 'a text' ? message : `is ${what}, which ${message}`;
+  if (issue.message !== '') return what === 'a text' ? issue.message : `is ${what}, which ${issue.message}`;
+  if (issue.code !== 'invalid_type') return `is ${what}`;
+  return `is ${what} instead of ${kinds[issue.expected] ?? 'what it takes'}${quotesHint(value, issue.expected)}`;
 }
 
 /** Returns a hint for the most frequent reason of a wrong type in YAML. */

@@ -1,9 +1,10 @@
 import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/options.ts';
+import { defaultConnectionsPerSandbox } from '../../adapters/proxy/options.ts';
+import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import type { GitOptions } from '../options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { addressWarnings, unknownVariables } from './environment-warnings.ts';
-import { inCamelCase } from './field-schemas.ts';
 import { configSchema, type SkepConfig } from './file-schema.ts';
 import { fieldName, formAt, type Mistake, mistakesIn } from './mistakes.ts';
 import { settings, settingsSchema } from './settings.ts';
@@ -44,6 +45,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     specs,
     requestsPerMinute: limits.requests_per_minute === undefined ? defaultRequestsPerMinute : limits.requests_per_minute,
     streamsPerKey: limits.streams_per_key === undefined ? defaultStreamsPerKey : limits.streams_per_key,
+    connectionsPerSandbox: limits.connections_per_sandbox === undefined ? defaultConnectionsPerSandbox : limits.connections_per_sandbox,
     warnings: [...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings)],
   };
 }

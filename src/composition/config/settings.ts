@@ -3,10 +3,11 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import envPaths from 'env-paths';
 import { z } from 'zod';
+import { camelCase, type InCamelCase } from '../../adapters/shared/letter-case.ts';
 import { defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { defaultProduct } from '../../domain/microagent.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { camelCase, duration, durationForm, type InCamelCase, size } from './field-schemas.ts';
+import { duration, durationForm, size } from './field-schemas.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')
@@ -27,16 +28,15 @@ const product = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-c
 
 const gitProviderNames = ['github', 'gitlab', 'local'] as const;
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));
+const listOf = <Entry extends string>(entry: z.ZodType<Entry, string>) =>
+  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
 const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, no provider that Skep knows` });
-const providers = z.union([names, z.array(z.string())], { error: 'is not a list of names' })
-  .pipe(z.array(providerName).min(1, 'is empty').refine((names) => new Set(names).size === names.length, 'names a provider twice'));
+const providers = listOf(providerName).refine((names) => new Set(names).size === names.length, 'names a provider twice');
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' });
 const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is no origin');
 const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
 const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is no address' });
-const listOf = (entry: z.ZodType<string, string>) =>
-  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
 /** Whether it is of a form that Docker's client knows. A bare `host:port` is one of `tcp`. */
 function isEngineAddress(text: string): boolean {
   const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
@@ -56,6 +56,11 @@ export const settingsSchema = z.object({
   public_url: url.optional().describe('the address that clients use, for example https://skep.example.com'),
   trust_proxy: listOf(proxy).optional()
     .describe(`addresses or networks of proxies, or ${proxyNames.join(', ')}, for example 10.0.0.0/8,loopback`),
+  proxy_port: z.union([z.literal('off'), integer(0, 65_535)], { error: 'is neither a port nor off' }).optional()
+    .describe('a port from 0 (any that is free) to 65535 on which the ports of sandboxes are reached, or off, for example 3001'),
+  proxy_url: url.optional().describe('the address at which clients reach the proxy, for example https://sandboxes.example.com'),
+  proxy_domain: z.string().regex(/^(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a lower-case domain').optional()
+    .describe('the domain whose subdomains lead to the proxy, for example sandboxes.example.com'),
   cors_origins: listOf(origin).optional().describe('origins of pages that may call the API, for example https://app.example.com'),
   api_key: secret(apiKey.optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
   product: product.default(defaultProduct).describe('a lower-case word, for example skep'),
@@ -98,7 +103,6 @@ export const settings = Object.entries(settingsSchema.shape).map(([key, schema])
   key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));
 
-/** Returns the problem of a setting. */
 export function problemWith(key: Key, problem: string): ConfigProblem {
   return { name: variableOf(key), problem, form: settingsSchema.shape[key].description ?? '' };
 }

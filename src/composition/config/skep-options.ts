@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
+import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { isReadableOnTheWay } from '../../adapters/shared/plain-http.ts';
 import type { CheckedOptions, DockerRuntimeOptions, GitHubApp, GitOptions } from '../options.ts';
 import type { ConfigProblem } from './config-error.ts';
 import type { FileConfig, SkepConfig } from './file-schema.ts';
-import { defined, inCamelCase } from './field-schemas.ts';
+import { defined } from './field-schemas.ts';
 import { type GivenSettings, problemWith } from './settings.ts';
 
 /** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
 export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly GitOptions[]): CheckedOptions {
   const { specs, limits = {}, starts, events, quarantine } = config;
-  const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, ...ofSandboxes } = limits;
+  const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, connections_per_sandbox: ___, ...ofSandboxes } = limits;
   return {
     git,
     auth: { kind: 'api-keys', ...defined({ staticKey: config.api_key }) },

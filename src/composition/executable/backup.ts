@@ -4,7 +4,6 @@ import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config/deployment-file.ts';
 import { readConfig } from '../config/read-config.ts';
 
-/** Copies the store into a new file. */
 export async function backup(env: NodeJS.ProcessEnv, file: string): Promise<number> {
   const { dataDir } = readConfig(env);
   const { backupSqlite } = await import('../../adapters/store/sqlite/index.ts');

@@ -5,7 +5,7 @@ import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
 import { duration } from '../../adapters/shared/status-and-error-message-parts.ts';
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
-import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { commandName } from '../../client/command-name.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';

@@ -17,8 +17,9 @@ const expected: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'A
 const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1 is reached from this machine only, 0.0.0.0 is all of them)';
 
 const listenProblems: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the address is in use by another program; set SKEP_PORT to another port (0 takes any that is free)',
-  EACCES: 'this user may not listen on the port; set SKEP_PORT to one above 1023',
+  EADDRINUSE: 'the address is in use by another program; set SKEP_PORT, or SKEP_PROXY_PORT if it is that of the proxy, to another port '
+    + '(0 takes any that is free)',
+  EACCES: 'this user may not listen on the port; set SKEP_PORT or SKEP_PROXY_PORT to one above 1023',
   EADDRNOTAVAIL: `this machine has no such address; ${anAddress}`,
   ENOTFOUND: `the host name is not known; ${anAddress}`,
   EAI_AGAIN: `the host name can't be looked up; ${anAddress}`,

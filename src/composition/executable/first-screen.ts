@@ -5,17 +5,8 @@ import type { PartCheck } from '../../application/skep.ts';
 import { isEveryAddress } from '../config/environment-warnings.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 
-export interface FirstScreen {
-  readonly config: SkepConfig;
-  /** The address for clients. */
-  readonly url: string;
-  readonly parts: readonly PartCheck[];
-  /** About the key for the commands of the screen. One that was made at this start is shown only now. */
-  readonly keyText: readonly string[];
-}
-
-/** Returns what a person sees first: the address, the adapters, the key if one was made, and commands to try. */
-export function firstScreen({ config, url, parts, keyText }: FirstScreen): string {
+/** Returns what a person sees first: the address for clients, the adapters, what to know about the key, and commands to try. */
+export function firstScreen(config: SkepConfig, url: string, parts: readonly PartCheck[], keyText: readonly string[]): string {
   const width = Math.max(...parts.map(({ adapter }) => adapter.length));
   const others = isEveryAddress(config.host) ? ' and every other address of this machine' : '';
   const lines = [

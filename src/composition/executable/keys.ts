@@ -56,11 +56,9 @@ async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<
   const store = await createSqliteStore({
     dataDir: config.dataDir, exclusive: false, warn: (message) => process.stderr.write(`${message}\n`),
   });
-  try {
-    return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
-  } finally {
-    await store.close();
-  }
+  await using open = new AsyncDisposableStack();
+  open.defer(() => store.close());
+  return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
 }
 
 function rowOf(key: ApiKeyRecord): string[] {

@@ -22,14 +22,12 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Prom
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
   // The command touches no sandbox, so the deployment's name does not matter.
   const runtime = createDockerRuntime({ ...defined(dockerOptions(config)), deployment: 'pull', progressMs: 2_000 });
-  try {
-    const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
-    let exitCode = 0;
-    for (const spec of wanted) if (!(await pullOne(runtime, spec))) exitCode = 1;
-    return exitCode;
-  } finally {
-    await runtime.close();
-  }
+  await using open = new AsyncDisposableStack();
+  open.defer(() => runtime.close());
+  const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
+  let exitCode = 0;
+  for (const spec of wanted) if (!(await pullOne(runtime, spec))) exitCode = 1;
+  return exitCode;
 }
 
 async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec): Promise<boolean> {

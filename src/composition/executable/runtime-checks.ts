@@ -24,17 +24,12 @@ export async function runtimeLines(config: SkepConfig): Promise<Line[]> {
   await using closers = new AsyncDisposableStack();
   const runtime = await resolve(createContainer(existing(config, options), closers), tokens.runtime);
   const { ok: answers, detail } = await runtime.check();
-  const where = answers || options.kind !== 'docker' ? '' : ` (looked at ${engineAddress(options.host)})`;
-  lines.push((answers ? ok : notOk)(`runtime ${runtime.name}: ${detail}${where}`));
-  if (!answers || options.kind !== 'docker') return lines;
-  const specs = config.specs ?? defaultSpecs({ runtime: options });
-  return [...lines, ...(await engineLines(options.host, specs))];
-}
-
-function engineAddress(host: string | undefined): string {
-  const client = createClient(host, process.env);
-  client.close();
-  return client.shownAddress;
+  const answer = `runtime ${runtime.name}: ${detail}`;
+  if (options.kind !== 'docker') return [...lines, (answers ? ok : notOk)(answer)];
+  const client = createClient(options.host, process.env);
+  closers.defer(() => client.close());
+  if (!answers) return [...lines, notOk(`${answer} (looked at ${client.shownAddress})`)];
+  return [...lines, ok(answer), ...(await engineLines(client.docker, config.specs ?? defaultSpecs({ runtime: options })))];
 }
 
 /** Returns options that use what the data folder holds already. A check must not write to it. */
@@ -55,23 +50,17 @@ const noSwapLimit = 'engine: its kernel does not limit swap, so a sandbox may sw
   + 'boot it with swapaccount=1, or without swap';
 
 /** Returns what the engine offers, and what it lacks for the specs. */
-async function engineLines(host: string | undefined, specs: readonly SandboxSpec[]): Promise<Line[]> {
-  const client = createClient(host, process.env);
-  const { docker } = client;
-  try {
-    const version = await docker.version();
-    const info = Info.parse(await docker.info());
-    const runtimes = Object.keys(info.Runtimes ?? {});
-    const cgroup = `cgroup ${info.CgroupVersion ?? 'unknown'} by ${info.CgroupDriver ?? 'unknown'}`;
-    return [
-      ok(`engine ${version.Version}, API ${version.ApiVersion}, ${cgroup}, OCI runtimes ${runtimes.join(', ')}`),
-      ...(info.SwapLimit === false ? [note(noSwapLimit)] : []),
-      ...specs.flatMap((spec) => runtimeLine(spec, runtimes)),
-      ...(await Promise.all(specs.map((spec) => imageLine(docker, spec)))),
-    ];
-  } finally {
-    client.close();
-  }
+async function engineLines(docker: Docker, specs: readonly SandboxSpec[]): Promise<Line[]> {
+  const version = await docker.version();
+  const info = Info.parse(await docker.info());
+  const runtimes = Object.keys(info.Runtimes ?? {});
+  const cgroup = `cgroup ${info.CgroupVersion ?? 'unknown'} by ${info.CgroupDriver ?? 'unknown'}`;
+  return [
+    ok(`engine ${version.Version}, API ${version.ApiVersion}, ${cgroup}, OCI runtimes ${runtimes.join(', ')}`),
+    ...(info.SwapLimit === false ? [note(noSwapLimit)] : []),
+    ...specs.flatMap((spec) => runtimeLine(spec, runtimes)),
+    ...(await Promise.all(specs.map((spec) => imageLine(docker, spec)))),
+  ];
 }
 
 function runtimeLine({ id, runtimeOptions }: SandboxSpec, known: readonly string[]): Line[] {

@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { stopSignal } from '../../adapters/cli/console.ts';
 import { createPinoLogger } from '../../adapters/logger/pino/index.ts';
+import type { ProxyAddress } from '../../adapters/http/index.ts';
+import type { ProxyServer } from '../../adapters/proxy/index.ts';
 import type { Skep } from '../../application/skep.ts';
 import type { Store } from '../../ports/store.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
@@ -10,6 +12,7 @@ import { noteRuntime } from '../config/deployment-file.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { defined } from '../config/field-schemas.ts';
 import { readConfig } from '../config/read-config.ts';
+import { proxyDomainOf, proxyPortOf } from '../config/proxy-address.ts';
 import { chooseRuntime } from '../config/runtime-choice.ts';
 import { openSkep } from '../create-skep.ts';
 import { openSqliteStore } from '../wiring/adapters.ts';
@@ -45,9 +48,12 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     const skep = await openSkep({ ...config.options, runtime: runtime.options, store, logger });
     open.defer(() => skep.close());
     noteRuntime(config.dataDir, runtime.options.kind);
-    const server = await listen(skep, config);
-    open.defer(() => server.close());
-    logger.info({ url: server.url }, 'listening');
+    const proxy = await listenForPorts(skep, config);
+    open.defer(() => proxy?.server.close());
+    const server = await listen(skep, config, proxy);
+    // Both drain at the same time.
+    open.defer(async () => void (await Promise.all([server.close(), proxy?.server.close()])));
+    logger.info({ url: server.url, proxy_url: proxy?.address.url ?? null }, 'listening');
     process.stdout.write(await screenOf(config, skep, store, server.url));
     if (!stop.aborted) await once(stop, 'abort');
     return 0;
@@ -63,10 +69,29 @@ async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl:
   const detail = line === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
   const parts = [...checked, { part: 'auth', adapter: 'api-keys', ok: line?.state !== 'not ok', detail }];
   const keyText = line === null ? await storedKeyText(store.apiKeys, skep) : setKeyText(line);
-  return firstScreen({ config, url: config.publicUrl ?? serverUrl, parts, keyText });
+  return firstScreen(config, config.publicUrl ?? serverUrl, parts, keyText);
 }
 
-async function listen(skep: Skep, config: SkepConfig): Promise<{ readonly url: string; close(): Promise<void> }> {
+/** How long the servers wait for requests under way. The rest of the time is for what is closed after them. */
+function drainMsOf({ shutdownTimeout }: SkepConfig): number {
+  return Math.min(10_000, shutdownTimeout / 2);
+}
+
+type Listening = { readonly server: ProxyServer; readonly address: ProxyAddress } | null;
+
+/** Opens the proxy to the ports of sandboxes. Returns null if it is off. */
+async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening> {
+  const port = proxyPortOf(config);
+  if (port === null) return null;
+  const { createProxyServer } = await import('../../adapters/proxy/index.ts');
+  const { host, connectionsPerSandbox, proxyUrl, trustProxy } = config;
+  const domain = proxyDomainOf(config);
+  const given = defined({ domain, trustProxy, url: proxyUrl });
+  const server = await createProxyServer(skep, { host, port, connectionsPerSandbox, drainMs: drainMsOf(config), ...given });
+  return { server, address: { url: server.url, domain } };
+}
+
+async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise<{ readonly url: string; close(): Promise<void> }> {
   const { createHttpServer } = await import('../../adapters/http/index.ts');
   return await createHttpServer(skep, {
     host: config.host,
@@ -74,8 +99,7 @@ async function listen(skep: Skep, config: SkepConfig): Promise<{ readonly url: s
     product: config.product,
     requestsPerMinute: config.requestsPerMinute,
     streamsPerKey: config.streamsPerKey,
-    ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins }),
-    // The rest of the time is for what is closed after the server.
-    drainMs: Math.min(10_000, config.shutdownTimeout / 2),
+    ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address }),
+    drainMs: drainMsOf(config),
   });
 }

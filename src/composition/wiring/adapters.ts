@@ -9,7 +9,7 @@ import { ensureDeploymentFile } from '../config/deployment-file.ts';
 import { defined } from '../config/field-schemas.ts';
 import type { AdapterDeps, CheckedOptions, GitOptions, StoreOptions, SystemDeps } from '../options.ts';
 import { isOwn, provideOwn, temporaryFolder } from './custom-adapters.ts';
-import { openRuntime } from './runtime.ts';
+import { openDockerRuntime, openProcessRuntime } from './runtime.ts';
 import { provide, token, tokens } from './tokens.ts';
 
 const adapterDeps = token<AdapterDeps>('AdapterDeps');
@@ -27,7 +27,8 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     }
     const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
     if (isOwn(runtime, 'runtime')) provideOwn(bind, tokens.runtime, adapterDeps, runtime, 'runtime');
-    else provide(bind, tokens.runtime, [closers], (closers) => openRuntime(runtime, options, closers));
+    else if (runtime.kind === 'docker') provide(bind, tokens.runtime, [closers], (closers) => openDockerRuntime(runtime, options, closers));
+    else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, options, closers));
     if (checkouts !== undefined) provideOwn(bind, tokens.checkouts, adapterDeps, checkouts, 'checkouts');
     else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
     for (const [index, protocol] of (options.protocols ?? defaultProtocols(options)).entries()) {
@@ -50,7 +51,6 @@ const loadRandom = async () => (await import('../../adapters/random/system-rando
 const loadProbe = async () => (await import('../../adapters/readiness-probe/network/index.ts')).createNetworkProbe();
 const loadLogger = async () => (await import('../../adapters/logger/pino/index.ts')).createPinoLogger({ level: 'warn' });
 
-/** The clock, the source of randomness and the logger. */
 function bindSystem(bind: Bind, options: CheckedOptions): void {
   provideOwn(bind, clock, deployment, options.clock ?? loadClock, 'clock');
   provideOwn(bind, random, deployment, options.random ?? loadRandom, 'random');

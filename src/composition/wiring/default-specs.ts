@@ -27,7 +27,7 @@ function servedWorkspace(): SandboxSpec {
     id: 'workspace',
     description: "A workspace whose files are served, read-only, to whoever sends the sandbox's key in X-Session-API-Key",
     command: [process.execPath, fileURLToPath(program)],
-    ports: [{ name: 'FILES', port: 8000 }],
+    ports: [{ name: 'FILES', port: 8000, wantsSessionKey: true }],
     ready: { probe: { kind: 'http', port: 8000, path: '/health' }, withinMs: 30_000 },
   });
 }

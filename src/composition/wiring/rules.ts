@@ -7,6 +7,7 @@ import { startsPerCore } from '../../application/sandboxes/start-queue.ts';
 import { defaultOrphanGraceMs } from '../../application/sandboxes/quarantine.ts';
 import { sweeperDefaults } from '../../application/sweeper.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
+import { defaultExecutionLimits } from '../../domain/execution.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import { poolStartsAtOnce } from '../../domain/pool-plan.ts';
@@ -22,10 +23,11 @@ export interface Rules extends Readonly<Omit<ReturnType<typeof rulesOf>, 'keepEv
 /** Returns the rules that the options choose. Each default stands next to its rule. */
 export function rulesOf(options: CheckedOptions) {
   const startsAtOnce = options.startsAtOnce ?? startsPerCore * availableParallelism();
-  const { conversationsPerOwner, conversations, conversationsPerSandbox, ...sandboxLimits } = options.limits ?? {};
+  const { conversationsPerOwner, conversations, conversationsPerSandbox, executionsPerSandbox, ...sandboxLimits } = options.limits ?? {};
   return {
     limits: { ...unlimited, ...defined(sandboxLimits) },
     conversationLimits: { ...unlimitedConversations, ...defined({ conversationsPerOwner, conversations, conversationsPerSandbox }) },
+    executionLimits: executionsPerSandbox === undefined ? defaultExecutionLimits : { executionsPerSandbox },
     whenFull: options.whenFull ?? ('refuse' as const),
     minIdleMs: defaultMinIdleMs,
     agentMemoryBytes: options.agentMemoryBytes ?? defaultAgentMemoryBytes,

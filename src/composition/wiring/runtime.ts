@@ -1,21 +1,15 @@
 import { join } from 'node:path';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
-import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions, RuntimeOptions } from '../options.ts';
+import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
 import { defined } from '../config/field-schemas.ts';
 import { temporaryFolder } from './custom-adapters.ts';
 
 type DeploymentOptions = Pick<CheckedOptions, 'dataDir' | 'store'>;
 
-/** Opens a runtime of Skep's own. The stack closes it, and removes its sandboxes if nobody could find them again. */
-export async function openRuntime(
-  runtime: RuntimeOptions, deployment: DeploymentOptions, closers: AsyncDisposableStack,
-): Promise<SandboxRuntime> {
-  if (runtime.kind === 'docker') return await openDockerRuntime(runtime, deployment, closers);
-  return await openProcessRuntime(runtime, deployment, closers);
-}
+// The stack closes a runtime, and removes its sandboxes if nobody could find them again.
 
-async function openProcessRuntime(
+export async function openProcessRuntime(
   options: ProcessRuntimeOptions, { dataDir }: DeploymentOptions, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
@@ -26,7 +20,7 @@ async function openProcessRuntime(
   return opened;
 }
 
-async function openDockerRuntime(
+export async function openDockerRuntime(
   options: DockerRuntimeOptions, lifetime: DeploymentOptions, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');

@@ -4,6 +4,8 @@ import type { Agents } from '../../application/agents/agents.ts';
 import type { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import type { Conversations } from '../../application/conversations/conversations.ts';
 import type { Events } from '../../application/events/events.ts';
+import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
+import type { Executions } from '../../application/executions/executions.ts';
 import type { Microagents } from '../../application/microagents/list-microagents.ts';
 import type { Repositories } from '../../application/repositories/repositories.ts';
 import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
@@ -76,9 +78,11 @@ export const tokens = {
   specs: token<SandboxSpecs>('SandboxSpecs'),
   startQueue: token<StartQueue>('StartQueue'),
   sandboxReconciler: token<SandboxReconciler>('SandboxReconciler'),
+  executionReconciler: token<ExecutionReconciler>('ExecutionReconciler'),
   sandboxPool: token<SandboxPool>('SandboxPool'),
   quarantine: token<Quarantine>('Quarantine'),
   sandboxes: token<Sandboxes>('Sandboxes'),
+  executions: token<Executions>('Executions'),
   events: token<Events>('Events'),
   agentMemory: token<AgentMemory>('AgentMemory'),
   agents: token<Agents>('Agents'),

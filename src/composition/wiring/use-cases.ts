@@ -5,6 +5,8 @@ import type { ConversationDeps } from '../../application/conversations/conversat
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { createConversations } from '../../application/conversations/conversations.ts';
 import { Events } from '../../application/events/events.ts';
+import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
+import { createExecutions } from '../../application/executions/executions.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
 import { Quarantine } from '../../application/sandboxes/quarantine.ts';
@@ -15,13 +17,16 @@ import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
+import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
+const { executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
+const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -29,8 +34,14 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, sandboxDeps, [store, runtime, system], ({ sandboxes, conversations }, runtime, system) =>
-    ({ store: sandboxes, conversations, runtime, ...system }));
+  provide(bind, executionDeps, [store, runtime], ({ executions: store, sandboxes }, { executions }) => ({ store, sandboxes, executions }));
+  provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>
+    closers.adopt(new ExecutionReconciler({ ...deps, ...system }), close));
+  provide(bind, tokens.executions, [executionDeps, rules, executionReconciler, system],
+    (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
+      createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
+  provide(bind, sandboxDeps, [store, runtime, executionReconciler, system], ({ sandboxes, conversations }, runtime, executions, system) =>
+    ({ store: sandboxes, conversations, executions, runtime, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],
     (deps, probe, queue, secrets, closers) => closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets }), close));
   provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, closers],
@@ -64,9 +75,10 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
     new Quarantine({ ...rules, ...deps, sandboxReconciler }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, sandboxReconciler, conversationReconciler, sandboxPool, tokens.quarantine, events, system, closers],
-    (rules, store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events, system, closers) => {
-      const deps = { store, runtime, sandboxReconciler, conversationReconciler, pool, quarantine, events };
+    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, events, system,
+      closers],
+    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events, system, closers) => {
+      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events };
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });

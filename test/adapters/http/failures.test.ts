@@ -227,10 +227,20 @@ describe('each row of the failure table', () => {
     expectProblem(answer, 'internal', { incident: object(answer)['incident'] });
   });
 
+  test('port_not_exposed and proxy_off', async () => {
+    const id = await sandbox('plain', 'RUNNING');
+    expectProblem(await world.ann('POST', `${sandboxes}/${id}/ports/5173/links`), 'port_not_exposed', { sandbox_id: id, port: 5173, exposed: [8000] });
+    expectProblem(await world.ann('POST', `${sandboxes}/${id}/ports/8000/links`), 'proxy_off', {});
+    await world.ann('DELETE', `${sandboxes}/${id}`);
+  });
+
   test('all of them, but those that have a test of their own', () => {
-    const elsewhere: ProblemCode[] = ['rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down'];
-    // No route reaches into a sandbox's files.
-    const unreachable: ProblemCode[] = ['file_not_found'];
+    const elsewhere: ProblemCode[] = [
+      'rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down',
+      'execution_not_found', 'execution_limit_reached', 'output_dropped', 'input_closed', 'upgrade_required', 'origin_forbidden',
+    ];
+    // No route reads files of a sandbox yet. The proxy reaches ports.
+    const unreachable: ProblemCode[] = ['file_not_found', 'port_closed'];
     expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(problemCodes.toSorted());
   });
 });

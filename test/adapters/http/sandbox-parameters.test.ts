@@ -66,7 +66,7 @@ describe('a start with parameters', () => {
     ['resources that nobody limits', { resources: { memory_bytes: 1 } }, [['body.resources', 'resources_not_limited']]],
     ['all of it', { env: { PORT: '1' }, secrets: ['PATH'], timeout_seconds: 7201 }, [['body.env', 'env_reserved'], ['body.timeout_seconds', 'timeout_above_spec'], ['body.secrets', 'secrets_not_allowed']]],
   ])('refuses %s by name', async (_, body, expected) => {
-    const [answer, ofConversation] = [await start(body), await world.ann('POST', conversations, body as object)];
+    const [answer, ofConversation] = [await start(body), await world.ann('POST', conversations, body)];
     expect([answer.status, problems(answer)]).toEqual([422, expected]);
     expect([ofConversation.status, problems(ofConversation)]).toEqual([422, expected]);
     expect(JSON.stringify(answer.body)).not.toContain('hunter2');

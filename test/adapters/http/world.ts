@@ -8,7 +8,7 @@ import type { LogFields } from '../../../src/ports/logger.ts';
 import { Host } from '../../application/conversations/host.ts';
 import {
   createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
-  type MemoryAgentScript, MemoryEngine,
+  type MemoryAgentScript, type MemoryCommand, MemoryEngine,
 } from '../../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { type Answer, createClient } from '../../support/client.ts';
@@ -33,9 +33,11 @@ export interface Line extends LogFields {
 export interface WorldOptions {
   readonly server?: HttpServerOptions;
   readonly specs?: readonly SandboxSpecInput[];
-  readonly limits?: { readonly running?: number; readonly runningPerOwner?: number; readonly conversationsPerOwner?: number };
+  readonly limits?: { readonly running?: number; readonly runningPerOwner?: number; readonly conversationsPerOwner?: number; readonly executionsPerSandbox?: number };
   /** What the agent does in a turn; without it, it says `heard: <the message>`. */
   readonly script?: MemoryAgentScript;
+  /** What commands in sandboxes do; without it, none exists. */
+  readonly command?: MemoryCommand;
 }
 
 export const plainSpec: SandboxSpecInput = {
@@ -58,14 +60,14 @@ export const repository = {
 };
 
 /** A deployment over memory adapters behind a real server on loopback. */
-export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, script }: WorldOptions = {}) {
+export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, script, command }: WorldOptions = {}) {
   const clock = createSystemClock();
   const auth = createMemoryAuth(clock);
   const lines: Line[] = [];
   const write = (level: string) => (fields: LogFields, message: string) => void lines.push({ ...fields, level, message });
   const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const faults: Faults = {};
-  const engine = new MemoryEngine();
+  const engine = new MemoryEngine(undefined, command);
   const provider = createMemoryGitProvider({ hosts: ['git.example.org'], repositories: [repository] });
   const listFiles: typeof provider.listFiles = async (name, query, signal) => {
     lines.push({ level: 'test', message: 'a listing begins' });

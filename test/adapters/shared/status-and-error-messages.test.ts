@@ -107,6 +107,9 @@ const examples: Examples = {
   message_waiting: { cause: { code: 'failure', failure: 'runtime_timeout', context: { runtime: 'docker', limitMs: 30_000 } } },
   messages_dropped: { count: 2, cause: { code: 'sandbox_deleted' } },
   start_failed: { cause: null },
+  execution_timed_out: { afterMs: 60_000 },
+  execution_not_started: none,
+  execution_vanished: none,
   queue_full: { limit: 'messages', max: 100 },
   turn_failed: { stopReason: 'failed' },
   interrupted_by_shutdown: none,
@@ -139,6 +142,11 @@ const examples: Examples = {
   agent_output_not_stored: none,
   agent_stop_reason_unknown: { stopReason: 'of_the_future' },
   agent_busy: none,
+
+  execution_sandbox_ended: none,
+  execution_end_unknown: none,
+  execution_tools_missing: { tools: ['dd', 'tee'] },
+  container_stuck: { container: 'skep_main_sb-1' },
 };
 
 const failures: FailureContexts = {
@@ -151,8 +159,15 @@ const failures: FailureContexts = {
   sandbox_not_found: { id: 'sb-1' },
   conversation_not_found: { id: 'conv-1' },
   permission_not_found: { id: 'perm-1' },
+  port_not_exposed: { id: 'sb-1', port: 5173, exposed: [8000] },
+  proxy_off: {},
+  port_closed: { id: 'sb-1', port: 8000 },
   file_not_found: { path: '/workspace/notes.md' },
-  sandbox_not_running: { id: 'sb-1', status: 'ERROR' },
+  execution_not_found: { id: 'exec-1' },
+  input_closed: { id: 'exec-1' },
+  output_dropped: { oldest: 4096 },
+  execution_limit_reached: { limit: 'executions_per_sandbox', max: 100, retryAfterSeconds: 10 },
+  sandbox_not_running: { id: 'sb-1', status: 'PAUSED' },
   sandbox_not_paused: { id: 'sb-1', status: 'ERROR' },
   sandbox_busy: { id: 'sb-1', status: 'STARTING' },
   sandbox_in_quarantine: { id: 'sb-1' },

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { Principal } from '../../../src/domain/principal.ts';
 import type { Auth } from '../../../src/ports/auth.ts';
@@ -27,6 +28,9 @@ export function createMemoryAuth(clock: Clock): MemoryAuth {
       const found = credential === null ? undefined : keys.get(credential);
       if (found === undefined || clock.now() >= found.expiresAt) throw new Failure('unauthorized', {});
       return found.principal;
+    },
+    async authenticateDigest(digest) {
+      return await this.authenticate([...keys.keys()].find((key) => hash('sha256', key, 'hex') === digest) ?? null);
     },
   };
 }

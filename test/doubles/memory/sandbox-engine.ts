@@ -1,9 +1,12 @@
 import type { Reason } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
+import { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
+import type { ExecutionStart } from '../../../src/ports/sandbox-executions.ts';
 import type { ExecutionRequest, KeptLaunch, Progress, Provision, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
 import { noCommand, runInMemory, type MemoryCommand, type OwnExecution } from './sandbox-execution.ts';
+import { executionNotFound, harmlessSignals } from './sandbox-executions.ts';
 import { MemoryFiles } from './sandbox-files.ts';
 
 /** What a program in a sandbox that is only in memory can do. */
@@ -25,6 +28,8 @@ export type MemoryProvider = (spec: SandboxSpec, progress: Progress, signal: Abo
 interface Entry {
   readonly files: MemoryFiles;
   readonly executions: Set<OwnExecution>;
+  /** Those that have an id, until they are removed. */
+  readonly kept: Map<string, { readonly attached: AttachedExecution; readonly end: OwnExecution['end'] }>;
   launch: SandboxLaunch;
   state: 'running' | 'frozen' | 'stopped';
   reason: Reason | null;
@@ -101,6 +106,7 @@ export class MemoryEngine {
     const entry: Entry = {
       files: new MemoryFiles(launch.spec.workingDir),
       executions: new Set(),
+      kept: new Map(),
       launch,
       state: 'stopped',
       reason: null,
@@ -141,8 +147,7 @@ export class MemoryEngine {
 
   /** Throws `sandbox_not_found`, `sandbox_not_running`. */
   execute(id: string, request: ExecutionRequest): OwnExecution {
-    const entry = this.#demand(id);
-    if (entry.state !== 'running') throw new Failure('sandbox_not_running', { id, status: entry.state });
+    const entry = this.demandRunning(id);
     const unfrozen = async (): Promise<void> => {
       while (entry.state === 'frozen') await entry.thawed.promise;
     };
@@ -150,6 +155,34 @@ export class MemoryEngine {
     entry.executions.add(execution);
     void execution.exited.then(() => entry.executions.delete(execution));
     return execution;
+  }
+
+  /** Throws `sandbox_not_found`, `sandbox_not_running`. */
+  startExecution(id: string, request: ExecutionStart): AttachedExecution {
+    const { kept } = this.demandRunning(id);
+    const earlier = kept.get(request.executionId);
+    if (earlier !== undefined) return earlier.attached;
+    const execution = this.execute(id, request);
+    const attached = new AttachedExecution(request, execution, null);
+    kept.set(request.executionId, { attached, end: (code) => execution.end(code) });
+    return attached;
+  }
+
+  /** Throws `sandbox_not_found`, `execution_not_found`. */
+  execution(id: string, executionId: string): AttachedExecution {
+    const kept = this.#demand(id).kept.get(executionId);
+    if (kept === undefined) throw executionNotFound(executionId);
+    return kept.attached;
+  }
+
+  signalExecution(id: string, executionId: string, name: string, number: number): void {
+    if (!harmlessSignals.has(name)) this.#demand(id).kept.get(executionId)?.end(128 + number);
+  }
+
+  async removeExecution(id: string, executionId: string): Promise<void> {
+    const { kept } = this.#demand(id);
+    await kept.get(executionId)?.attached.execution.kill();
+    kept.delete(executionId);
   }
 
   /** The sandbox's files. Throws `sandbox_not_found`. */
@@ -161,6 +194,13 @@ export class MemoryEngine {
     const listener = { call };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  /** Throws `sandbox_not_found`, `sandbox_not_running`. */
+  demandRunning(id: string): Entry {
+    const entry = this.#demand(id);
+    if (entry.state !== 'running') throw new Failure('sandbox_not_running', { id, status: entry.state });
+    return entry;
   }
 
   #demand(id: string): Entry {

@@ -3,6 +3,7 @@ import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.
 import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { MemoryEngine } from './sandbox-engine.ts';
+import { memoryExecutions } from './sandbox-executions.ts';
 import { packed, unpack } from './sandbox-tar.ts';
 
 /** A runtime for tests: its sandboxes are records in memory, and run nothing but the engine's program and command. */
@@ -15,6 +16,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
     get capabilities() {
       return { freeze: engine.canFreeze };
     },
+    executions: memoryExecutions(engine),
     async provide(spec, progress, signal) {
       signal.throwIfAborted();
       return raceSignal(engine.provider(spec, progress, signal), signal);

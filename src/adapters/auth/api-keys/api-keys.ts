@@ -21,19 +21,23 @@ export interface ApiKeyAuthOptions {
 /** Knows callers by an API key: the static one, or one of the store's. A key that is revoked is refused from then on. */
 export function createApiKeyAuth({ staticKey, keys, clock }: ApiKeyAuthOptions): Auth {
   const staticDigest = staticKey === undefined || staticKey === '' ? null : digestOf(staticKey);
-  const isStatic = (digest: string): boolean => staticDigest !== null && timingSafeEqual(Buffer.from(digest), Buffer.from(staticDigest));
+  const isStatic = (digest: string): boolean =>
+    staticDigest !== null && digest.length === staticDigest.length && timingSafeEqual(Buffer.from(digest), Buffer.from(staticDigest));
+  const authenticateDigest = async (digest: string): Promise<Principal> => {
+    // A key of the store stays what it is there, also where somebody made it the static one: revoked is revoked.
+    const record = await keys.findByHash(digest);
+    if (record === null && isStatic(digest)) return staticPrincipal;
+    if (record === null || !isKeyValid(record, clock.now())) throw new Failure('unauthorized', {});
+    const { userId, name: keyName, access, repositories } = record;
+    return { userId, keyName, access, ...(repositories !== null && { repositories }) };
+  };
   return {
     description: staticDigest === null ? 'keys of the store' : 'the key in SKEP_API_KEY and keys of the store',
     async authenticate(credential) {
       if (credential === null) throw new Failure('unauthorized', {});
-      const digest = digestOf(credential);
-      // A key of the store stays what it is there, also where somebody made it the static one: revoked is revoked.
-      const record = await keys.findByHash(digest);
-      if (record === null && isStatic(digest)) return staticPrincipal;
-      if (record === null || !isKeyValid(record, clock.now())) throw new Failure('unauthorized', {});
-      const { userId, name: keyName, access, repositories } = record;
-      return { userId, keyName, access, ...(repositories !== null && { repositories }) };
+      return await authenticateDigest(digestOf(credential));
     },
+    authenticateDigest,
   };
 }
 

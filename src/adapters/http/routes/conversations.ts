@@ -5,6 +5,7 @@ import { conversationSortOrders, conversationStartStatuses, executionStatuses } 
 import { scopeOf } from '../../../domain/principal.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data.ts';
+import { inCamelCase } from '../../shared/letter-case.ts';
 import {
   claimOf, idempotencyHeaders, list, locationHeader, presentStatus, resourceId, specId, statusFields, text, timeQuery, timestamp,
   toTimestamp,
@@ -52,7 +53,6 @@ const branchName = z.string().max(255).regex(branchPattern, 'must be a branch na
 /** A field that may be null or left out, which is the same. */
 const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });
 
-/** A filter of a listing. */
 const filter = <S extends z.ZodType>(schema: S, description: string) => schema.optional().meta({ description });
 
 /** No field is needed; the refinements say which of them go together. */
@@ -124,6 +124,7 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
 
 const conversations = '/api/v1/app-conversations';
 const common = { ...noInput, tag: 'Conversations', needsKey: true } as const;
+const one = { ...common, path: `${conversations}/{id}`, params: conversationPath };
 
 export const conversationOperations = [
   operation({
@@ -147,22 +148,15 @@ export const conversationOperations = [
     handle: async (context, { headers, body }) => {
       const { skep, principal } = context;
       if (body.sandbox_spec_id !== null) refuseUnknownSpec(skep, body.sandbox_spec_id, 'body');
-      const asked = {
-        title: body.title,
-        sandboxId: body.sandbox_id,
-        sandboxSpecId: body.sandbox_spec_id,
-        selectedRepository: body.selected_repository,
-        selectedBranch: body.selected_branch,
-        initialMessage: body.initial_message,
-        permissionPolicy: body.permission_policy,
-      };
-      const parameters = parametersOf(body);
+      const { env, metadata, timeout_seconds, resources, secrets, ...others } = body;
+      const asked = inCamelCase(others);
+      const parameters = parametersOf({ env, metadata, timeout_seconds, resources, secrets });
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', { ...asked, ...claimedParameters(parameters) });
       const view = await skep.conversations.start(principal.userId, {
         ...asked, ...claim, sandboxParameters: parameters, patterns: principal.repositories ?? null,
       });
-      const location = context.link(`${conversations}/${view.conversation.id}`);
-      return { value: presentConversation(view), headers: { Location: location } };
+      context.response.location(context.link(`${conversations}/${view.conversation.id}`));
+      return presentConversation(view);
     },
   }),
   operation({
@@ -179,36 +173,27 @@ export const conversationOperations = [
       const listing = `app-conversations/${query.sort_order}`;
       const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
       const page = await skep.conversations.search(scopeOf(principal), filterOf(query), query.sort_order, wanted);
-      return { value: presentPage(context, page, listing, presentConversation) };
+      return presentPage(context, page, listing, presentConversation);
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'get',
-    path: `${conversations}/{id}`,
     operationId: 'get_app_conversation',
     summary: 'Get a conversation',
-    params: conversationPath,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
-    }),
+    handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
   }),
   operation({
-    ...common,
+    ...one,
     method: 'delete',
-    path: `${conversations}/{id}`,
     operationId: 'delete_app_conversation',
     summary: 'End a conversation',
     description: 'Its sandbox goes too if no other conversation uses it. Ending it again is a success.',
-    params: conversationPath,
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => {
-      await skep.conversations.delete(scopeOf(principal), params.id);
-      return { value: undefined };
-    },
+    handle: async ({ skep, principal }, { params }) => await skep.conversations.delete(scopeOf(principal), params.id),
   }),
 ];
 

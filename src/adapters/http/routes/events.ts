@@ -5,16 +5,15 @@ import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
 import { scopeOf } from '../../../domain/principal.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
-import { inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
+import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
-import { noInput, operation, type StreamReply } from '../operation.ts';
+import { noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { createSealer } from '../sealed-text.ts';
 import { conversationPath } from './conversations.ts';
 
-/** What every event has, whatever its kind. */
 const eventFields = {
   id: z.int().meta({ description: 'Its place in the log: later events have greater ones.' }),
   at: timestamp,
@@ -28,7 +27,7 @@ const eventFields = {
 };
 
 const eventOf = (kind: EventKind) => {
-  const id = `_${kind}_event`.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const id = camelCase(`_${kind}_event`);
   const data = schemaInSnakeCase(eventDataSchemas[kind]).meta({ id: `${id}Data` });
   return z.object({ ...eventFields, kind: z.literal(kind), data }).meta({ id });
 };
@@ -53,9 +52,13 @@ const eventPageQuery = z.object({
     .meta({ description: 'Begin after the event of this id; `page_id` goes before it.', override: { type: 'string' } }),
 });
 
+/** The ticket of an operation that takes one. */
+export const ticketQuery = z.string().optional()
+  .meta({ description: 'Instead of the header with the key, for browsers, which can send none here.' });
+
 const eventStreamQuery = z.object({
   kinds,
-  ticket: z.string().optional().meta({ description: 'Instead of the header with the key, for `EventSource` in browsers.' }),
+  ticket: ticketQuery,
   after: z
     .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
     .optional()
@@ -95,7 +98,6 @@ export function openTicket({ skep }: RequestContext, ticket: string): string {
   return content[2];
 }
 
-/** What the head of a stream says of it. */
 const eventStreamHead = z.object({
   'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from there if no event was seen.' }),
 });
@@ -127,9 +129,6 @@ const streamForm = {
 /** The kinds in the events of the whole deployment, unless a request asks for others: changes, and no messages. */
 const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_deleted'];
 
-type PageQuery = z.output<typeof eventPageQuery>;
-type StreamInput = { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> };
-
 export const eventOperations = [
   operation({
     ...common,
@@ -141,14 +140,14 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
-    handle: async (context, { params, query }) => ({
-      value: await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
-    }),
+    handle: async (context, { params, query }) =>
+      await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
   }),
   operation({
     ...common,
     path: '/api/v1/app-conversations/{id}/events/stream',
     operationId: 'stream_app_conversation_events',
+    takesTicket: true,
     summary: 'Follow the events of a conversation',
     description: 'From the beginning of its log, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
     params: conversationPath,
@@ -168,25 +167,26 @@ export const eventOperations = [
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
-    handle: async (context, { query }) => ({ value: await page(context, { kinds: query.kinds ?? changes }, 'events', query) }),
+    handle: async (context, { query }) => await page(context, { kinds: query.kinds ?? changes }, 'events', query),
   }),
   operation({
     ...common,
     path: '/api/v1/events/ticket',
     operationId: 'get_event_ticket',
-    summary: 'Get a ticket for a stream of events',
+    summary: 'Get a ticket for a stream of events, or for attaching to an execution',
     success: { status: 200, description: 'The ticket.', schema: ticketResource },
     failures: [],
     handle: ({ skep, credential }) => {
       const expiresAt = skep.clock.now() + ticketLifeMs;
       const ticket = ticketSealer.seal(JSON.stringify(['ticket', expiresAt, credential]));
-      return { value: { ticket, expires_at: toTimestamp(expiresAt) } };
+      return { ticket, expires_at: toTimestamp(expiresAt) };
     },
   }),
   operation({
     ...common,
     path: '/api/v1/events/stream',
     operationId: 'stream_events',
+    takesTicket: true,
     summary: 'Follow what changes',
     description: 'From now on, or after `Last-Event-ID` or `after`. `kinds` asks for other kinds.',
     query: eventStreamQuery,
@@ -197,7 +197,7 @@ export const eventOperations = [
   }),
 ];
 
-async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: PageQuery) {
+async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: z.output<typeof eventPageQuery>) {
   const { skep, principal } = context;
   const from = pageKeyOf(context, listing, query)?.value ?? query.after ?? 0;
   const { items, next } = await skep.events.page(scopeOf(principal), wanted, from, query.limit);
@@ -208,9 +208,9 @@ async function page(context: RequestContext, wanted: EventsWanted, listing: stri
 async function follow(
   context: RequestContext,
   wanted: EventsWanted,
-  { query, headers }: StreamInput,
+  { query, headers }: { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> },
   otherwise: 0 | 'latest',
-): Promise<StreamReply> {
+): Promise<StreamedBody> {
   const { skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
@@ -218,7 +218,8 @@ async function follow(
   const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
-  return { parts: serverSentEvents(after, batches, presentEvent), ends, headers: { 'Last-Event-ID': String(after) } };
+  context.response.set('Last-Event-ID', String(after));
+  return new StreamedBody(serverSentEvents(after, batches, presentEvent), ends);
 }
 
 /** The schema of what {@link inSnakeCase} returns for a value of the schema. */

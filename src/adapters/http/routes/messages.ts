@@ -13,7 +13,7 @@ const permissionAnswerBody = z
   .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { ...noInput, tag: 'Conversations', needsKey: true, method: 'post' } as const;
+const common = { ...noInput, tag: 'Conversations', needsKey: true, method: 'post', params: conversationPath } as const;
 
 export const messageOperations = [
   operation({
@@ -24,7 +24,6 @@ export const messageOperations = [
     description:
       'The agent gets messages in order, each when the turn before it has ended. One that comes while the sandbox is paused resumes it. ' +
       'The events show what follows.',
-    params: conversationPath,
     headers: idempotencyHeaders,
     body: message,
     success: { status: 202, description: 'The message is kept.', schema: messageAccepted },
@@ -32,7 +31,7 @@ export const messageOperations = [
     handle: async ({ skep, principal }, { params, headers, body }) => {
       const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
       const { messageId } = await skep.conversations.send(scopeOf(principal), params.id, body, claim.claim);
-      return { value: { message_id: messageId } };
+      return { message_id: messageId };
     },
   }),
   operation({
@@ -43,12 +42,9 @@ export const messageOperations = [
     description:
       'Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not touched. ' +
       'Between turns nothing happens.',
-    params: conversationPath,
     success: { status: 202, description: 'The conversation; its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentConversation(await skep.conversations.cancel(scopeOf(principal), params.id)),
-    }),
+    handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.cancel(scopeOf(principal), params.id)),
   }),
   operation({
     ...common,
@@ -59,10 +55,7 @@ export const messageOperations = [
     body: permissionAnswerBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'permission_not_found'],
-    handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentConversation(
-        await skep.conversations.answerPermission(scopeOf(principal), params.id, params.permission_id, body.option_id),
-      ),
-    }),
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentConversation(await skep.conversations.answerPermission(scopeOf(principal), params.id, params.permission_id, body.option_id)),
   }),
 ];

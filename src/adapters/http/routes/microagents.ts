@@ -15,7 +15,6 @@ const microagentResource = z
   })
   .meta({ id: 'MicroagentResponse', description: 'A Markdown file in a repository that guides agents.' });
 
-/** A decoded repository name. */
 export const repositoryName = z
   .string()
   .superRefine((name, context) => {
@@ -50,11 +49,11 @@ export const microagentOperations = [
     success: { status: 200, description: 'The microagents.', schema: z.array(microagentResource) },
     failures: ['repository_not_found', ...gitProviderFailures],
     handle: async (context, { params }) => {
-      const { skep, principal } = context;
+      const { skep, principal, response } = context;
       const patterns = principal.repositories ?? null;
-      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.signal());
-      const age = confirmedAt === null ? null : Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000));
-      return { value: microagents.map(presentMicroagent), headers: age === null ? {} : { Age: String(age) } };
+      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.closed);
+      if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
+      return microagents.map(presentMicroagent);
     },
   }),
 ];

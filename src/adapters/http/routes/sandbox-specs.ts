@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
 import type { DatedSpec } from '../../../application/sandboxes/sandbox-specs.ts';
 import type { KeyAccess } from '../../../domain/principal.ts';
-import { shownEnv } from '../../../domain/sandbox-spec.ts';
+import { shownEnv, wakesOnAccess } from '../../../domain/sandbox-spec.ts';
 import { timestamp, toTimestamp } from '../common-schemas.ts';
 import { alias, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage, unknownPage } from '../page-token.ts';
@@ -27,7 +27,12 @@ const sandboxSpecResource = z
     working_dir: z.string(),
     initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
     allowed_secrets: z.array(z.string()).meta({ description: 'Names that a start may have in `secrets`.' }),
-    ports: z.array(z.object({ name: z.string(), port: z.int() }).meta({ id: 'SandboxPort' })),
+    ports: z.array(z.object({
+      name: z.string(), port: z.int(), public: z.boolean().meta({ description: 'Anyone may reach it through the proxy.' }),
+    }).meta({ id: 'SandboxPort' })),
+    wake_on_access: z.enum(wakesOnAccess).meta({
+      description: 'Which paused sandboxes a request for a port resumes: none, frozen ones, or stopped ones too.',
+    }),
     agent: z.object({ protocol: z.string().meta({ example: 'acp' }) }).meta({ id: 'SandboxAgent' }).nullable()
       .meta({ description: 'The coding agent that conversations talk with; null is none.' }),
     resources: sandboxResources,
@@ -45,7 +50,8 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
     working_dir: spec.workingDir,
     initial_env: shownEnv(spec.initialEnv),
     allowed_secrets: [...spec.allowedSecrets],
-    ports: spec.ports.map(({ name, port }) => ({ name, port })),
+    ports: spec.ports.map(({ name, port, public: isPublic = false }) => ({ name, port, public: isPublic })),
+    wake_on_access: spec.wakeOnAccess,
     agent: spec.agent === null ? null : { protocol: spec.agent.protocol },
     resources: { cpus, memory_bytes: memoryBytes, pids },
     created_at: toTimestamp(createdAt),
@@ -71,7 +77,7 @@ const search = operation({
     const after = pageKeyOf(context, listing, query);
     if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
     const page = await skep.specs.search(after?.id ?? null, query.limit);
-    return { value: presentPage(context, page, listing, (spec) => presentSandboxSpec(spec, context.principal.access)) };
+    return presentPage(context, page, listing, (spec) => presentSandboxSpec(spec, context.principal.access));
   },
 });
 
@@ -81,4 +87,14 @@ export const sandboxSpecOperations = [search, alias(search, '/api/v1/sandbox-spe
 export function refuseUnknownSpec(skep: Skep, specId: string, place: 'query' | 'body'): void {
   if (skep.specs.find(specId) !== undefined) return;
   throw invalidRequest([place, 'sandbox_spec_id'], `There is no sandbox spec ${JSON.stringify(specId)}`, 'unknown_sandbox_spec');
+}
+
+/** The spec that is named in the query or the body; null is the deployment's default. */
+export function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
+  if (inQuery !== null && inBody !== null && inQuery !== inBody) {
+    throw invalidRequest(['query', 'sandbox_spec_id'], 'must be that of the body, or be left out', 'contradiction');
+  }
+  const specId = inBody ?? inQuery;
+  if (specId !== null) refuseUnknownSpec(skep, specId, inBody === null ? 'query' : 'body');
+  return specId;
 }

@@ -1,14 +1,12 @@
 import { z } from 'zod';
-import type { Skep } from '../../../application/skep.ts';
 import { scopeOf } from '../../../domain/principal.ts';
 import { sandboxStatuses } from '../../../domain/sandbox.ts';
 import { claimOf, idempotencyHeaders, locationHeader, resourceId, specId, text } from '../common-schemas.ts';
 import { alias, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
-import { invalidRequest } from '../request-input.ts';
 import { claimedParameters, metadataQuery, parametersOf, sandboxParameterFields } from '../sandbox-parameters.ts';
 import { pauseKind, presentSandbox, sandboxResource } from '../sandbox-resource.ts';
-import { refuseUnknownSpec } from './sandbox-specs.ts';
+import { specAskedFor } from './sandbox-specs.ts';
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
@@ -50,6 +48,9 @@ const sandboxPath = z.object({ id: resourceId });
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
+const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
+/** Something that is done with one sandbox, and answered with it. */
+const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
 
 /** Names the listing in its page tokens. */
 const listing = 'sandboxes';
@@ -68,7 +69,7 @@ const search = operation({
     const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq, metadata: query.metadata__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return { value: presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, principal.access)) };
+    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context));
   },
 });
 
@@ -93,21 +94,19 @@ export const sandboxOperations = [
       const parameters = parametersOf(body);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId, ...claimedParameters(parameters) });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
-      return { value: presentSandbox(sandbox, principal.access), headers: { Location: context.link(`${sandboxes}/${sandbox.id}`) } };
+      context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
+      return presentSandbox(sandbox, context);
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'get',
-    path: `${sandboxes}/{id}`,
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
-    params: sandboxPath,
     success: theSandbox,
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.get(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
   }),
   operation({
     ...common,
@@ -121,61 +120,47 @@ export const sandboxOperations = [
     failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
     handle: async ({ skep, principal }, { params }) => {
       const { cpuMs, memoryBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), params.id);
-      return { value: { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes } };
+      return { cpu_ms: cpuMs, memory_bytes: memoryBytes, disk_bytes: diskBytes };
     },
   }),
   operation({
-    ...common,
+    ...one,
     method: 'delete',
-    path: `${sandboxes}/{id}`,
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description:
       'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
       'than 20 seconds or does not answer: then later. Deleting it again is a success.',
-    params: sandboxPath,
     success: { status: 204, description: 'It is deleted.', schema: noBody },
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => {
-      await skep.sandboxes.delete(scopeOf(principal), params.id);
-      return { value: undefined };
-    },
+    handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
     description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
-    params: sandboxPath,
     body: sandboxPauseBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body }) => ({
-      value: presentSandbox(await skep.sandboxes.pause(scopeOf(principal), params.id, body.pause_kind), principal.access),
-    }),
+    handle: async (context, { params, body }) =>
+      presentSandbox(await context.skep.sandboxes.pause(scopeOf(context.principal), params.id, body.pause_kind), context),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/resume`,
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
     description: 'Resuming a running one only notes the activity.',
-    params: sandboxPath,
-    success: theSandbox,
     failures: [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
     ],
-    handle: async ({ skep, principal }, { params }) => ({
-      value: presentSandbox(await skep.sandboxes.resume(scopeOf(principal), params.id), principal.access),
-    }),
+    handle: async (context, { params }) =>
+      presentSandbox(await context.skep.sandboxes.resume(scopeOf(context.principal), params.id), context),
   }),
   operation({
-    ...common,
-    method: 'post',
+    ...action,
     path: `${sandboxes}/{id}/adopt`,
     operationId: 'adopt_sandbox',
     adminOnly: true,
@@ -183,22 +168,9 @@ export const sandboxOperations = [
     description:
       "Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list; their owner is `skep:quarantine`. " +
       'The sandbox stays stopped until it is resumed.',
-    params: sandboxPath,
     body: sandboxAdoptBody,
-    success: theSandbox,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) => ({
-      value: presentSandbox(await skep.sandboxes.adopt(scopeOf(principal), params.id, { ownerId, specId }), principal.access),
-    }),
+    handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
+      presentSandbox(await context.skep.sandboxes.adopt(scopeOf(context.principal), params.id, { ownerId, specId }), context),
   }),
 ];
-
-/** The spec that is named in the query or the body; null is the deployment's default. */
-function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
-  if (inQuery !== null && inBody !== null && inQuery !== inBody) {
-    throw invalidRequest(['query', 'sandbox_spec_id'], 'must be that of the body, or be left out', 'contradiction');
-  }
-  const specId = inBody ?? inQuery;
-  if (specId !== null) refuseUnknownSpec(skep, specId, inBody === null ? 'query' : 'body');
-  return specId;
-}

@@ -117,7 +117,7 @@ export const serviceOperations = [
     operationId: 'health',
     summary: 'Check that the server listens',
     success: { status: 200, description: 'It listens.', schema: health },
-    handle: () => ({ value: { status: 'ok' as const } }),
+    handle: () => ({ status: 'ok' as const }),
   }),
   operation({
     ...open,
@@ -127,9 +127,10 @@ export const serviceOperations = [
     description: 'The server is ready if its store answers. A git host or an engine in trouble is shown, with the status `degraded`.',
     success: { status: 200, description: 'It can serve.', schema: readinessReport },
     otherwise: { status: 503, description: 'The store does not answer.', schema: readinessReport, headers: retryAfterHeader },
-    handle: async ({ http }) => {
-      const value = await http.readiness();
-      return value.status === 'not_ready' ? { value, status: 503, headers: { 'Retry-After': '1' } } : { value };
+    handle: async ({ http, response }) => {
+      const report = await http.readiness();
+      if (report.status === 'not_ready') response.status(503).set('Retry-After', '1');
+      return report;
     },
   }),
   operation({
@@ -140,7 +141,7 @@ export const serviceOperations = [
     needsKey: true,
     success: { status: 200, description: 'The owner and the access of the key.', schema: caller },
     handle: ({ principal: { userId, keyName, access, repositories = null } }) => ({
-      value: { user_id: userId, key_name: keyName, access, repositories: repositories === null ? null : [...repositories] },
+      user_id: userId, key_name: keyName, access, repositories: repositories === null ? null : [...repositories],
     }),
   }),
   operation({
@@ -149,7 +150,7 @@ export const serviceOperations = [
     operationId: 'openapi',
     summary: 'Get this description',
     success: { status: 200, description: 'An OpenAPI 3.1 document.', schema: z.looseObject({ openapi: z.string() }) },
-    handle: ({ http, mount }) => ({ value: { ...http.openApi(), servers: serversOf(http.options.publicUrl, mount) } }),
+    handle: ({ http, mount }) => ({ ...http.openApi(), servers: serversOf(http.options.publicUrl, mount) }),
   }),
   operation({
     ...open,
@@ -157,6 +158,9 @@ export const serviceOperations = [
     operationId: 'docs',
     summary: 'Read this description',
     success: { status: 200, description: 'A page for people.', schema: z.string(), media: 'text/html; charset=utf-8' },
-    handle: () => ({ value: apiReferencePage, headers: apiReferenceHeaders }),
+    handle: ({ response }) => {
+      response.set(apiReferenceHeaders);
+      return apiReferencePage;
+    },
   }),
 ];

@@ -5,6 +5,7 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
   Execution, ExecutionRequest, KeptLaunch, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime, SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
+import { AttachedExecutions } from '../attached-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { keptLaunch } from './container-config.ts';
@@ -56,6 +57,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly #executions: Executions;
   /** The steps of one sandbox are done one after another. */
   readonly #mutex = new KeyedMutex();
+  readonly executions = new AttachedExecutions(this, { code: 'execution_tools_missing', tools: ['dd'] });
   readonly #stopping = new Set<string>();
   #canFreeze = true;
 

@@ -37,14 +37,16 @@ export interface Leader {
   readonly boot: string;
 }
 
-/** Returns null if there is no sandbox. */
+/** Returns null if there is no sandbox, or none any more. */
 export async function readLastLaunch(folder: string): Promise<LaunchRecord | null> {
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
   const number = Math.max(0, ...names.map((name) => Number(/^(\d+)\.claim$/.exec(name)?.[1] ?? 0)));
+  const claim = number === 0 ? '' : await readFile(claimFile(folder, number), 'utf8').catch(ignoring('ENOENT', 'ENOTDIR'));
+  if (claim === null) return null;
   return {
     number,
-    claim: parseClaim(await readFile(claimFile(folder, number), 'utf8').catch(() => '')),
+    claim: parseClaim(claim),
     isGone: names.includes(`${number}.gone`),
     isFreezing: names.includes(`${number}.freezing`),
   };
@@ -71,8 +73,8 @@ export async function refuseLaunch(folder: string, number: number, plan: LaunchP
 
 /** The exit status; null when it is not known. */
 export async function readExit(folder: string, number: number): Promise<number | null> {
-  const text = await readFile(exitFile(folder, number), 'latin1').catch(() => '');
-  return /^\d+\n$/.test(text) ? Number(text) : null;
+  const text = await readFile(exitFile(folder, number), 'latin1').catch(ignoring('ENOENT'));
+  return text !== null && /^\d+\n$/.test(text) ? Number(text) : null;
 }
 
 /** Notes an exit status that the launcher could not note itself. */

@@ -32,16 +32,14 @@ export class Observer {
   }
 
   async observe(id: string): Promise<Sighting> {
-    const record = await readLastLaunch(this.#layout.sandbox(id).launches);
-    if (record === null) await demandRoot(this.#layout);
-    return this.#sight(id, record, this.#table);
+    return this.#sight(id, await this.#readRecord(id), this.#table);
   }
 
   /** Reads all sandboxes. Costs one look at the process table at most, however many there are. */
   async list(): Promise<readonly Sighting[]> {
     await demandRoot(this.#layout);
     const records = await pLimit(concurrency).map(await sandboxIds(this.#layout), async (id) => {
-      return { id, record: await readLastLaunch(this.#layout.sandbox(id).launches) };
+      return { id, record: await this.#readRecord(id) };
     });
     // Taken after the records were read, so that every leader that they name had begun.
     const processes = snapshotOf(this.#table);
@@ -53,6 +51,16 @@ export class Observer {
   async recheck(sightings: readonly Sighting[]): Promise<readonly ObservedSandbox[]> {
     const processes = snapshotOf(this.#table);
     return pLimit(concurrency).map(sightings, ({ observed, record }) => this.#stateOf(observed.id, record, processes));
+  }
+
+  /** Returns null if there is no such sandbox. */
+  async #readRecord(id: string): Promise<LaunchRecord | null> {
+    const { launches } = this.#layout.sandbox(id);
+    const record = await readLastLaunch(launches);
+    if (record !== null) return record;
+    // The folder of all sandboxes may have been away at that moment, as a disk that is mounted again.
+    await demandRoot(this.#layout);
+    return readLastLaunch(launches);
   }
 
   async #sight(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<Sighting> {
@@ -89,6 +97,7 @@ export class Observer {
     if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
     const status = await readExit(this.#layout.sandbox(id).launches, number);
     if (status !== null) return stopped(exited(status));
+    await demandRoot(this.#layout);
     const isRestarted = claim?.leader?.boot !== (await this.#table.bootId());
     return isRestarted ? stopped({ code: 'host_restarted' }, true) : stopped({ code: 'processes_killed' });
   }

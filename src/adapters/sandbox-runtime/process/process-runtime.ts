@@ -7,6 +7,7 @@ import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
   Execution, ExecutionRequest, KeptLaunch, Progress, Provision, SandboxLaunch, SandboxRuntime, SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
+import { AttachedExecutions } from '../attached-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import {
@@ -46,6 +47,7 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #watch: Watch;
   readonly #stopCuttingLogs: () => void;
   readonly #mutex = new KeyedMutex();
+  readonly executions = new AttachedExecutions(this, { code: 'execution_tools_missing', tools: ['dd'] });
   readonly #removals = new Set<string>();
   #root: ReturnType<typeof openRoot> | null = null;
 

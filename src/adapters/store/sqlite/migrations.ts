@@ -222,6 +222,26 @@ export const migrations: readonly string[] = [
   ALTER TABLE conversations ADD COLUMN repository_path TEXT;
   UPDATE conversations SET repository_path = selected_repository;
   `,
+  // The commands that run in sandboxes.
+  `
+  CREATE TABLE executions (
+    id TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL,
+    command TEXT NOT NULL,
+    stdin INTEGER NOT NULL, tty INTEGER NOT NULL,
+    status TEXT NOT NULL, status_reason TEXT, exit_code INTEGER,
+    begun INTEGER NOT NULL, durable INTEGER NOT NULL,
+    stdout_bytes INTEGER NOT NULL, stderr_bytes INTEGER NOT NULL,
+    started_at INTEGER NOT NULL, deadline INTEGER, ended_at INTEGER, version INTEGER NOT NULL,
+    deleted_at INTEGER, removed_at INTEGER,
+    unsettled INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX executions_by_sandbox ON executions (sandbox_id, started_at, id) WHERE deleted_at IS NULL;
+  CREATE INDEX executions_in_sandbox ON executions (sandbox_id);
+  CREATE INDEX executions_running ON executions (sandbox_id) WHERE status = 'running' AND deleted_at IS NULL;
+  CREATE INDEX executions_unsettled ON executions (id) WHERE unsettled = 1;
+  CREATE INDEX executions_removed ON executions (removed_at) WHERE removed_at IS NOT NULL;
+  `,
   // What a start asks for besides its spec.
   `
   ALTER TABLE sandboxes ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';

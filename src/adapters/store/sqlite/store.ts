@@ -9,6 +9,7 @@ import { createApiKeyStore } from '../api-key-store.ts';
 import { createConversationStore } from '../conversation-store.ts';
 import type { Database, Db } from '../database.ts';
 import { createEventLog, createEventStore } from '../event-store.ts';
+import { createExecutionStore } from '../execution-store.ts';
 import { createListingCache } from '../listing-cache.ts';
 import { createSandboxStore } from '../sandbox-store.ts';
 import { createSpecStore } from '../spec-store.ts';
@@ -171,6 +172,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     name,
     sandboxes: createSandboxStore(db, log),
     conversations: createConversationStore(db, log),
+    executions: createExecutionStore(db),
     events: createEventStore(db, log, () => latestSequence(db)),
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),

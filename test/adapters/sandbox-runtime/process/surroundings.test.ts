@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, readdir, stat } from 'node:fs/promises';
+import { readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -134,5 +134,31 @@ describe('ports', () => {
     assert.notEqual(after[1], before[1]);
     assert.equal((await readdir(join(host.root, '.ports'))).length, 3);
     server.close();
+  });
+});
+
+async function goAway(): Promise<void> {
+  await rename(host.root, `${host.root}.away`);
+  await writeFile(host.root, 'no folder');
+}
+
+async function comeBack(): Promise<void> {
+  await rm(host.root);
+  await rename(`${host.root}.away`, host.root);
+}
+
+describe('the folder of all sandboxes', () => {
+  test('that goes away and comes back makes no sandbox look as if it had ended', async () => {
+    const { id } = await start(shell('exec sleep 1000'));
+    const seen = new Set<string>();
+    const state = async (): Promise<string> => (await runtime.inspect(id)).state;
+    const look = async (): Promise<void> => void seen.add(await state().catch(({ code }: { code: string }) => code));
+    for (let rounds = 0; rounds < 300; rounds += 1) {
+      await Promise.all([look(), goAway()]);
+      await Promise.all([look(), comeBack()]);
+    }
+    seen.delete('running');
+    assert.deepEqual([...seen], ['runtime_unavailable']);
+    assert.equal(await state(), 'running');
   });
 });

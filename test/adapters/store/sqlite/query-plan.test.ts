@@ -1,12 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
 import { createEventLog, createEventStore } from '../../../../src/adapters/store/event-store.ts';
+import { createExecutionStore } from '../../../../src/adapters/store/execution-store.ts';
 import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
 import { createSandboxStore } from '../../../../src/adapters/store/sandbox-store.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { latestSequence } from '../../../../src/adapters/store/sqlite/store.ts';
 import { conversationSortOrders } from '../../../../src/domain/conversation.ts';
 import { eventKinds } from '../../../../src/domain/event.ts';
+import { newExecution } from '../../../../src/domain/execution.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import type { ConversationFilter } from '../../../../src/ports/conversation-store.ts';
 import type { EventFilter } from '../../../../src/ports/event-store.ts';
@@ -21,8 +23,10 @@ const log = createEventLog(db);
 const sandboxes = createSandboxStore(db, log);
 const conversations = createConversationStore(db, log);
 const events = createEventStore(db, log, () => latestSequence(db));
+const executions = createExecutionStore(db);
 const cache = createListingCache(db, { maxBytes: 10, now: () => 100_000 });
 
+const someExecution = newExecution({ id: 'e', sandboxId: 'sb', command: ['ls'], stdin: false, tty: false, timeoutMs: null, now: 5 });
 const gone = { deletedAt: 1, removedAt: 1 };
 beforeAll(async () => {
   await sandboxes.insert(someSandbox('gone', gone), unlimited);
@@ -70,6 +74,15 @@ describe('the plan of a statement', () => {
     ['conversations.findUsing', () => conversations.findUsing('one')],
     ['conversations.scanUnsettled', () => conversations.scanUnsettled('one', 5)],
     ['conversations.purge', () => conversations.purge(5)],
+    ['executions.insert', () => executions.insert(someExecution, { executionsPerSandbox: 5 }, claim)],
+    ['executions.replace', () => executions.replace({ ...someExecution, version: 2 })],
+    ['executions.withdraw', () => executions.withdraw('e')],
+    ['executions.find', () => executions.find('e')],
+    ['executions.list', () => executions.list('sb', next)],
+    ['executions.running', () => executions.running('sb')],
+    ['executions.endedBefore', () => executions.endedBefore('sb', 5)],
+    ['executions.scanUnsettled', () => executions.scanUnsettled('e', 5)],
+    ['executions.purge', () => executions.purge(5)],
     ['events.purge', () => events.purge(5, 5)],
     ['listingCache.put', () => cache.put('s', 'k', 'v')],
     ['listingCache.put in the place of others', () => cache.put('s', 'other', 'longer')],
@@ -79,7 +92,7 @@ describe('the plan of a statement', () => {
     expect(statements.length).toBeGreaterThan(0);
     // These indexes hold nothing but what is counted, or what is returned, in its order.
     const meant = '(?! USING (COVERING INDEX (sandboxes_running|listing_cache_by_use)|INDEX sandboxes_idle))';
-    const whole = new RegExp(`SCAN (sandboxes|conversations|events|claims|listing_cache\\b)${meant}|TEMP B-TREE`);
+    const whole = new RegExp(`SCAN (sandboxes|conversations|executions|events|claims|listing_cache\\b)${meant}|TEMP B-TREE`);
     for (const plan of plans) expect(plan).not.toMatch(whole);
   });
 

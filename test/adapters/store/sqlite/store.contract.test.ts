@@ -1,6 +1,7 @@
 import { describe, test } from 'vitest';
 import { apiKeyStoreContract } from '../../../contracts/api-key-store.ts';
 import { conversationStoreContract } from '../../../contracts/conversation-store.ts';
+import { executionStoreContract } from '../../../contracts/execution-store.ts';
 import { eventStoreContract } from '../../../contracts/event-store.ts';
 import { listingCacheContract } from '../../../contracts/listing-cache.ts';
 import { sandboxStoreContract } from '../../../contracts/sandbox-store.ts';
@@ -10,7 +11,7 @@ import { inMemoryHarness, sqliteHarness } from './harness.ts';
 
 const suites = {
   storeContract, sandboxStoreContract, conversationStoreContract, eventStoreContract, apiKeyStoreContract, specStoreContract,
-  listingCacheContract,
+  listingCacheContract, executionStoreContract,
 };
 
 for (const [place, harness] of Object.entries({ 'in a folder': sqliteHarness, 'in memory': inMemoryHarness })) {

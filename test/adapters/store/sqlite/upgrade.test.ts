@@ -97,7 +97,7 @@ describe('a database of the version before agents and pools', () => {
         ...oldSpec,
         resources: { ...oldSpec.resources, openFiles: defaultResources.openFiles, logBytes: defaultResources.logBytes, diskBytes: null },
         isolation: defaultIsolation,
-        runtimeOptions: {}, secrets: [], allowedSecrets: [], allowPlainSecrets: false,
+        runtimeOptions: {}, secrets: [], allowedSecrets: [], allowPlainSecrets: false, wakeOnAccess: 'none',
         labels: {},
         rest: { ...oldSpec.rest, maxLifeMs: null },
         pool: { size: 0 },

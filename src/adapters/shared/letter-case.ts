@@ -23,3 +23,16 @@ export function inSnakeCase<T>(value: T): InSnakeCase<T> {
 export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
+
+type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
+export type InCamelCase<T> = { [K in keyof T & string as CamelCase<K>]: T[K] };
+
+/** The object with the names of its own fields in camel case: `git_timeout` is `gitTimeout`. */
+export function inCamelCase<T extends object>(values: T): InCamelCase<T> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [camelCase(name), value])) as InCamelCase<T>;
+}
+
+export function camelCase(name: string): string {
+  return name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}

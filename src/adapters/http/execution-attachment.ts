@@ -1,0 +1,206 @@
+import type { WebSocket } from 'ws';
+import { z } from 'zod';
+import type { Executions } from '../../application/executions/executions.ts';
+import type { Output } from '../../application/executions/read-output.ts';
+import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { OutputStream } from '../../ports/sandbox-executions.ts';
+import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
+import { presentStatus } from './common-schemas.ts';
+import { InputQueue } from './input-queue.ts';
+
+/** Signals that can be sent to an execution. */
+export const signalName = z.enum([
+  'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGALRM', 'SIGTERM', 'SIGCONT', 'SIGSTOP', 'SIGTSTP',
+  'SIGWINCH',
+]);
+
+export const terminalSize = z
+  .strictObject({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) })
+  .meta({ id: 'TerminalSize', example: { cols: 80, rows: 24 } });
+
+const control = z.union([
+  z.strictObject({ resize: terminalSize }),
+  z.strictObject({ signal: signalName }),
+  z.strictObject({ close_input: z.literal(true) }),
+]);
+
+/**
+ * Who writes to each execution, of those who are attached in this process. The others look on. What is sent by other requests is not
+ * counted.
+ */
+export class ExecutionWriters {
+  readonly #writers = new Map<string, { readonly lost: () => void }>();
+
+  /** Makes the caller the writer if there is none, or in place of another. Returns what gives it up; null if there is another. */
+  claim(executionId: string, takeover: boolean, lost: () => void): (() => void) | null {
+    const present = this.#writers.get(executionId);
+    if (present !== undefined && !takeover) return null;
+    const own = { lost };
+    this.#writers.set(executionId, own);
+    present?.lost();
+    return () => {
+      if (this.#writers.get(executionId) === own) this.#writers.delete(executionId);
+    };
+  }
+}
+
+export interface AttachmentDeps {
+  readonly executions: Executions;
+  readonly writers: ExecutionWriters;
+  readonly scope: OwnerScope;
+  readonly sandboxId: string;
+  readonly executionId: string;
+  readonly outputs: Readonly<Partial<Record<OutputStream, Output>>>;
+  readonly mayWrite: boolean;
+  readonly takeover: boolean;
+  /** Fires when the attachment has to end. */
+  readonly ends: AbortSignal;
+  /** The code that the WebSocket is closed with then. */
+  readonly closeCode: () => number;
+  readonly heartbeatMs: number;
+}
+
+/** How long a client may take to close its side, in milliseconds. */
+const closeWithinMs = 1000;
+
+/** One client that is attached to an execution. Binary messages are bytes, both ways; text messages are control messages in JSON. */
+export class ExecutionAttachment {
+  readonly #socket: WebSocket;
+  readonly #deps: AttachmentDeps;
+  readonly #input: InputQueue;
+  /** The stream of the bytes that were sent last. */
+  #stream: OutputStream | null = null;
+  #giveUp: (() => void) | null = null;
+  #isAlive = true;
+  /** Control messages take effect one after the other. */
+  #controls: Promise<void> = Promise.resolve();
+
+  constructor(socket: WebSocket, deps: AttachmentDeps) {
+    this.#socket = socket;
+    this.#deps = deps;
+    const { executions, scope, sandboxId, executionId, ends } = deps;
+    this.#input = new InputQueue(
+      (content, close) => executions.write(scope, sandboxId, executionId, content, close, ends),
+      { pause: () => socket.pause(), resume: () => socket.resume(), failed: (error) => this.#report(error) },
+    );
+  }
+
+  /** Serves the client until the execution has ended, or the client leaves. Never rejects. */
+  async serve(): Promise<void> {
+    const { writers, executionId, mayWrite, takeover, ends, heartbeatMs } = this.#deps;
+    const socket = this.#socket;
+    if (mayWrite) this.#giveUp = writers.claim(executionId, takeover, () => this.#loseInput());
+    this.#send({ writer: this.#giveUp !== null });
+    socket.on('message', (data: Buffer, isBinary) => this.#take(data, isBinary));
+    socket.on('pong', () => (this.#isAlive = true));
+    socket.on('error', () => socket.terminate());
+    const heartbeat = setInterval(() => this.#beat(), heartbeatMs);
+    const end = (): void => this.#close(this.#deps.closeCode());
+    ends.addEventListener('abort', end);
+    if (ends.aborted) end();
+    socket.once('close', () => {
+      clearInterval(heartbeat);
+      ends.removeEventListener('abort', end);
+      this.#giveUp?.();
+      this.#input.end();
+      for (const { bytes } of Object.values(this.#deps.outputs)) if (!bytes.locked) bytes.cancel().catch(() => {});
+    });
+    try {
+      await this.#sendOutputs();
+      await this.#sendEnd();
+      this.#close(1000);
+    } catch (error) {
+      if (socket.readyState !== socket.OPEN) return;
+      this.#report(error);
+      this.#close(1011);
+    }
+  }
+
+  async #sendOutputs(): Promise<void> {
+    const { stdout, stderr } = this.#deps.outputs;
+    await Promise.all([stdout && this.#sendOutput('stdout', stdout), stderr && this.#sendOutput('stderr', stderr)]);
+  }
+
+  /** Sends the bytes as they come, no more than the client reads. */
+  async #sendOutput(stream: OutputStream, { from, bytes }: Output): Promise<void> {
+    let offset = from;
+    for await (const part of bytes) {
+      if (this.#stream !== stream) this.#send({ stream, offset });
+      this.#stream = stream;
+      offset += part.length;
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      this.#socket.send(part, { binary: true }, (error) => (error == null ? resolve() : reject(error)));
+      await promise;
+    }
+  }
+
+  async #sendEnd(): Promise<void> {
+    const { executions, scope, sandboxId, executionId } = this.#deps;
+    const { status, exitCode, statusReason } = await executions.get(scope, sandboxId, executionId);
+    this.#send({ status, exit_code: exitCode, ...presentStatus(statusReason) });
+  }
+
+  #take(data: Buffer, isBinary: boolean): void {
+    if (this.#giveUp === null) return this.#sendError('not_writer', 'Another one is attached as the writer, or the key may only read.');
+    if (isBinary) return this.#input.push(data);
+    const message = control.safeParse(parseJson(data));
+    if (!message.success) return this.#sendError('invalid_request', 'A text message is one of resize, signal and close_input, as JSON.');
+    this.#controls = this.#controls.then(() => this.#control(message.data)).catch((error: unknown) => this.#report(error));
+  }
+
+  async #control(message: z.output<typeof control>): Promise<void> {
+    const { executions, scope, sandboxId, executionId } = this.#deps;
+    if ('resize' in message) await executions.resize(scope, sandboxId, executionId, message.resize);
+    else if ('signal' in message) await executions.signal(scope, sandboxId, executionId, message.signal);
+    else {
+      await this.#input.close();
+      this.#send({ input_closed: true });
+    }
+  }
+
+  #loseInput(): void {
+    this.#giveUp = null;
+    this.#input.end();
+    this.#send({ writer: false });
+  }
+
+  /** A client that does not answer is gone. While its input is held back, its answers are too. */
+  #beat(): void {
+    if (!this.#isAlive && !this.#socket.isPaused) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#isAlive = false;
+    this.#socket.ping();
+  }
+
+  #report(error: unknown): void {
+    const oldest = isFailureOf(error, 'output_dropped') ? error.context.oldest : undefined;
+    if (isFailure(error)) this.#sendError(error.code, sentenceOfFailure(error), oldest);
+    else this.#sendError('internal', 'An internal error occurred.');
+  }
+
+  #sendError(code: string, detail: string, oldest?: number): void {
+    this.#send({ error: { code, detail, ...(oldest !== undefined && { oldest }) } });
+  }
+
+  #send(message: object): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+  }
+
+  #close(code: number): void {
+    const socket = this.#socket;
+    socket.resume();
+    socket.close(code);
+    setTimeout(() => socket.terminate(), closeWithinMs).unref();
+  }
+}
+
+function parseJson(data: Buffer): unknown {
+  try {
+    return JSON.parse(data.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { scopeOf } from '../../../domain/principal.ts';
+import { defaultHeartbeatMs } from '../event-stream.ts';
+import { ExecutionAttachment } from '../execution-attachment.ts';
+import { noBody, noInput, operation, Upgrade } from '../operation.ts';
+import type { RequestContext } from '../request-context.ts';
+import { demandWebSocket } from '../web-socket.ts';
+import { ticketQuery } from './events.ts';
+import { executionPath, flagOf, offsetOf } from './execution-schemas.ts';
+
+const attachQuery = z.object({
+  after: offsetOf('The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls.'),
+  after_stderr: offsetOf('The same for standard error.'),
+  takeover: flagOf("Take the writer's place."),
+  ticket: ticketQuery,
+});
+
+export const attachOperation = operation({
+  ...noInput,
+  tag: 'Executions',
+  needsKey: true,
+  method: 'get',
+  path: '/api/v1/sandboxes/{id}/executions/{execution_id}/attach',
+  operationId: 'attach_to_execution',
+  summary: 'Attach to an execution by a WebSocket',
+  description:
+    'Binary messages are bytes, both ways. Text messages are control messages as JSON, and a client needs none of them: ' +
+    '`{"stream", "offset"}` comes before bytes of another stream than the last, `{"writer"}` says whether input is taken, and the last ' +
+    'one has `status` and `exit_code`. The client may send `{"resize": {"cols", "rows"}}`, `{"signal"}` and `{"close_input": true}`. ' +
+    'Many may be attached; one of them writes.',
+  params: executionPath,
+  query: attachQuery,
+  takesTicket: true,
+  success: { status: 101, description: 'The WebSocket.', schema: noBody },
+  failures: [
+    'sandbox_not_found', 'execution_not_found', 'sandbox_not_running', 'output_dropped', 'upgrade_required', 'origin_forbidden',
+    'runtime_unavailable', 'runtime_timeout',
+  ],
+  handle: async (context, { params, query }) => await openAttachment(context, params, query),
+});
+
+async function openAttachment(
+  context: RequestContext, { id: sandboxId, execution_id: executionId }: z.output<typeof executionPath>,
+  query: z.output<typeof attachQuery>,
+): Promise<Upgrade> {
+  const { skep, principal, http } = context;
+  demandWebSocket(context);
+  const scope = scopeOf(principal);
+  const { tty } = await skep.executions.get(scope, sandboxId, executionId);
+  const ends = context.openStream();
+  const read = (stream: 'stdout' | 'stderr', after = null as number | null) =>
+    skep.executions.output(scope, sandboxId, executionId, { stream, after, follow: true }, ends);
+  const outputs = { stdout: await read('stdout', query.after), ...(!tty && { stderr: await read('stderr', query.after_stderr) }) };
+  const attachment = {
+    executions: skep.executions, writers: http.writers, scope, sandboxId, executionId, outputs, ends, mayWrite: principal.access !== 'read',
+    takeover: query.takeover ?? false, closeCode: () => (http.ending.aborted ? 1001 : 1008),
+    heartbeatMs: http.options.heartbeatMs ?? defaultHeartbeatMs,
+  };
+  return new Upgrade((socket) => void new ExecutionAttachment(socket, attachment).serve());
+}

@@ -1,0 +1,241 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { ExecutionRecord } from '../../../domain/execution.ts';
+import { executionStatuses } from '../../../domain/execution.ts';
+import { scopeOf } from '../../../domain/principal.ts';
+import {
+  claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
+} from '../common-schemas.ts';
+import { signalName, terminalSize } from '../execution-attachment.ts';
+import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
+import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { attachOperation } from './execution-attach.ts';
+import { executionPath, flagOf, offsetOf } from './execution-schemas.ts';
+
+const executionResource = z
+  .object({
+    id: z.string(),
+    sandbox_id: z.string(),
+    command: z.array(z.string()),
+    stdin: z.boolean().meta({ description: 'Whether it takes input.' }),
+    tty: z.boolean().meta({ description: 'Whether it runs in a terminal.' }),
+    status: z.enum(executionStatuses)
+      .meta({ description: '`lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended.' }),
+    ...statusFields,
+    exit_code: z.int().nullable()
+      .meta({ description: '128 and the number of the signal if a signal ended it; null unless it has exited.' }),
+    durable: z.boolean().meta({ description: 'Whether it goes on, and its output is kept, when the server ends.' }),
+    stdout_bytes: z.int().meta({ description: 'How much it has written; in a list, as far as was seen.' }),
+    stderr_bytes: z.int(),
+    started_at: timestamp,
+    deadline: timestamp.nullable().meta({ description: 'When it is ended with SIGKILL if it still runs.' }),
+    ended_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Execution', description: 'A command in a sandbox.' });
+
+const word = text(128 * 1024);
+const variables = z
+  .record(z.string().regex(/^[^=\0]{1,255}$/, 'must be the name of a variable'), word)
+  .meta({ example: { CI: '1' } });
+
+const runBody = z
+  .strictObject({
+    command: z.array(word).min(1).optional().meta({ description: 'The program and its arguments.', example: ['ls', '-l'] }),
+    shell: word.min(1).optional().meta({ description: 'Instead of `command`: a text that `/bin/sh -c` runs.' }),
+    env: variables.default({}).meta({ description: "Added to the sandbox's own variables. They are not kept." }),
+    working_dir: text(4096).regex(/^\//, 'must be an absolute path').nullable().default(null)
+      .meta({ description: "Default: that of the sandbox's spec." }),
+    timeout_seconds: z.int().min(1).max(30 * 86_400).nullable().default(null)
+      .meta({ description: 'After this time it is ended with SIGKILL, also after a restart of the server.' }),
+    stdin: z.boolean().optional().meta({ description: 'Whether it takes input. Default: false, and true for one with a terminal.' }),
+    tty: terminalSize.nullable().default(null).meta({ description: 'Runs it in a terminal of this size.' }),
+  })
+  .refine(({ command, shell }) => (command === undefined) !== (shell === undefined), 'must have either command or shell')
+  .meta({ id: 'ExecutionRequest' });
+
+const sandboxPath = z.object({ id: resourceId });
+const outputQuery = z.object({
+  stream: z.enum(['stdout', 'stderr', 'tty']).default('stdout')
+    .meta({ description: 'What is shown in a terminal is `tty`, or `stdout`.', override: { default: 'stdout' } }),
+  after: offsetOf('The offset of the first byte. Default: 0.'),
+  follow: flagOf('Go on until the command has ended.'),
+});
+
+const inputQuery = z.object({ close: flagOf('Close the input afterwards.') });
+
+function presentExecution(execution: ExecutionRecord): z.output<typeof executionResource> {
+  const { id, command, stdin, tty, status, durable, deadline, endedAt } = execution;
+  return {
+    id,
+    sandbox_id: execution.sandboxId,
+    command: [...command],
+    stdin,
+    tty,
+    status,
+    ...presentStatus(execution.statusReason),
+    exit_code: execution.exitCode,
+    durable,
+    stdout_bytes: execution.stdoutBytes,
+    stderr_bytes: execution.stderrBytes,
+    started_at: toTimestamp(execution.startedAt),
+    deadline: deadline === null ? null : toTimestamp(deadline),
+    ended_at: endedAt === null ? null : toTimestamp(endedAt),
+  };
+}
+
+const executions = '/api/v1/sandboxes/{id}/executions';
+const one = `${executions}/{execution_id}`;
+const common = { ...noInput, tag: 'Executions', needsKey: true } as const;
+const ofRuntime = ['runtime_unavailable', 'runtime_timeout'] as const;
+const ofOne = ['sandbox_not_found', 'execution_not_found', ...ofRuntime] as const;
+const done = { status: 204, description: 'Done.', schema: noBody };
+
+const run = operation({
+  ...common,
+  method: 'post',
+  path: executions,
+  operationId: 'run_execution',
+  summary: 'Run a command in a sandbox',
+  description: 'Answers when it has begun. It goes on when the connection or the server is gone.',
+  params: sandboxPath,
+  headers: idempotencyHeaders,
+  body: runBody,
+  success: { status: 201, description: 'It has begun.', schema: executionResource, headers: locationHeader },
+  failures: [
+    'sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'idempotency_conflict', 'execution_not_found', 'execution_limit_reached',
+    ...ofRuntime,
+  ],
+  handle: async (context, { params, headers, body }) => {
+    const { skep, principal } = context;
+    const { command, shell, env, working_dir: workingDir, timeout_seconds: timeout, tty, stdin = tty !== null } = body;
+    const execution = await skep.executions.run(scopeOf(principal), params.id, {
+      command: command ?? ['/bin/sh', '-c', shell ?? ''], env, workingDir, timeoutMs: timeout === null ? null : timeout * 1000, stdin, tty,
+      ...claimOf(headers, principal.userId, 'run_execution', { id: params.id, body }),
+    });
+    const location = context.link(`/api/v1/sandboxes/${execution.sandboxId}/executions/${execution.id}`);
+    context.response.location(location);
+    return presentExecution(execution);
+  },
+});
+
+const listing = (sandboxId: string): string => `executions/${sandboxId}`;
+
+const list = operation({
+  ...common,
+  method: 'get',
+  path: executions,
+  operationId: 'list_executions',
+  summary: 'List the executions of a sandbox',
+  description: 'Newest first. The oldest that have ended are forgotten.',
+  params: sandboxPath,
+  query: z.object(pageQuery),
+  success: { status: 200, description: 'A page of executions.', schema: pageSchema(executionResource, 'ExecutionPage') },
+  failures: ['sandbox_not_found'],
+  handle: async (context, { params, query }) => {
+    const { skep, principal } = context;
+    const request = { after: pageKeyOf(context, listing(params.id), query), limit: query.limit };
+    const page = await skep.executions.list(scopeOf(principal), params.id, request);
+    return presentPage(context, page, listing(params.id), presentExecution);
+  },
+});
+
+const get = operation({
+  ...common,
+  method: 'get',
+  path: one,
+  operationId: 'get_execution',
+  summary: 'Get an execution',
+  params: executionPath,
+  success: { status: 200, description: 'The execution.', schema: executionResource },
+  failures: ofOne,
+  handle: async ({ skep, principal }, { params }) =>
+    presentExecution(await skep.executions.get(scopeOf(principal), params.id, params.execution_id)),
+});
+
+const remove = operation({
+  ...common,
+  method: 'delete',
+  path: one,
+  operationId: 'delete_execution',
+  summary: 'Kill and forget an execution',
+  description: 'Ends it and all that it started, and removes its output. Deleting it again is a success.',
+  params: executionPath,
+  success: done,
+  failures: ['sandbox_not_found', 'execution_not_found'],
+  handle: async ({ skep, principal }, { params }) => {
+    await skep.executions.delete(scopeOf(principal), params.id, params.execution_id);
+  },
+});
+
+const output = operation({
+  ...common,
+  method: 'get',
+  path: `${one}/output`,
+  operationId: 'get_execution_output',
+  summary: 'Read the output of an execution',
+  description: 'The bytes from the offset on. A client whose connection breaks goes on from the offset that it has.',
+  params: executionPath,
+  query: outputQuery,
+  success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
+  failures: [...ofOne, 'sandbox_not_running', 'output_dropped'],
+  handle: async (context, { params, query }): Promise<StreamedBody> => {
+    const { skep, principal } = context;
+    const ends = context.openStream();
+    const stream = query.stream === 'stderr' ? 'stderr' : 'stdout';
+    const request = { stream, after: query.after ?? 0, follow: query.follow ?? false } as const;
+    const { bytes } = await skep.executions.output(scopeOf(principal), params.id, params.execution_id, request, ends);
+    return new StreamedBody(bytes, ends);
+  },
+});
+
+const input = operation({
+  ...common,
+  method: 'post',
+  path: `${one}/input`,
+  operationId: 'write_execution_input',
+  summary: 'Write to the input of an execution',
+  description: 'Answers when the bytes of the body are handed over, which waits while the command does not read.',
+  params: executionPath,
+  query: inputQuery,
+  takesBytes: true,
+  success: done,
+  failures: [...ofOne, 'sandbox_not_running', 'input_closed'],
+  handle: async (context, { params, query }) => {
+    const { skep, principal, request } = context;
+    const content = Readable.toWeb(request) as ReadableStream<Uint8Array>;
+    await skep.executions.write(scopeOf(principal), params.id, params.execution_id, content, query.close ?? false, context.closed);
+  },
+});
+
+const signal = operation({
+  ...common,
+  method: 'post',
+  path: `${one}/signal`,
+  operationId: 'signal_execution',
+  summary: 'Send a signal to an execution',
+  description: 'To its process group. To one that has ended nothing happens.',
+  params: executionPath,
+  body: z.strictObject({ signal: signalName }).meta({ id: 'ExecutionSignal' }),
+  success: done,
+  failures: [...ofOne, 'sandbox_not_running'],
+  handle: async ({ skep, principal }, { params, body }) => {
+    await skep.executions.signal(scopeOf(principal), params.id, params.execution_id, body.signal);
+  },
+});
+
+const resize = operation({
+  ...common,
+  method: 'post',
+  path: `${one}/resize`,
+  operationId: 'resize_execution',
+  summary: "Change the size of an execution's terminal",
+  params: executionPath,
+  body: terminalSize,
+  success: done,
+  failures: [...ofOne, 'sandbox_not_running'],
+  handle: async ({ skep, principal }, { params, body }) => {
+    await skep.executions.resize(scopeOf(principal), params.id, params.execution_id, body);
+  },
+});
+
+export const executionOperations = [run, list, get, remove, output, input, signal, resize, attachOperation];

@@ -1,0 +1,60 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { Failure } from '../../../domain/failure.ts';
+import { scopeOf } from '../../../domain/principal.ts';
+import { resourceId, timestamp, toTimestamp } from '../common-schemas.ts';
+import { noInput, operation } from '../operation.ts';
+import { createPortTokens, linkParameter, urlForBrowsers } from '../port-links.ts';
+import type { RequestContext } from '../request-context.ts';
+
+const portPath = z.object({
+  id: resourceId,
+  port: z.string().regex(/^[1-9]\d{0,4}$/, 'must be a port').transform(Number)
+    .refine((port) => port <= 65_535, 'must be a port')
+    .meta({ description: 'A port of the sandbox that its spec names.', override: { type: 'integer', minimum: 1, maximum: 65_535 } }),
+});
+
+const longestSeconds = 7 * 24 * 60 * 60;
+
+const portLinkBody = z.strictObject({
+  expires_in_seconds: z.int().min(1).max(longestSeconds).default(3600)
+    .meta({ description: 'How long the link, and what it opened, can be used.' }),
+}).meta({ id: 'PortLinkRequest' });
+
+const portLink = z
+  .object({ url: z.string().meta({ format: 'uri', description: 'Open it in a browser.' }), expires_at: timestamp })
+  .meta({ id: 'PortLink', description: 'Lets whoever has it reach one port of one sandbox, until it or your key ends.' });
+
+export const portOperations = [
+  operation({
+    ...noInput,
+    method: 'post',
+    path: '/api/v1/sandboxes/{id}/ports/{port}/links',
+    operationId: 'create_port_link',
+    tag: 'Sandboxes',
+    summary: 'Make a link to a port',
+    description: 'For a browser, which can send no key. The link ends with the key that made it. Making it wakes nothing.',
+    needsKey: true,
+    params: portPath,
+    body: portLinkBody,
+    success: { status: 201, description: 'The link.', schema: portLink },
+    failures: ['sandbox_not_found', 'port_not_exposed', 'proxy_off'],
+    handle: async (context, { params: { id, port }, body }) => {
+      const { skep, principal } = context;
+      const grant = await skep.sandboxes.createPortLink(scopeOf(principal), id, port, body.expires_in_seconds * 1000);
+      return { url: linkOf(context, { ...grant, digest: digestOf(context) }), expires_at: toTimestamp(grant.expiresAt) };
+    },
+  }),
+];
+
+/** The digest of the caller's credential. Throws `forbidden` if the deployment can't tell from it whether the credential still works. */
+function digestOf({ skep, credential }: RequestContext): string {
+  if (credential === null || skep.auth.authenticateDigest === undefined) throw new Failure('forbidden', { action: 'make a link' });
+  return hash('sha256', credential, 'hex');
+}
+
+function linkOf({ skep, http }: RequestContext, token: Parameters<ReturnType<typeof createPortTokens>['seal']>[0]): string {
+  const { proxy } = http.options;
+  if (proxy === undefined) throw new Failure('proxy_off', {});
+  return `${urlForBrowsers(proxy, token.sandboxId, token.port)}/?${linkParameter}=${createPortTokens(skep).seal(token)}`;
+}

@@ -1,0 +1,61 @@
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import type { Upgrade } from './operation.ts';
+import { HttpProblem } from './problems.ts';
+import type { RequestContext } from './request-context.ts';
+import { headerOf } from './request-input.ts';
+
+/** Largest message of a client, in bytes. */
+const maxMessageBytes = 1024 * 1024;
+
+const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false, maxPayload: maxMessageBytes });
+
+/** What the client sent after the head of its request for an upgrade. */
+const heads = new WeakMap<IncomingMessage, Buffer>();
+
+/** Other upgrades, such as that to HTTP/2, are ignored: the request is answered as it is. */
+export function isWebSocketRequest(request: IncomingMessage): boolean {
+  return headerOf(request, 'upgrade')?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Hands requests for a WebSocket to the application as other requests are, so that routing, keys and failures are the same. An application
+ * that mounts the router in a server of its own calls it once: without it, nobody can attach to executions. Returns the open connections.
+ */
+export function handleUpgrades(
+  server: Server, app: (request: IncomingMessage, response: ServerResponse) => void,
+): ReadonlySet<Duplex> {
+  const open = new Set<Duplex>();
+  server.on('upgrade', (request, socket, head) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket)).on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    heads.set(request, head);
+    response.shouldKeepAlive = false;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node types it for servers that are given another kind of stream
+    response.assignSocket(socket as Socket);
+    response.once('finish', () => socket.end());
+    app(request, response);
+  });
+  return open;
+}
+
+/** Throws unless the request asks for a WebSocket, and a page that asks has an origin that may. */
+export function demandWebSocket({ request, http }: RequestContext): void {
+  if (!heads.has(request)) throw new HttpProblem('upgrade_required', {});
+  const { origin, host } = request.headers;
+  if (origin === undefined) return;
+  const { corsOrigins = [], publicUrl } = http.options;
+  const own = [publicUrl === undefined ? null : new URL(publicUrl).origin, `http://${host}`, `https://${host}`];
+  if (!corsOrigins.includes(origin) && !own.includes(origin)) throw new HttpProblem('origin_forbidden', {});
+}
+
+/** Makes the connection a WebSocket. From then on the reply has it. */
+export function acceptUpgrade({ request, response }: RequestContext, { accept }: Upgrade): void {
+  const head = heads.get(request);
+  if (head === undefined) throw new HttpProblem('upgrade_required', {});
+  response.status(101);
+  sockets.handleUpgrade(request, request.socket, head, accept);
+}

@@ -1,0 +1,114 @@
+import type { OpenPort, PortVisitor } from '../../application/sandboxes/sandboxes.ts';
+import type { Skep } from '../../application/skep.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { PortAgent } from './port-agent.ts';
+
+/** How often what is open is looked at: whether its credential still works, and whether to note the activity. */
+const tickMs = 1000;
+
+/** In how many seconds a client that found too many connections should try again. */
+const retrySeconds = 5;
+
+/** What one visitor has open at one port. */
+interface Visits {
+  readonly port: number;
+  readonly visitor: PortVisitor;
+  readonly ends: Set<() => void>;
+}
+
+/** What is open to one sandbox. */
+interface SandboxConnections {
+  sandbox: Sandbox;
+  open: number;
+  readonly visits: Map<string, Visits>;
+}
+
+/** Counts what is open, keeps sandboxes in use awake, and ends what a credential opened that no longer works. */
+export class Connections {
+  readonly #skep: Skep;
+  readonly #max: number | null;
+  readonly #sandboxes = new Map<string, SandboxConnections>();
+  readonly #agents = new Map<string, PortAgent>();
+  readonly #timer: NodeJS.Timeout;
+  #isTicking = false;
+
+  constructor(skep: Skep, max: number | null) {
+    this.#skep = skep;
+    this.#max = max;
+    this.#timer = setInterval(() => void this.#tick(), tickMs).unref();
+  }
+
+  /** Throws `rate_limited` if the sandbox has too many open already. Returns the function to call when the connection has ended. */
+  open({ sandbox }: OpenPort, port: number, visitor: PortVisitor & { readonly id: string }, end: () => void): () => void {
+    const { id } = sandbox;
+    const connections = this.#sandboxes.get(id) ?? { sandbox, open: 0, visits: new Map<string, Visits>() };
+    if (this.#max !== null && connections.open >= this.#max) {
+      throw new Failure('rate_limited', { limit: 'connections_per_sandbox', retryAfterSeconds: retrySeconds });
+    }
+    const key = `${port} ${visitor.id}`;
+    const visits = connections.visits.get(key) ?? { port, visitor, ends: new Set() };
+    connections.open += 1;
+    connections.visits.set(key, visits);
+    this.#sandboxes.set(id, connections);
+    visits.ends.add(end);
+    return () => {
+      if (!visits.ends.delete(end)) return;
+      connections.open -= 1;
+      if (visits.ends.size === 0) connections.visits.delete(key);
+      if (connections.open === 0) this.#sandboxes.delete(id);
+    };
+  }
+
+  /** Returns the agent that connects to the port. Each instance of a sandbox has its own. */
+  agent(opened: OpenPort): PortAgent {
+    const key = `${opened.sandbox.instanceId} ${opened.url}`;
+    const known = this.#agents.get(key);
+    if (known !== undefined) return known;
+    const agent = new PortAgent(() => this.#skep.sandboxes.isPortAddress(opened));
+    this.#agents.set(key, agent);
+    return agent;
+  }
+
+  /** Ends everything that is open. */
+  close(): void {
+    clearInterval(this.#timer);
+    for (const { visits } of this.#sandboxes.values()) for (const { ends } of visits.values()) for (const end of ends) end();
+    for (const agent of this.#agents.values()) agent.destroy();
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#isTicking) return;
+    this.#isTicking = true;
+    for (const [key, agent] of this.#agents) if (agent.isUnused) this.#agents.delete(key);
+    try {
+      for (const [id, connections] of this.#sandboxes) await this.#look(id, connections);
+    } finally {
+      this.#isTicking = false;
+    }
+  }
+
+  async #look(id: string, connections: SandboxConnections): Promise<void> {
+    const { sandboxes, logger } = this.#skep;
+    try {
+      connections.sandbox = await sandboxes.notePortActivity(connections.sandbox);
+      for (const { port, visitor, ends } of connections.visits.values()) {
+        if (await this.#isAllowed(id, port, visitor)) continue;
+        for (const end of ends) end();
+      }
+    } catch (error) {
+      logger.warn({ sandbox: id, error }, 'the open connections of a sandbox could not be checked');
+    }
+  }
+
+  async #isAllowed(id: string, port: number, visitor: PortVisitor): Promise<boolean> {
+    try {
+      await this.#skep.sandboxes.authorizePort(id, port, visitor);
+      return true;
+    } catch (error) {
+      const refusals = ['unauthorized', 'forbidden', 'sandbox_not_found', 'port_not_exposed'] as const;
+      if (refusals.some((code) => isFailureOf(error, code))) return false;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,3 @@
+export type { ProxyOptions, ProxyServerOptions } from './options.ts';
+export { createProxy, type Proxy } from './proxy.ts';
+export { createProxyServer, type ProxyServer } from './server.ts';

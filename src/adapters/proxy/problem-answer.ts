@@ -1,0 +1,40 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type AnyProblem, detailOf, problemAnswer } from '../http/problems.ts';
+import { headerOf } from '../http/request-input.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Returns true if a person will read the answer: a browser navigates. What a page fetches gets JSON. */
+export function isNavigation(request: IncomingMessage): boolean {
+  const mode = headerOf(request, 'sec-fetch-mode');
+  return mode === null ? /\btext\/html\b/.test(headerOf(request, 'accept') ?? '') : mode === 'navigate';
+}
+
+/** The answer to a problem: a page for a person, problem details for a program. */
+export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer {
+  const { status, body, headers } = problemAnswer(problem);
+  const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Vary: 'Accept, Sec-Fetch-Mode' };
+  if (!isNavigation(request)) return { status, body, headers: { ...headers, ...common } };
+  const page = pageOf(`${status} ${STATUS_CODES[status] ?? ''}`.trim(), problem.code === 'unauthorized' ? needsLink : detailOf(problem));
+  const ofPage = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'" };
+  return { status, body: page, headers: { ...headers, ...common, ...ofPage } };
+}
+
+/** A person who has no key in a browser needs a link. */
+const needsLink = 'This page needs a link that is still good. Make one with: skep open SANDBOX PORT';
+
+function pageOf(title: string, text: string): string {
+  const [shownTitle, shownText] = [escapeHtml(title), escapeHtml(text)];
+  return `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n`
+    + `<title>${shownTitle}</title>\n<h1>${shownTitle}</h1>\n<p>${shownText}</p>\n</html>\n`;
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
+}

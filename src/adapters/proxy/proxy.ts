@@ -1,0 +1,215 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import proxyAddress from 'proxy-addr';
+import type { OpenPort } from '../../application/sandboxes/sandboxes.ts';
+import type { Skep } from '../../application/skep.ts';
+import { Failure, isFailure } from '../../domain/failure.ts';
+import { Authenticator } from '../http/authentication.ts';
+import { createPortTokens, type PortToken } from '../http/port-links.ts';
+import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
+import { Connections } from './connections.ts';
+import { portCookie } from './credentials.ts';
+import { Forwarder } from './forwarder.ts';
+import { defaultConnectionsPerSandbox, type ProxyOptions } from './options.ts';
+import { PortMoved } from './port-agent.ts';
+import { type Answer, answerOf, isNavigation } from './problem-answer.ts';
+import { type Target, targetOf } from './target.ts';
+import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './visitor.ts';
+
+/** The proxy to the ports of sandboxes, for a server of Node. */
+export interface Proxy {
+  /** For the event `request`. */
+  readonly handleRequest: (request: IncomingMessage, response: ServerResponse) => void;
+  /** For the event `upgrade`. */
+  readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Refuses new requests, and ends all sockets at once. Requests under way go on until `close`. */
+  drain(): void;
+  /** Ends everything that is open. */
+  close(): void;
+}
+
+/** What a request gets if it is allowed to go on. */
+interface Admitted {
+  readonly target: Target;
+  readonly visitor: Visitor;
+  readonly opened: OpenPort;
+}
+
+/**
+ * Leads requests to the ports of sandboxes. Give it a server of its own: what runs in a sandbox must not share an origin with the API.
+ * Throws a TypeError if it gets the promise of `createSkep`.
+ */
+export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
+  const given: { readonly sandboxes?: unknown } | null | undefined = skep;
+  if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');
+  const requests = new PortRequests(skep, options);
+  return {
+    handleRequest: (request, response) => void requests.serve(request, response),
+    handleUpgrade: (request, socket, head) => void requests.upgrade(request, socket, head),
+    drain: () => requests.drain(),
+    close: () => requests.close(),
+  };
+}
+
+const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
+
+class PortRequests {
+  readonly #skep: Skep;
+  readonly #options: ProxyOptions;
+  readonly #connections: Connections;
+  readonly #visitorDeps: VisitorDeps;
+  readonly #forwarder = new Forwarder();
+  readonly #sockets = new Set<Duplex>();
+  readonly #isTrusted: (address: string, hop: number) => boolean;
+  #isDraining = false;
+
+  constructor(skep: Skep, options: ProxyOptions) {
+    const { connectionsPerSandbox: max = defaultConnectionsPerSandbox, failedLoginsPerMinute, trustProxy = [], url } = options;
+    this.#skep = skep;
+    this.#options = options;
+    this.#connections = new Connections(skep, max);
+    this.#isTrusted = proxyAddress.compile([...trustProxy]);
+    const limits = { requestsPerMinute: null, streamsPerKey: null, ...(failedLoginsPerMinute !== undefined && { failedLoginsPerMinute }) };
+    this.#visitorDeps = { skep, authenticator: new Authenticator(skep.auth, limits), tokens: createPortTokens(skep), url };
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const target = this.#targetOf(request);
+      const redirect = await this.#redirectOf(request, target);
+      if (redirect !== null) sendAnswer(response, redirect);
+      else await this.#forward(request, response, target);
+    } catch (error) {
+      if (response.headersSent || response.destroyed) response.destroy();
+      else sendAnswer(response, this.#answerTo(request, error));
+    }
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    // A client that goes away while it waits is no error.
+    socket.on('error', () => socket.destroy());
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    const refuse = (error: unknown): void => writeAnswer(socket, this.#answerTo(request, error));
+    try {
+      if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') throw new HttpProblem('not_found', {});
+      const target = this.#targetOf(request);
+      const admitted = await this.#admit(target, this.#visitorOf(request, target));
+      const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.later, () => socket.destroy());
+      socket.once('close', close);
+      if (socket.destroyed) return close();
+      this.#forwarder.forwardSocket(request, socket, head, await this.#forwarded(request, admitted, true), (error) => {
+        refuse(portProblem(error, admitted));
+      });
+    } catch (error) {
+      refuse(error);
+    }
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.drain();
+    this.#connections.close();
+  }
+
+  #targetOf(request: IncomingMessage): Target {
+    if (this.#isDraining) throw shuttingDown;
+    const target = targetOf(request, this.#options);
+    if (target === null) throw new HttpProblem('not_found', {});
+    return target;
+  }
+
+  #visitorOf(request: IncomingMessage, target: Target): Visitor {
+    return visitorOf(this.#visitorDeps, request, this.#clientOf(request), target);
+  }
+
+  #clientOf(request: IncomingMessage): string {
+    return proxyAddress(request, this.#isTrusted);
+  }
+
+  /** A link leads to the clean address, with a cookie. A page by path needs its slash. */
+  async #redirectOf(request: IncomingMessage, target: Target): Promise<Answer | null> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return null;
+    const { token, lacksSlash, prefix, path, by } = target;
+    // By host there is no prefix, and two slashes at the beginning would be another host.
+    const Location = prefix + (prefix === '' ? path.replace(/^\/{2,}/, '/') : path);
+    const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
+    if (token === null || by === 'headers') {
+      return lacksSlash && by === 'path' && isNavigation(request) ? { status: 302, headers, body: '' } : null;
+    }
+    const visitor = this.#visitorOf(request, target);
+    const { isAnonymous } = await this.#skep.sandboxes.authorizePort(target.sandboxId, target.port, visitor);
+    const cookie = isAnonymous || visitor.grant?.text !== token ? {} : { 'Set-Cookie': this.#cookieOf(visitor.grant, target, token) };
+    return { status: 302, headers: { ...headers, ...cookie }, body: '' };
+  }
+
+  #cookieOf({ expiresAt }: PortToken, { prefix }: Target, token: string): string {
+    const seconds = Math.max(1, Math.floor((expiresAt - this.#skep.clock.now()) / 1000));
+    const secure = this.#options.url.startsWith('https:') ? '; Secure' : '';
+    return `${portCookie}=${token}; Path=${prefix}/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+  }
+
+  async #admit(target: Target, visitor: Visitor): Promise<Admitted> {
+    return { target, visitor, opened: await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor) };
+  }
+
+  async #forwarded(request: IncomingMessage, { target, opened }: Admitted, isWebSocket: boolean) {
+    const protocol = new URL(this.#options.url).protocol.slice(0, -1);
+    return {
+      target, client: this.#clientOf(request), protocol, isWebSocket,
+      keepsAuthorization: await keepsAuthorization(this.#skep, request, opened.sandbox),
+      url: opened.url, sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
+    };
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse, target: Target): Promise<void> {
+    // Forwarding takes the credentials out of the request.
+    const visitor = this.#visitorOf(request, target);
+    for (let attempt = 1; ; attempt += 1) {
+      const admitted = await this.#admit(target, visitor);
+      if (response.destroyed) return;
+      const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.later, () => response.destroy());
+      try {
+        await this.#forwarder.forward(request, response, await this.#forwarded(request, admitted, false));
+        return;
+      } catch (error) {
+        // Nothing was sent, so the record can be read again.
+        if (!(error instanceof PortMoved) || attempt > 1) throw portProblem(error, admitted);
+      } finally {
+        close();
+      }
+    }
+  }
+
+  #answerTo(request: IncomingMessage, error: unknown): Answer {
+    return answerOf(request, problemOf(error) ?? this.#unforeseen(error));
+  }
+
+  #unforeseen(error: unknown): AnyProblem {
+    const incident = this.#skep.random.id('inc');
+    this.#skep.logger.error({ incident, error }, 'a request for a port failed unforeseen');
+    const failure = new Failure('internal', { incident }, { cause: error });
+    return problemOf(failure) ?? failure;
+  }
+}
+
+/** Whatever breaks on the way to the sandbox means that nothing answers there. */
+function portProblem(error: unknown, { target: { sandboxId: id, port } }: Admitted): unknown {
+  return isFailure(error) ? error : new Failure('port_closed', { id, port }, { cause: error });
+}
+
+function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
+  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+function writeAnswer(socket: Duplex, { status, headers, body }: Answer): void {
+  if (socket.destroyed || !socket.writable) return;
+  const fields = { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' };
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  socket.end(`HTTP/1.1 ${status} Refused\r\n${head}\r\n${body}`);
+}

@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
+import type { Skep } from '../../application/skep.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { isSameSecret } from '../../domain/sandbox-access.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Authenticator } from '../http/authentication.ts';
+import type { PortToken, PortTokens } from '../http/port-links.ts';
+import { headerOf } from '../http/request-input.ts';
+import { bearerOf, cookieTokens, keyOf, mayUseCookie } from './credentials.ts';
+import type { Target } from './target.ts';
+
+export interface VisitorDeps {
+  readonly skep: Skep;
+  readonly authenticator: Authenticator;
+  readonly tokens: PortTokens;
+  readonly url: string;
+}
+
+/** A link that is good, with its token as it was sent. */
+type Grant = PortToken & { readonly text: string };
+
+/** A visitor with what it sent, and how its credential is checked later. */
+export interface Visitor extends PortVisitor {
+  /** Equal for visitors with the same credential. */
+  readonly id: string;
+  /** The link that it came by; null if by something else. */
+  readonly grant: Grant | null;
+  /** The same visitor for later checks, which count as no attempt. */
+  readonly later: PortVisitor & { readonly id: string };
+}
+
+/** Reads who asks. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
+export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: string, target: Target): Visitor {
+  const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
+  const key = grant === null ? keyOf(request) : null;
+  const { auth } = deps.skep;
+  const identifyLater = async (): ReturnType<PortVisitor['identify']> =>
+    (grant === null ? await auth.authenticate(key) : await byGrant(deps.skep, grant));
+  const id = hash('sha256', grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`);
+  return {
+    id,
+    key,
+    grant,
+    identify: async (isNeeded) =>
+      (grant === null && isNeeded ? await deps.authenticator.authenticate({ ip: client }, key) : await identifyLater()),
+    later: { id, key, identify: identifyLater },
+  };
+}
+
+/** Returns the first good token for this port. The cookie counts only where a browser may send it. */
+function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, target: Target): Grant | null {
+  if (target.by === 'headers') return null;
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  const texts = [...(target.token !== null && isRead ? [target.token] : []), ...(mayUseCookie(request, url) ? cookieTokens(request) : [])];
+  for (const text of texts) {
+    const token = tokens.open(text);
+    const isOfPort = token !== null && token.sandboxId === target.sandboxId && token.port === target.port;
+    if (isOfPort && token.expiresAt > skep.clock.now()) return { ...token, text };
+  }
+  return null;
+}
+
+async function byGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken): ReturnType<PortVisitor['identify']> {
+  if (expiresAt <= clock.now() || auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
+  return await auth.authenticateDigest(digest);
+}
+
+/** Returns whether `Authorization` is for the program in the sandbox, and no credential of Skep's. */
+export async function keepsAuthorization({ auth }: Skep, request: IncomingMessage, { sessionApiKey }: Sandbox): Promise<boolean> {
+  const bearer = bearerOf(request);
+  if (bearer === null) return !/bearer/i.test(headerOf(request, 'authorization') ?? '');
+  if (bearer.startsWith('skep_') || isSameSecret(bearer, sessionApiKey)) return false;
+  try {
+    await auth.authenticate(bearer);
+    return false;
+  } catch (error) {
+    return isFailureOf(error, 'unauthorized');
+  }
+}

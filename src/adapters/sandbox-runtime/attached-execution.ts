@@ -1,0 +1,81 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Failure } from '../../domain/failure.ts';
+import type { Reason } from '../../domain/reason.ts';
+import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/sandbox-executions.ts';
+import type { Execution } from '../../ports/sandbox-runtime.ts';
+import { raceSignal } from '../shared/timeout.ts';
+import { KeptBytes } from './kept-bytes.ts';
+
+/** How much of each output is kept in this process. */
+const keptBytes = 4 << 20;
+/** How long the outputs of a command that has ended are waited for, since what it left behind may hold them open. */
+const leftBehindMs = 1_000;
+
+/** A command whose output is kept in this process, and is never held back. */
+export class AttachedExecution {
+  readonly execution: Execution;
+  readonly stdout = new KeptBytes(keptBytes);
+  readonly stderr = new KeptBytes(keptBytes);
+  readonly ended: Promise<ExecutionState>;
+  readonly #id: string;
+  readonly #isTerminal: boolean;
+  readonly #durability: Pick<ExecutionState, 'durable' | 'reason'>;
+  readonly #input: WritableStreamDefaultWriter<Uint8Array>;
+  #exit: { readonly code: number | null } | null = null;
+  #isInputClosed = false;
+
+  /** `notDurable` says why it ends with this process. Null if it does not. */
+  constructor({ executionId, stdin, tty }: ExecutionStart, execution: Execution, notDurable: Reason | null) {
+    this.#id = executionId;
+    this.#isTerminal = tty !== null;
+    this.#durability = { durable: notDurable === null, reason: notDurable };
+    this.execution = execution;
+    this.#input = execution.stdin.getWriter();
+    this.#input.closed.catch(() => {});
+    if (!stdin) void this.#closeInput();
+    this.ended = this.#run();
+  }
+
+  get state(): ExecutionState {
+    const { stdout, stderr } = this;
+    const kept = { stdout: { oldest: stdout.oldest, end: stdout.end }, stderr: { oldest: stderr.oldest, end: stderr.end } };
+    if (this.#exit === null) return { status: 'running', exitCode: null, ...this.#durability, ...kept };
+    if (this.#exit.code !== null) return { status: 'exited', exitCode: this.#exit.code, ...this.#durability, ...kept };
+    return { status: 'lost', exitCode: null, ...this.#durability, ...kept, reason: { code: 'execution_sandbox_ended' } };
+  }
+
+  read(stream: OutputStream, after: number, follow: boolean, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+    return this[stream].read(after, follow, signal);
+  }
+
+  async write(content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void> {
+    const closed = new Failure('input_closed', { id: this.#id });
+    if (this.#isInputClosed || this.#exit !== null) throw closed;
+    for await (const chunk of content) {
+      await raceSignal(Promise.race([this.#input.write(chunk), this.ended]), signal).catch((error: unknown) => {
+        throw signal.aborted ? error : closed;
+      });
+      if (this.#exit !== null) throw closed;
+    }
+    if (close) await raceSignal(this.#closeInput(), signal);
+  }
+
+  async #closeInput(): Promise<void> {
+    this.#isInputClosed = true;
+    await this.#input.close().catch(() => {});
+  }
+
+  async #run(): Promise<ExecutionState> {
+    const { stdout, stderr } = this.execution;
+    const drained = Promise.all([drain(stdout, this.stdout), drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
+    const code = await this.execution.exited;
+    await Promise.race([drained, pause(leftBehindMs, undefined, { ref: false })]);
+    this.#exit = { code };
+    for (const output of [this.stdout, this.stderr]) output.finish();
+    return this.state;
+  }
+}
+
+async function drain(source: ReadableStream<Uint8Array>, target: KeptBytes): Promise<void> {
+  for await (const chunk of source) target.append(chunk);
+}

@@ -1,0 +1,122 @@
+import { raceSignal } from '../shared/timeout.ts';
+import { Failure } from '../../domain/failure.ts';
+import type { KeptOutput } from '../../ports/sandbox-executions.ts';
+
+/** Smaller pieces are gathered in blocks of this size. */
+const blockBytes = 4_096;
+
+interface Block {
+  readonly start: number;
+  readonly bytes: Uint8Array;
+  length: number;
+}
+
+/** Returns the bytes from an offset on that are not in memory any more, up to a later offset. */
+export type OlderBytes = (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>;
+
+const dropped = (oldest: number): Failure => new Failure('output_dropped', { oldest });
+
+/** The newest bytes of an output, in memory. Any number of readers can follow them; none holds back who writes. */
+export class KeptBytes implements KeptOutput {
+  readonly #limitBytes: number;
+  readonly #blocks: Block[] = [];
+  #end = 0;
+  #isOver = false;
+  #changed = Promise.withResolvers<void>();
+
+  /** At least so many bytes are kept. */
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  get oldest(): number {
+    return this.#blocks[0]?.start ?? this.#end;
+  }
+
+  get end(): number {
+    return this.#end;
+  }
+
+  append(chunk: Uint8Array): void {
+    if (chunk.length === 0 || this.#isOver) return;
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && last.length + chunk.length <= last.bytes.length) {
+      last.bytes.set(chunk, last.length);
+      last.length += chunk.length;
+    } else if (chunk.length >= blockBytes) {
+      this.#blocks.push({ start: this.#end, bytes: chunk, length: chunk.length });
+    } else {
+      const bytes = new Uint8Array(blockBytes);
+      bytes.set(chunk);
+      this.#blocks.push({ start: this.#end, bytes, length: chunk.length });
+    }
+    this.#end += chunk.length;
+    for (let next = this.#blocks[1]; next !== undefined && this.#end - next.start >= this.#limitBytes; next = this.#blocks[1]) {
+      this.#blocks.shift();
+    }
+    this.#wake();
+  }
+
+  /** Nothing comes any more. */
+  finish(): void {
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  /**
+   * Returns the bytes from the offset `after` on, up to the present end, or with `follow` until nothing comes any more. What is not
+   * kept any more comes from `older`; without that it fails with `output_dropped`.
+   */
+  async *read(after: number, follow: boolean, signal: AbortSignal, older?: OlderBytes): AsyncGenerator<Uint8Array, void> {
+    const until = follow ? Infinity : this.#end;
+    for (let at = after; at < until; ) {
+      if (at < this.oldest) {
+        if (older === undefined) throw dropped(this.oldest);
+        const from = at;
+        for await (const chunk of older(at, signal)) {
+          at += chunk.length;
+          yield chunk;
+        }
+        if (at === from) throw dropped(this.oldest);
+        continue;
+      }
+      const chunk = this.#chunkAt(at).subarray(0, until - at);
+      at += chunk.length;
+      if (chunk.length > 0) yield chunk;
+      else if (this.#isOver) return;
+      else await raceSignal(this.#changed.promise, signal);
+    }
+  }
+
+  #chunkAt(offset: number): Uint8Array {
+    const block = this.#blocks.findLast(({ start }) => start <= offset);
+    return block === undefined ? new Uint8Array(0) : block.bytes.subarray(offset - block.start, block.length);
+  }
+
+  #wake(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}
+
+/** Makes a stream of what is generated. Its signal fires when the given one does, or when the stream is cancelled. */
+export function streamOf(
+  signal: AbortSignal, generate: (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>,
+): ReadableStream<Uint8Array> {
+  const cancelled = new AbortController();
+  const chunks = generate(AbortSignal.any([signal, cancelled.signal]));
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel(reason) {
+        cancelled.abort(reason);
+        void chunks.return().catch(() => {});
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

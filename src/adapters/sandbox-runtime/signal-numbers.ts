@@ -1,0 +1,12 @@
+import { constants } from 'node:os';
+import { Failure } from '../../domain/failure.ts';
+
+const numbers = new Map<string, number>(Object.entries(constants.signals));
+
+/** Returns the number of a signal. Throws `invalid_request` if there is none of the name. */
+export function signalNumber(signalName: string): number {
+  const number = numbers.get(signalName);
+  if (number !== undefined) return number;
+  const reason = { code: 'unknown_option', options: [...numbers.keys()] } as const;
+  throw new Failure('invalid_request', { problems: [{ argument: 'signal', reason }] });
+}

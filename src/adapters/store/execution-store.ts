@@ -1,0 +1,108 @@
+import { sql } from 'kysely';
+import {
+  type ExecutionLimits, executionLimitReached, type ExecutionRecord, executionStatuses, isExecutionUnsettled,
+} from '../../domain/execution.ts';
+import { pageOf } from '../../domain/page.ts';
+import type { ExecutionStore, InsertExecutionOutcome } from '../../ports/execution-store.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { Db, ExecutionRow } from './database.ts';
+import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
+import { countUpTo, rowOf, rowReader, word } from './record-rows.ts';
+
+/** How many ended executions are returned at most to be deleted. */
+const maxEnded = 100;
+
+export function createExecutionStore(db: Db): ExecutionStore {
+  const all = db.selectFrom('executions').selectAll();
+
+  return {
+    insert: (execution, limits, claim) => db.transaction().execute((trx) => insert(trx, execution, limits, claim)),
+
+    findClaim: (claim) => findClaim(db, 'execution', claim),
+
+    withdraw: (id) =>
+      db.transaction().execute(async (trx) => {
+        await forgetClaims(trx, 'execution', [id]);
+        await trx.deleteFrom('executions').where('id', '=', id).executeTakeFirst();
+      }),
+
+    replace: async (execution) => {
+      const { numUpdatedRows } = await db
+        .updateTable('executions')
+        .set(rowOfExecution(execution))
+        .where('id', '=', execution.id)
+        .where('version', '=', execution.version - 1)
+        .executeTakeFirstOrThrow();
+      return { kind: numUpdatedRows === 1n ? 'replaced' : 'stale' };
+    },
+
+    find: async (id) => {
+      const row = await all.where('id', '=', id).executeTakeFirst();
+      return row === undefined ? null : executionOf(row);
+    },
+
+    list: async (sandboxId, { after, limit }) => {
+      let found = all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null);
+      if (after !== null) found = found.where((eb) => eb(eb.refTuple('started_at', 'id'), '<', eb.tuple(after.value, after.id)));
+      const rows = await found.orderBy('started_at', 'desc').orderBy('id', 'desc').limit(limit + 1).execute();
+      return pageOf(rows.map(executionOf), limit, ({ startedAt, id }) => ({ value: startedAt, id }));
+    },
+
+    running: async (sandboxId) => (await running(db, sandboxId).selectAll().execute()).map(executionOf),
+
+    endedBefore: async (sandboxId, newest) => {
+      const ended = all.where('sandbox_id', '=', sandboxId).where('status', '<>', sql.lit('running')).where('deleted_at', 'is', null);
+      const rows = await ended.orderBy('started_at', 'desc').orderBy('id', 'desc').limit(maxEnded).offset(newest).execute();
+      return rows.map(executionOf);
+    },
+
+    scanUnsettled: async (afterId, limit) => {
+      // The literal is that of the partial index.
+      const unsettled = all.where('unsettled', '=', sql.lit(1)).where('id', '>', afterId ?? '');
+      return (await unsettled.orderBy('id').limit(limit).execute()).map(executionOf);
+    },
+
+    purge: (removedBefore) => purgeRecords(db, 'execution', removedBefore),
+  };
+}
+
+/** The executions that run in the sandbox. The literal is that of the partial index. */
+function running(db: Db, sandboxId: string) {
+  const all = db.selectFrom('executions').where('sandbox_id', '=', sandboxId);
+  return all.where('status', '=', sql.lit('running')).where('deleted_at', 'is', null);
+}
+
+async function insert(
+  trx: Db, execution: ExecutionRecord, limits: ExecutionLimits, claim: IdempotencyClaim | undefined,
+): Promise<InsertExecutionOutcome> {
+  const existing = await trx.selectFrom('executions').select('id').where('id', '=', execution.id).executeTakeFirst();
+  if (existing !== undefined) return { kind: 'inserted' };
+  const earlier = await findClaim(trx, 'execution', claim);
+  if (earlier !== null) return earlier;
+  const count = await countUpTo(trx, running(trx, execution.sandboxId), limits.executionsPerSandbox);
+  const reached = executionLimitReached(limits, count);
+  if (reached !== null) return { kind: 'limit', reached };
+  await trx.insertInto('executions').values(rowOfExecution(execution)).executeTakeFirst();
+  await keepClaim(trx, 'execution', claim, execution.id);
+  return { kind: 'inserted' };
+}
+
+function rowOfExecution(execution: ExecutionRecord): ExecutionRow {
+  return { ...rowOf(execution), unsettled: Number(isExecutionUnsettled(execution)) };
+}
+
+const isSet = (flag: number): boolean => flag === 1;
+
+const executionOf = rowReader<ExecutionRecord, ExecutionRow>(
+  {
+    command: jsonReader(TextsColumn),
+    status: word(executionStatuses),
+    statusReason: reasonOrNull,
+    stdin: isSet,
+    tty: isSet,
+    begun: isSet,
+    durable: isSet,
+  },
+  ['unsettled'],
+);

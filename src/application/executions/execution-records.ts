@@ -1,0 +1,47 @@
+import type { ExecutionRecord } from '../../domain/execution.ts';
+import { Failure, isFailure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { ExecutionStore } from '../../ports/execution-store.ts';
+import type { SandboxExecutions } from '../../ports/sandbox-executions.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import { getSandbox } from '../sandboxes/sandbox-records.ts';
+
+export interface ExecutionRecordsDeps {
+  readonly store: ExecutionStore;
+  readonly sandboxes: SandboxStore;
+  readonly executions: SandboxExecutions;
+}
+
+/** An execution and the sandbox that it runs in. */
+export interface InSandbox {
+  readonly sandbox: Sandbox;
+  readonly execution: ExecutionRecord;
+}
+
+/** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if the sandbox has no such one, or it is deleted. */
+export async function getInSandbox(
+  { store, sandboxes }: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string,
+): Promise<InSandbox> {
+  const sandbox = await getSandbox(sandboxes, scope, sandboxId);
+  const execution = await store.find(id);
+  if (execution?.sandboxId !== sandbox.id || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
+  return { sandbox, execution };
+}
+
+/**
+ * Does the work on the runtime. What the runtime calls by its own ids and states, callers get by those of the records: a sandbox that does
+ * not run although its record says so is about to be found PAUSED, and one that the runtime does not have is MISSING.
+ */
+export async function onRuntime<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    if (error.code === 'sandbox_not_running') {
+      throw new Failure('sandbox_not_running', { id, status: status === 'RUNNING' ? 'PAUSED' : status }, { cause: error });
+    }
+    if (error.code === 'sandbox_not_found') throw new Failure('sandbox_not_running', { id, status: 'MISSING' }, { cause: error });
+    throw error;
+  }
+}

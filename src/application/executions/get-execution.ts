@@ -1,0 +1,17 @@
+import type { ExecutionRecord } from '../../domain/execution.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { ExecutionReconciler } from './execution-reconciler.ts';
+import { type ExecutionRecordsDeps, getInSandbox } from './execution-records.ts';
+
+export interface GetExecutionDeps extends ExecutionRecordsDeps {
+  readonly reconciler: Pick<ExecutionReconciler, 'look'>;
+}
+
+/**
+ * Returns the execution as it is now. Wakes nothing. Throws `sandbox_not_found`, `execution_not_found`, `runtime_unavailable` or
+ * `runtime_timeout`.
+ */
+export async function getExecution(deps: GetExecutionDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
+  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  return await deps.reconciler.look(execution, sandbox);
+}

@@ -1,0 +1,40 @@
+import { Failure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { OutputStream } from '../../ports/sandbox-executions.ts';
+import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
+
+export interface OutputRequest {
+  readonly stream: OutputStream;
+  /** The offset to begin at. Null: the oldest byte that is kept, but of a terminal only its last screenfuls. */
+  readonly after: number | null;
+  /** Whether to go on until the command has ended. */
+  readonly follow: boolean;
+}
+
+export interface Output {
+  /** The offset of the first byte. */
+  readonly from: number;
+  readonly bytes: ReadableStream<Uint8Array>;
+}
+
+/** How much of a terminal is shown to whoever comes later, in bytes. */
+const screenfulBytes = 64 * 1024;
+
+/**
+ * Returns the output of the execution. Wakes nothing. Throws `sandbox_not_found`, `execution_not_found`, `output_dropped`,
+ * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
+ */
+export async function readOutput(
+  deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: OutputRequest,
+  signal: AbortSignal,
+): Promise<Output> {
+  const { executions } = deps;
+  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  const { instanceId } = sandbox;
+  return await onRuntime(sandbox, async () => {
+    const { oldest, end } = (await executions.state(instanceId, id))[stream];
+    const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
+    if (from < oldest) throw new Failure('output_dropped', { oldest });
+    return { from, bytes: await executions.output(instanceId, id, { stream, after: from, follow }, signal) };
+  });
+}

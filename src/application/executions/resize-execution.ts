@@ -1,0 +1,15 @@
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { TerminalSize } from '../../ports/sandbox-executions.ts';
+import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
+
+/**
+ * Changes the size of the execution's terminal. If it has none, or has ended, nothing happens. Throws `sandbox_not_found`,
+ * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
+ */
+export async function resizeExecution(
+  deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
+): Promise<void> {
+  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  if (execution.status !== 'running' || !execution.tty) return;
+  await onRuntime(sandbox, () => deps.executions.resize(sandbox.instanceId, id, size));
+}

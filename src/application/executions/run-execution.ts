@@ -1,0 +1,115 @@
+import { type ExecutionLimits, type ExecutionRecord, keptExecutions, newExecution } from '../../domain/execution.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { Random } from '../../ports/random.ts';
+import type { TerminalSize } from '../../ports/sandbox-executions.ts';
+import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import type { ExecutionReconciler } from './execution-reconciler.ts';
+import { type ExecutionRecordsDeps, onRuntime } from './execution-records.ts';
+
+export interface RunExecutionDeps extends ExecutionRecordsDeps {
+  readonly reconciler: ExecutionReconciler;
+  readonly limits: ExecutionLimits;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface RunExecutionRequest {
+  readonly command: readonly string[];
+  /** Added to the sandbox's own variables. They are kept nowhere else. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Null: the working directory of the sandbox's spec. */
+  readonly workingDir: string | null;
+  /** Null: it may run for ever. */
+  readonly timeoutMs: number | null;
+  readonly stdin: boolean;
+  readonly tty: TerminalSize | null;
+  readonly claim?: IdempotencyClaim;
+}
+
+/** A guess: when there is room again depends on what runs. */
+const limitRetryAfterSeconds = 10;
+
+/**
+ * Runs a command in the owner's running sandbox, and returns its record when it has begun. The record is written first, so that nothing
+ * runs that nobody knows of. That counts as activity. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`,
+ * `execution_limit_reached`, `idempotency_conflict`, `execution_not_found` (it was run before by the same claim, and deleted since),
+ * `runtime_unavailable` or `runtime_timeout`. After the last two it may run all the same.
+ */
+export async function runExecution(
+  deps: RunExecutionDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
+): Promise<ExecutionRecord> {
+  const { store, sandboxes, limits, clock, random } = deps;
+  const { command, stdin, tty, timeoutMs, claim } = request;
+  const sandbox = await getSandbox(sandboxes, scope, sandboxId);
+  const earlier = claim === undefined ? null : await store.findClaim(claim);
+  if (earlier === null) demandRunning(sandbox);
+  const execution = newExecution({
+    id: random.id('exec'), sandboxId: sandbox.id, command, stdin, tty: tty !== null, timeoutMs, now: clock.now(),
+  });
+  const outcome = earlier ?? (await store.insert(execution, limits, claim));
+  switch (outcome.kind) {
+    case 'inserted':
+      return await beginFirst(deps, sandbox, execution, request);
+    case 'repeated':
+      return await repeat(deps, sandbox, outcome.id, request);
+    case 'conflict':
+      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+    case 'limit':
+      throw new Failure('execution_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
+  }
+}
+
+function demandRunning({ id, status }: Sandbox): void {
+  if (status === 'STARTING' || status === 'PAUSING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
+  if (status !== 'RUNNING') throw new Failure('sandbox_not_running', { id, status });
+}
+
+async function beginFirst(
+  deps: RunExecutionDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
+): Promise<ExecutionRecord> {
+  try {
+    return await begin(deps, sandbox, execution, request);
+  } catch (error) {
+    // The runtime has refused it, so it runs nowhere. After other failures it may.
+    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await deps.store.withdraw(execution.id);
+    throw error;
+  }
+}
+
+/** Returns the execution of the same request. If its start may have failed, starts it again, which does nothing if it has not. */
+async function repeat(deps: RunExecutionDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
+  const execution = await deps.store.find(id);
+  if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
+  return execution.begun || execution.status !== 'running' ? execution : await begin(deps, sandbox, execution, request);
+}
+
+async function begin(
+  deps: RunExecutionDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
+): Promise<ExecutionRecord> {
+  const { sandboxes, executions, reconciler, clock } = deps;
+  const { id } = execution;
+  await sandboxes.touch(sandbox.id, clock.now());
+  const start = { executionId: id, command, env, stdin, tty, ...(workingDir !== null && { workingDir }) };
+  const state = await onRuntime(sandbox, () => executions.start(sandbox.instanceId, start, reconciler.closing));
+  const begun = await reconciler.settle(execution, state);
+  if (begun.deletedAt !== null) {
+    // The removal may have come before the start.
+    await executions.remove(sandbox.instanceId, id);
+    throw new Failure('execution_not_found', { id });
+  }
+  reconciler.enqueue(id);
+  await forgetOldest(deps, sandbox.id);
+  return begun;
+}
+
+/** Deletes the oldest executions that have ended, beyond those that are kept. */
+async function forgetOldest({ store, reconciler }: RunExecutionDeps, sandboxId: string): Promise<void> {
+  for (const execution of await store.endedBefore(sandboxId, keptExecutions)) {
+    await reconciler.delete(execution);
+    reconciler.enqueue(execution.id);
+  }
+}

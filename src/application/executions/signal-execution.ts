@@ -1,0 +1,14 @@
+import type { OwnerScope } from '../../domain/principal.ts';
+import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
+
+/**
+ * Sends a signal (`SIGINT`) to the process group of the execution. To one that has ended nothing happens. Throws `sandbox_not_found`,
+ * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
+ */
+export async function signalExecution(
+  deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
+): Promise<void> {
+  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  if (execution.status !== 'running') return;
+  await onRuntime(sandbox, () => deps.executions.signal(sandbox.instanceId, id, signalName));
+}

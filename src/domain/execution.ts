@@ -1,0 +1,126 @@
+import type { Reason } from './reason.ts';
+
+export const executionStatuses = ['running', 'exited', 'lost'] as const;
+
+/** `lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended. */
+export type ExecutionStatus = (typeof executionStatuses)[number];
+
+/**
+ * The record of a command in a sandbox. Its output and its input are in the sandbox. It belongs to the owner of its sandbox. Times are in
+ * milliseconds since the epoch.
+ */
+export interface ExecutionRecord {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly command: readonly string[];
+  /** Whether its standard input stays open. */
+  readonly stdin: boolean;
+  /** Whether it runs in a terminal. */
+  readonly tty: boolean;
+  readonly status: ExecutionStatus;
+  /** The record is written before the command is started. True once the runtime has reported that it began. */
+  readonly begun: boolean;
+  /** 128 and the signal's number if a signal ended it. Null unless it has exited. */
+  readonly exitCode: number | null;
+  readonly durable: boolean;
+  /** How much it has written, as far as was seen. */
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+  /** Why it is not durable, was ended, or is lost. */
+  readonly statusReason: Reason | null;
+  readonly startedAt: number;
+  /** When it is ended with SIGKILL if it still runs. Null: never. */
+  readonly deadline: number | null;
+  readonly endedAt: number | null;
+  /** Every write raises it by one. */
+  readonly version: number;
+  /** When it was deleted. No caller sees it from then on. */
+  readonly deletedAt: number | null;
+  /** When the runtime had nothing of it left. */
+  readonly removedAt: number | null;
+}
+
+export interface NewExecution extends Pick<ExecutionRecord, 'id' | 'sandboxId' | 'command' | 'stdin' | 'tty'> {
+  readonly timeoutMs: number | null;
+  readonly now: number;
+}
+
+/** Returns the record of a command that is to be started. */
+export function newExecution({ timeoutMs, now, ...given }: NewExecution): ExecutionRecord {
+  return {
+    ...given, status: 'running', begun: false, exitCode: null, durable: false, stdoutBytes: 0, stderrBytes: 0, statusReason: null,
+    startedAt: now, deadline: timeoutMs === null ? null : now + timeoutMs, endedAt: null, version: 1, deletedAt: null, removedAt: null,
+  };
+}
+
+/** What the runtime reports of a command. */
+export interface ObservedExecution {
+  readonly status: ExecutionStatus;
+  readonly exitCode: number | null;
+  readonly durable: boolean;
+  readonly stdout: { readonly end: number };
+  readonly stderr: { readonly end: number };
+  readonly reason: Reason | null;
+}
+
+/** The exit code of a command that SIGKILL ended. */
+const killed = 128 + 9;
+
+/** Returns the record with what the runtime reports. One that has ended stays as it is. */
+export function observeExecution(record: ExecutionRecord, observed: ObservedExecution, now: number): ExecutionRecord {
+  if (record.status !== 'running') return record;
+  const { status, exitCode, durable, stdout, stderr, reason } = observed;
+  // Why it was ended says more than that it was killed. A command that ended by itself at the last moment was not ended.
+  const wasEnded = record.statusReason?.code === 'execution_timed_out' && (status === 'running' || exitCode === killed);
+  return {
+    ...record, status, begun: true, exitCode, durable, stdoutBytes: stdout.end, stderrBytes: stderr.end,
+    statusReason: wasEnded ? record.statusReason : reason, endedAt: status === 'running' ? null : now, version: record.version + 1,
+  };
+}
+
+/** Returns the record of a command that is lost. */
+export function loseExecution(record: ExecutionRecord, statusReason: Reason, now: number): ExecutionRecord {
+  return { ...record, status: 'lost', statusReason, endedAt: now, version: record.version + 1 };
+}
+
+/** Returns the record of a command that is ended because its time is over. */
+export function timeOutExecution(record: ExecutionRecord): ExecutionRecord {
+  const { deadline, startedAt } = record;
+  const statusReason = { code: 'execution_timed_out', afterMs: (deadline ?? startedAt) - startedAt } as const;
+  return { ...record, statusReason, version: record.version + 1 };
+}
+
+/** Returns the record as deleted: what is left in the sandbox is to be removed. */
+export function markExecutionDeleted(record: ExecutionRecord, now: number): ExecutionRecord {
+  return { ...record, deletedAt: now, version: record.version + 1 };
+}
+
+/** Returns the record of a deleted command of which nothing is left. */
+export function markExecutionRemoved(record: ExecutionRecord, now: number): ExecutionRecord {
+  return { ...record, removedAt: now, version: record.version + 1 };
+}
+
+/** Returns true if a sweep must look at it: it runs, or it is deleted and something of it may be left. */
+export function isExecutionUnsettled({ status, deletedAt, removedAt }: ExecutionRecord): boolean {
+  return deletedAt === null ? status === 'running' : removedAt === null;
+}
+
+/** How many executions may run at once; null is no limit. */
+export interface ExecutionLimits {
+  readonly executionsPerSandbox: number | null;
+}
+
+export const defaultExecutionLimits: ExecutionLimits = { executionsPerSandbox: 100 };
+
+export interface ExecutionLimitReached {
+  readonly limit: 'executions_per_sandbox';
+  readonly max: number;
+}
+
+/** Returns the limit that one more running execution in the sandbox would exceed; null if there is room. */
+export function executionLimitReached({ executionsPerSandbox: max }: ExecutionLimits, running: number): ExecutionLimitReached | null {
+  return max !== null && running >= max ? { limit: 'executions_per_sandbox', max } : null;
+}
+
+/** How many executions that have ended are kept in a sandbox. The oldest are deleted. */
+export const keptExecutions = 100;

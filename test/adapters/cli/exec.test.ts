@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { items } from '../../support/client.ts';
+import { cleanEnv } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+import { commands, runningSandbox } from '../http/executions-support.ts';
+import { createWorld, type World } from '../http/world.ts';
+
+const executable = join(import.meta.dirname, '../../../src/composition/executable/main.ts');
+let world: World;
+let sandbox: Awaited<ReturnType<typeof runningSandbox>>;
+beforeAll(async () => {
+  world = await createWorld({ command: commands });
+  sandbox = await runningSandbox(world);
+});
+afterAll(() => world.close());
+
+/** Runs the executable in a terminal of its own, as a person does. */
+function inTerminal(args: readonly string[]) {
+  const words = [process.execPath, executable, ...args].map((word) => `'${word}'`).join(' ');
+  const env = { ...cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: world.url }), SHELL: '/bin/sh' };
+  const child = spawn('script', ['-qec', words, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  let screen = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (screen += text));
+  return {
+    type: (keys: string): void => void child.stdin.write(keys),
+    sees: (text: string) => until(() => screen, (all) => all.includes(text), 60_000),
+    /** Its exit code. */
+    ended: once(child, 'exit').then(([code]) => Number(code)),
+  };
+}
+
+test('keys reach the command one by one and as they are, and its exit code comes back', async () => {
+  const terminal = inTerminal(['exec', '-it', sandbox.id, 'cat']);
+  const [execution] = await until(async () => items(await world.ann('GET', sandbox.path)), (all) => all.length === 1, 60_000);
+  expect(execution).toMatchObject({ command: ['cat'], tty: true, stdin: true });
+  terminal.type('a');
+  await terminal.sees('a');
+  // A terminal that is not raw would take these itself.
+  terminal.type('\u0003\u0004\u001ab');
+  await terminal.sees('\u0003\u0004\u001ab');
+  await world.ann('POST', `${sandbox.path}/${String(execution?.['id'])}/signal`, { signal: 'SIGTERM' });
+  expect(await terminal.ended).toBe(143);
+  expect(items(await world.ann('GET', sandbox.path))).toEqual([]);
+});
+
+test('a shell goes on when the connection is cut, without a gap and without a repeat', async () => {
+  const terminal = inTerminal(['shell', sandbox.id]);
+  await terminal.sees('exec bash');
+  expect(await terminal.ended).toBe(0);
+
+  const cut = inTerminal(['exec', '-it', sandbox.id, 'cat']);
+  const [execution] = await until(async () => items(await world.ann('GET', sandbox.path)), (all) => all.length === 1, 60_000);
+  cut.type('one ');
+  await cut.sees('one ');
+  for (const socket of world.connections) socket.destroy();
+  await until(() => world.connections.size, Boolean, 60_000);
+  cut.type('two ');
+  await cut.sees('one two ');
+  await world.ann('POST', `${sandbox.path}/${String(execution?.['id'])}/signal`, { signal: 'SIGTERM' });
+  expect(await cut.ended).toBe(143);
+});

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import type { MemoryCommand } from '../../doubles/memory/index.ts';
+import { type Json, object } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import type { World } from './world.ts';
+
+/** Bytes that the command `random` writes, a part at a time. */
+export const randomOutput = randomBytes(600_000);
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** What commands do: `cat` copies its input, `errs` writes to both outputs, `random` writes bytes, `flood` never ends, `sleep` waits. */
+export const commands: MemoryCommand = async ({ request: { command }, stdin, stdout, stderr, signal, step }) => {
+  const [name = '', ...words] = command;
+  const [out, err] = [stdout.getWriter(), stderr.getWriter()];
+  const killed = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve());
+  });
+  switch (name) {
+    case 'echo':
+    case '/bin/sh':
+      await out.write(bytes(`${words.join(' ')}\n`));
+      return 0;
+    case 'cat':
+      for await (const part of stdin) await out.write(part);
+      return 0;
+    case 'errs':
+      await out.write(bytes('out'));
+      await err.write(bytes('err'));
+      return 7;
+    case 'random':
+      for (let at = 0; at < randomOutput.length; at += 5000) {
+        await step();
+        await out.write(randomOutput.subarray(at, at + 5000));
+        await new Promise((resolve) => {
+          setImmediate(resolve);
+        });
+      }
+      return 3;
+    case 'flood':
+      for (;;) {
+        await step();
+        await out.write(new Uint8Array(65_536));
+        await new Promise((resolve) => {
+          setImmediate(resolve);
+        });
+      }
+    default:
+      await killed;
+      return 0;
+  }
+};
+
+/** The path of the executions of a new sandbox of Ann's that runs. */
+export async function runningSandbox(world: World): Promise<{ readonly id: string; readonly path: string }> {
+  const id = String(object(await world.ann('POST', '/api/v1/sandboxes'))['id']);
+  await until(() => world.ann('GET', `/api/v1/sandboxes/${id}`), (answer) => object(answer)['status'] === 'RUNNING', 60_000);
+  return { id, path: `/api/v1/sandboxes/${id}/executions` };
+}
+
+/** A client that is attached, and what it received. */
+export interface Attached {
+  readonly socket: WebSocket;
+  readonly controls: Json[];
+  readonly bytes: { stdout: Buffer; stderr: Buffer };
+  /** Waits until the control message has come. */
+  told(wanted: (message: Json) => boolean): Promise<Json>;
+  readonly closed: Promise<number>;
+}
+
+export function attach(url: string, headers: Readonly<Record<string, string>>): Attached {
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), { headers });
+  const controls: Json[] = [];
+  const bytes = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  let stream: 'stdout' | 'stderr' = 'stdout';
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (isBinary) {
+      bytes[stream] = Buffer.concat([bytes[stream], data]);
+      return;
+    }
+    const message = JSON.parse(data.toString()) as Json;
+    controls.push(message);
+    if (message['stream'] !== undefined) stream = message['stream'] as typeof stream;
+  });
+  socket.on('error', () => {});
+  const closed = once(socket, 'close').then(([code]) => Number(code));
+  const find = (wanted: (message: Json) => boolean) => controls.find(wanted);
+  return { socket, controls, bytes, closed, told: async (wanted) => (await until(() => find(wanted), Boolean, 60_000))! };
+}
+
+/** The status and body of the answer to a request for a WebSocket that is refused. */
+export async function refusedAttach(url: string, headers: Readonly<Record<string, string>>): Promise<{ readonly status: number; readonly body: Json }> {
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), { headers });
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: Json }>();
+  socket.on('open', () => reject(new Error('it was accepted')));
+  socket.on('error', () => {});
+  socket.on('unexpected-response', (_request, response) => {
+    let text = '';
+    response.setEncoding('utf8').on('data', (part: string) => (text += part));
+    response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Json }));
+  });
+  return await promise;
+}

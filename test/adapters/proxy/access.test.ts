@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { until } from '../../support/until.ts';
+import { codeOf, cookieOf, open, send, type SendOptions, withKey } from './send.ts';
+import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
+
+let world: World;
+let id: string;
+let key: string;
+let port: number;
+beforeAll(async () => {
+  world = await createWorld({ specs: [guestSpec, deepSpec], proxy: { failedLoginsPerMinute: 100_000 } });
+  ({ id, key } = await world.start());
+  ({ port } = world.proxy);
+});
+afterAll(() => world.close());
+
+const byPath = (path = '/', at = 8000): string => `/${id}/${at}${path}`;
+const byHost = (at = 8000): Readonly<Record<string, string>> => ({ Host: `${at}-${id}.localhost:${port}` });
+
+describe('a port is found', () => {
+  test.each<[string, () => [string, SendOptions]]>([
+    ['by path', () => [byPath('/a/b?c=%2F'), {}]],
+    ['by host', () => ['/a/b?c=%2F', { headers: byHost() }]],
+    ['by headers', () => ['/a/b?c=%2F', { headers: { 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': '8000' } }]],
+    ["by the headers of E2B's clients", () => ['/a/b?c=%2F', { headers: { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '8000' } }]],
+  ])('%s, and gets the path as it was sent', async (_, target) => {
+    const [path, { headers }] = target();
+    const { status, body } = await send(port, path, { headers: { ...headers, 'X-Session-API-Key': key } });
+    expect([status, (JSON.parse(body) as { url: string }).url]).toEqual([200, '/a/b?c=%2F']);
+  });
+
+  test.each(['/', '/x', '/x/y', '/x/0/', '/x/65536/', '/x/8000', '/X_/8000/', `/x/8000x/`, '//8000/', '/-a/8000/', '/%2e%2e/8000/'])(
+    'nothing is at %s', async (path) => {
+      const answer = await send(port, path, withKey(world.keys.ann));
+      expect(answer.status).toBe(404);
+      expect(['not_found', 'sandbox_not_found']).toContain(codeOf(answer));
+    });
+
+  test('a port that the spec does not name is a 404 that names those that it does', async () => {
+    const answer = await send(port, byPath('/', 5173), withKey(key));
+    expect(answer.status).toBe(404);
+    expect(JSON.parse(answer.body)).toMatchObject({ code: 'port_not_exposed', sandbox_id: id, port: 5173, exposed: [8000, 8001, 8002] });
+  });
+
+  test('a closed port is a 502: problem details for a program, a page for a person', async () => {
+    const answer = await send(port, byPath('/', 8001), withKey(key));
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'port_closed']);
+    const page = await send(port, byPath('/', 8001), withKey(key, { Accept: 'text/html' }));
+    expect([page.status, page.headers['content-type']]).toEqual([502, 'text/html; charset=utf-8']);
+    const fetched = await send(port, byPath('/', 8001), withKey(key, { Accept: 'text/html', 'Sec-Fetch-Mode': 'cors' }));
+    expect(codeOf(fetched)).toBe('port_closed');
+    expect(codeOf(await send(port, byPath('/broken'), withKey(key)))).toBe('port_closed');
+  });
+
+  test('any path and headers get an answer, and the proxy goes on', { timeout: 120_000 }, async () => {
+    const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/);
+    const value = fc.stringMatching(/^[\x20-\x7e\x80-\xff]{0,60}$/);
+    const path = fc.oneof(
+      fc.stringMatching(/^\/[\x21-\x7e]{0,60}$/),
+      fc.stringMatching(/^[\x21-\x7e]{0,40}$/).map((rest) => `/${id}/8000/${rest}`),
+      fc.tuple(fc.constantFrom(id, 'sb-other'), fc.integer({ min: -1, max: 70_000 })).map(([name, at]) => `/${name}/${at}/?skep_link=x`),
+    );
+    const known = fc.constantFrom('Cookie', 'Connection', 'X-Skep-Port', 'X-Skep-Sandbox-Id', 'Authorization', 'Referer', 'Origin', 'X-Forwarded-For', 'Expect');
+    const headers = fc.array(fc.tuple(fc.oneof(known, token), value), { maxLength: 6 });
+    await fc.assert(fc.asyncProperty(path, headers, async (target, fields) => {
+      const head = fields.filter(([name]) => !/^(content-length|transfer-encoding|host|upgrade)$/i.test(name)).map(([name, text]) => `${name}: ${text}\r\n`).join('');
+      const socket = createConnection({ host: '127.0.0.1', port });
+      socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${key}\r\n${head}Connection: close\r\n\r\n`, 'latin1');
+      let text = '';
+      for await (const chunk of socket.setEncoding('latin1')) text += String(chunk);
+      expect(text).toMatch(/^HTTP\/1\.1 (?:200|302|400|401|404|417|502) /);
+    }), { numRuns: 300 });
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+    const received = await world.received(id);
+    expect(received).not.toContain(key);
+    expect(received).not.toContain('skep_link');
+  });
+});
+
+describe('who may', () => {
+  test.each<[string, () => SendOptions, number]>([
+    ['nobody without a key', () => ({}), 401],
+    ['nobody with a wrong key', () => withKey('wrong'), 401],
+    ['nobody with an empty key', () => withKey(''), 401],
+    ['the owner', () => withKey(world.keys.ann), 200],
+    ['the owner, as Bearer', () => ({ headers: { Authorization: `Bearer ${world.keys.ann}` } }), 200],
+    ['the key of the sandbox', () => withKey(key), 200],
+    ['the key of the sandbox, as Bearer', () => ({ headers: { Authorization: `Bearer ${key}` } }), 200],
+    ['an administrator', () => withKey(world.keys.admin), 200],
+    ['no other owner, who learns nothing', () => withKey(world.keys.ben), 404],
+    ['no key that may only read', () => withKey(world.keys.reader), 403],
+  ])('%s', async (_, options, status) => {
+    expect((await send(port, byPath(), options())).status).toBe(status);
+  });
+
+  test('an unknown sandbox and one of another owner look the same', async () => {
+    const [other, unknown] = await Promise.all([send(port, byPath(), withKey(world.keys.ben)), send(port, '/sb-none/8000/', withKey(world.keys.ben))]);
+    expect(other.body.replaceAll(id, 'sb-none')).toBe(unknown.body);
+    expect((await send(port, '/sb-none/8000/')).body).toBe((await send(port, byPath())).body);
+  });
+
+  test('anyone, if the spec makes the port public, whatever other credential comes along', async () => {
+    for (const options of [{}, withKey('wrong'), { headers: { Authorization: 'Bearer of-the-program' } }, { headers: { Cookie: 'skep_port=x' } }]) {
+      expect(codeOf(await send(port, byPath('/', 8002), options))).toBe('port_closed');
+    }
+  });
+
+  test('a link opens with a cookie for its own port, and leads to the clean address', async () => {
+    const { search } = new URL(await world.link(id));
+    const answer = await send(port, byPath(`/a${search}&b=1`));
+    expect([answer.status, answer.headers.location, answer.headers['cache-control']]).toEqual([302, byPath('/a?b=1'), 'no-store']);
+    const [cookie = ''] = answer.headers['set-cookie'] ?? [];
+    expect(cookie).toMatch(new RegExp(`^skep_port=[\\w-]+; Path=/${id}/8000/; Max-Age=\\d+; HttpOnly; SameSite=Lax$`));
+    const onHost = await send(port, `//evil.example/${search}`, { headers: byHost() });
+    expect([onHost.headers.location, onHost.headers['set-cookie']?.[0]]).toEqual(['/evil.example/', expect.stringMatching(/; Path=\/; .*HttpOnly/)]);
+
+    const sent = { Cookie: cookie.split(';')[0] ?? '' };
+    expect((await send(port, byPath(), { headers: sent })).status).toBe(200);
+    expect((await send(port, byPath(), { headers: { Cookie: `skep_port=tossed; ${sent.Cookie}` } })).status).toBe(200);
+    expect((await send(port, byPath('/', 8001), { headers: sent })).status).toBe(401);
+    const byHeaders = { ...sent, 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': '8000' };
+    expect((await send(port, '/', { headers: byHeaders })).status).toBe(401);
+    const { id: other } = await world.start();
+    expect((await send(port, `/${other}/8000/`, { headers: sent })).status).toBe(401);
+    await world.ann('DELETE', `/api/v1/sandboxes/${other}`);
+  });
+
+  test('pages of other origins can not use the cookie, also on other ports of the host', async () => {
+    const cookie = await cookieOf(port, byPath(), await world.link(id));
+    const asked = async (headers: Readonly<Record<string, string>>, method = 'GET'): Promise<number> =>
+      (await send(port, byPath(), { method, headers: { Host: `127.0.0.1:${port}`, Cookie: cookie, ...headers } })).status;
+    expect(await asked({ Origin: `http://127.0.0.1:${port}` }, 'POST')).toBe(200);
+    expect(await asked({ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' })).toBe(200);
+    expect(await asked({ 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'navigate', Origin: 'http://127.0.0.1:1' }, 'POST')).toBe(401);
+    expect(await asked({ Origin: 'http://127.0.0.1:1' }, 'POST')).toBe(401);
+    expect(await asked({ 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'no-cors' })).toBe(401);
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${byPath()}`, { headers: { Cookie: cookie, Origin: 'http://evil.example' } });
+    const [, { statusCode }] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }];
+    expect(statusCode).toBe(401);
+  });
+
+  test('a link and its cookie end with their time, and with the key', async () => {
+    const later = world.auth.issue({ userId: 'ann', keyName: 'later', access: 'full' });
+    const made = await world.client(later)('POST', `/api/v1/sandboxes/${id}/ports/8000/links`, {});
+    const link = (made.body as { url: string }).url;
+    const cookie = await cookieOf(port, byPath(), link);
+    const opened = await open(port, byPath('/stream'), { headers: { Cookie: cookie } });
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${byPath()}`, { headers: { Cookie: cookie } });
+    await once(socket, 'open');
+    const ended = [once(socket, 'close'), once(opened, 'error')];
+    world.auth.revoke(later);
+    expect((await send(port, byPath(), { headers: { Cookie: cookie } })).status).toBe(401);
+    expect((await send(port, `${byPath()}${new URL(link).search}`)).status).toBe(401);
+    opened.resume();
+    await Promise.all(ended);
+
+    const short = await world.link(id, 8000, 1);
+    const briefly = await cookieOf(port, byPath(), short);
+    await until(() => send(port, byPath(), { headers: { Cookie: briefly } }), ({ status }) => status === 401);
+    expect((await send(port, `${byPath()}${new URL(short).search}`)).status).toBe(401);
+  });
+
+  test('a text that was sealed for something else is no token, and a changed one neither', async () => {
+    const page = (await world.ann('GET', '/api/v1/sandboxes/search?limit=1')).body as { next_page_id: string | null };
+    const { search } = new URL(await world.link(id));
+    const token = search.slice('?skep_link='.length);
+    const made = [page.next_page_id ?? 'x', '', 'x', token.slice(1), `${token}A`, token.toUpperCase(), '%00'];
+    for (const text of made) expect((await send(port, byPath(`/?skep_link=${text}`))).status).toBe(401);
+    for (const text of made) expect((await send(port, byPath(), { headers: { Cookie: `skep_port=${text}` } })).status).toBe(401);
+  });
+});

@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { until } from '../../support/until.ts';
+import { cookieOf, open, send, type SendOptions, withKey } from './send.ts';
+import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
+
+let world: World;
+let id: string;
+let key: string;
+let port: number;
+beforeAll(async () => {
+  world = await createWorld({ specs: [guestSpec, deepSpec], proxy: { failedLoginsPerMinute: 100_000 } });
+  ({ id, key } = await world.start());
+  ({ port } = world.proxy);
+});
+afterAll(() => world.close());
+
+const byPath = (path = '/', at = 8000): string => `/${id}/${at}${path}`;
+const byHost = (at = 8000): Readonly<Record<string, string>> => ({ Host: `${at}-${id}.localhost:${port}` });
+
+describe('what the sandbox receives', () => {
+  test('holds no key, cookie or token of Skep, byte by byte', async () => {
+    const link = await world.link(id);
+    const token = new URL(link).searchParams.get('skep_link') ?? '';
+    const cookie = await cookieOf(port, byPath(), link);
+    const secrets = [...Object.values(world.keys), key, token];
+    const { ann } = world.keys;
+    const all: Readonly<Record<string, string>>[] = [
+      { 'X-Session-API-Key': ann, Authorization: `Bearer ${ann}`, Cookie: cookie },
+      { 'X-Session-API-Key': key, Authorization: `bearer   ${key}  `, Cookie: `a=b; ${cookie}; c=d` },
+      { Authorization: `Bearer ${key}`, Connection: 'x-session-api-key, keep-alive' },
+      { Cookie: `${cookie}; ${cookie}`, Authorization: `Bearer ${ann}`, Referer: `http://x/?skep_link=${token}` },
+      { 'X-Session-API-Key': ann, 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': '8000', Cookie: `__Host-skep_x=${token}; SKEP_y=${key}` },
+    ];
+    for (const headers of all) {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        const query = method === 'GET' ? '' : `skep_link=${token}&skep%5Flink=${token}&`;
+        const path = headers['X-Skep-Port'] === undefined ? byPath(`/all?${query}x=1`) : `/all?${query}x=1`;
+        expect((await send(port, path, { method, headers, ...(method === 'POST' && { body: 'content' }) })).status).toBe(200);
+      }
+      const address = headers['X-Skep-Port'] === undefined ? byPath(`/?skep_link=${token}`) : `/?skep_link=${token}`;
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${address}`, { headers });
+      await once(socket, 'open');
+      socket.close();
+    }
+    const received = await world.received(id);
+    expect(received).toContain('GET /all?x=1 HTTP/1.1');
+    expect(received).toContain('GET / HTTP/1.1');
+    expect(received).toContain('cookie: a=b; c=d');
+    for (const secret of secrets) expect(received).not.toContain(secret);
+    expect(received).not.toMatch(/x-session-api-key|skep_|x-skep-/i);
+  });
+
+  test('credentials of the program itself go through', async () => {
+    const cookie = await cookieOf(port, byPath(), await world.link(id));
+    for (const authorization of ['Basic dXNlcjpwYXNz', 'Bearer of-the-program', 'Token x']) {
+      const { body } = await send(port, byPath('/x'), { headers: { Cookie: `${cookie}; own=1`, Authorization: authorization } });
+      expect((JSON.parse(body) as { headers: string[] }).headers).toEqual(expect.arrayContaining([authorization, 'own=1']));
+    }
+  });
+
+  test('has the key of the sandbox itself if the spec says so, for whoever has a credential', async () => {
+    const { id: deep, key: own } = await world.start('deep');
+    const seen = async (options: SendOptions): Promise<string> => (await send(port, `/${deep}/8000/x`, options)).body;
+    const cookie = await cookieOf(port, `/${deep}/8000/`, await world.link(deep));
+    for (const options of [withKey(world.keys.ann), withKey(own), { headers: { Cookie: cookie } }]) expect(await seen(options)).toContain(own);
+    for (const options of [{}, withKey('wrong'), withKey(world.keys.ben)]) expect(await seen(options)).not.toMatch(/x-session-api-key/i);
+    await world.ann('DELETE', `/api/v1/sandboxes/${deep}`);
+  });
+
+  test('says where the request came from, and not what the client claims', async () => {
+    const claims = { 'X-Forwarded-For': '1.2.3.4', 'X-Forwarded-Proto': 'gopher', 'X-Forwarded-User': 'root', Forwarded: 'for=1.2.3.4', 'X-Real-IP': '1.2.3.4' };
+    const { body } = await send(port, byPath('/x'), withKey(key, { Host: 'my.host:1', ...claims }));
+    const { headers } = JSON.parse(body) as { headers: string[] };
+    const pairs = Object.fromEntries(headers.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), headers[index + 1]]] : [])));
+    expect(pairs).toEqual({
+      host: 'my.host:1', connection: expect.any(String), 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'my.host:1',
+      'x-forwarded-prefix': `/${id}/8000`,
+    });
+  });
+});
+
+const answered = async (set: readonly (readonly [string, string])[], host = false, status = 200): Promise<Awaited<ReturnType<typeof send>>> => {
+  const path = `/headers?status=${status}&set=${encodeURIComponent(JSON.stringify(set))}`;
+  return await send(port, host ? path : byPath(path), { headers: { 'X-Session-API-Key': key, ...(host ? byHost() : { Host: `127.0.0.1:${port}` }) } });
+};
+
+describe('what the sandbox answers', () => {
+  test('sets no cookie outside of its address', async () => {
+    const cookies = [
+      'a=1', 'b=2; Path=/', 'c=3; path=/x; HttpOnly; Domain=localhost', 'd=4; Domain=.example.com; Path=relative', 'e=5; Path=/x; Path=/',
+      'skep_port=6', '__Host-skep_x=7; Path=/', '=skep_port=8', 'nameless', 'SKEP_Y=9', 'f=10; DOMAIN = 127.0.0.1 ;Secure',
+    ];
+    const set = cookies.map((cookie) => ['Set-Cookie', cookie] as const);
+    const prefix = `/${id}/8000`;
+    expect((await answered(set)).headers['set-cookie']).toEqual([
+      `a=1; Path=${prefix}/`, `b=2; Path=${prefix}/`, `c=3; HttpOnly; Path=${prefix}/x`, `d=4; Path=${prefix}/`, `e=5; Path=${prefix}/`,
+      `f=10; Secure; Path=${prefix}/`,
+    ]);
+    expect((await answered(set, true)).headers['set-cookie']).toEqual(['a=1', 'b=2; Path=/', 'c=3; path=/x; HttpOnly', 'd=4; Path=relative', 'e=5; Path=/x; Path=/', 'f=10; Secure']);
+  });
+
+  test.each([
+    ['/login?x', (at: string) => `${at}/login?x`],
+    ['//elsewhere.example/x', () => '//elsewhere.example/x'],
+    ['next', () => 'next'],
+    ['https://elsewhere.example/x', () => 'https://elsewhere.example/x'],
+    ['http://localhost:8000/x', (at: string) => `${at}/x`],
+    ['http://127.0.0.1:8000', (at: string) => `${at}/`],
+  ])('redirects to %s in its own address', async (location, expected) => {
+    expect((await answered([['Location', location]], false, 302)).headers.location).toBe(expected(`/${id}/8000`));
+    expect((await answered([['Location', location]], true, 302)).headers.location).toBe(expected(''));
+  });
+
+  test('redirects to the host that it was asked by', async () => {
+    const own = `http://127.0.0.1:${port}`;
+    expect((await answered([['Location', `${own}/x`]], false, 302)).headers.location).toBe(`${own}/${id}/8000/x`);
+    expect((await answered([['Location', `${own}/${id}/8000/x`]], false, 302)).headers.location).toBe(`${own}/${id}/8000/x`);
+  });
+
+  test('can not take hold of the origin', async () => {
+    const set = [['Service-Worker-Allowed', '/'], ['Clear-Site-Data', '"cookies"'], ['Alt-Svc', 'h2=":1"'], ['Strict-Transport-Security', 'max-age=1'], ['X-Own', '1']] as const;
+    const { headers } = await answered(set);
+    expect(headers).toMatchObject({ 'x-own': '1' });
+    for (const [name] of set.slice(0, 4)) expect(headers).not.toHaveProperty(name.toLowerCase());
+    expect((await answered(set, true)).headers).not.toHaveProperty('service-worker-allowed');
+  });
+
+  test('streams both ways, and nothing waits for the end', { timeout: 60_000 }, async () => {
+    const stream = await open(port, byPath('/stream'), withKey(key));
+    const lines = stream.setEncoding('utf8')[Symbol.asyncIterator]();
+    expect((await lines.next()).value).toBe('first\n');
+    await send(port, byPath('/next'), withKey(key));
+    expect((await lines.next()).value).toBe('next\n');
+    stream.destroy();
+    // The program sees that the client is gone.
+    await until(() => send(port, byPath('/next'), withKey(key)), ({ body }) => body === '0');
+
+    const bytes = 50_000_000;
+    const uploaded = await send(port, byPath('/upload'), { method: 'POST', ...withKey(key), body: Buffer.alloc(bytes) });
+    expect(JSON.parse(uploaded.body)).toMatchObject({ bytes });
+    let got = 0;
+    for await (const chunk of await open(port, byPath(`/download?bytes=${bytes}`), withKey(key))) got += (chunk as Buffer).length;
+    expect(got).toBe(bytes);
+  });
+
+  test('WebSockets carry text and bytes, by path and by host', async () => {
+    for (const [path, headers] of [[byPath('/ws'), {}], ['/ws', byHost()]] as const) {
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: { ...headers, 'X-Session-API-Key': key } });
+      await once(socket, 'open');
+      socket.send('hello');
+      expect(String((await once(socket, 'message'))[0])).toBe('hello');
+      const bytes = Buffer.alloc(1_000_000, 7);
+      socket.send(bytes);
+      expect(bytes.equals((await once(socket, 'message'))[0] as Buffer)).toBe(true);
+      socket.close(4321, 'enough');
+      expect((await once(socket, 'close'))[0]).toBe(4321);
+    }
+    const closed = new WebSocket(`ws://127.0.0.1:${port}${byPath('/', 8001)}`, withKey(key));
+    const [, { statusCode }] = (await once(closed, 'unexpected-response')) as [unknown, { statusCode: number }];
+    expect(statusCode).toBe(502);
+  });
+
+  test('another upgrade is declined, and a connection is used again', async () => {
+    const { body } = await send(port, byPath('/x'), withKey(key, { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'x' }));
+    expect((JSON.parse(body) as { url: string }).url).toBe('/x');
+  });
+});

@@ -1,0 +1,97 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { until } from '../../support/until.ts';
+import { codeOf, send, type SendOptions, withKey } from './send.ts';
+import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
+
+let world: World;
+let port: number;
+beforeAll(async () => {
+  world = await createWorld({ specs: [guestSpec, deepSpec], proxy: { failedLoginsPerMinute: 100_000 } });
+  ({ port } = world.proxy);
+});
+afterAll(() => world.close());
+
+describe('wake on access', () => {
+  let frozen: string;
+  const path = (): string => `/api/v1/sandboxes/${frozen}`;
+  const statusOf = async (): Promise<unknown> => (await world.sandbox(frozen))['status'];
+  const resumptions = async (): Promise<number> => {
+    const { items } = (await world.ann('GET', '/api/v1/events?kinds=sandbox_moved&limit=100')).body as { items: { sandbox_id: string; data: { to: string } }[] };
+    return items.filter(({ sandbox_id: of, data }) => of === frozen && data.to === 'RESUMING').length;
+  };
+  beforeEach(async () => {
+    ({ id: frozen } = await world.start());
+    await world.ann('POST', `${path()}/pause`, { pause_kind: 'freeze' });
+    return async () => void (await world.ann('DELETE', path()));
+  });
+
+  test('100 requests at once resume a frozen sandbox once, and all succeed', { timeout: 60_000 }, async () => {
+    const before = await resumptions();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => send(port, `/${frozen}/8000/x`, withKey(world.keys.ann))));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
+    expect((await resumptions()) - before).toBe(1);
+  });
+
+  test('a WebSocket and the key of the sandbox wake too', async () => {
+    const record = (await world.skep.sandboxes.get('ann', frozen)).sessionApiKey;
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/${frozen}/8000/`, withKey(record));
+    await once(socket, 'open');
+    socket.terminate();
+    expect(await statusOf()).toBe('RUNNING');
+  });
+
+  test('nothing wakes without a credential, and looking never does', async () => {
+    const { search } = new URL(await world.link(frozen));
+    const tries: [string, SendOptions][] = [
+      [`/${frozen}/8000/`, {}], [`/${frozen}/8000/`, withKey('wrong')], [`/${frozen}/8000/`, withKey(world.keys.ben)], [`/${frozen}/8000/`, withKey(world.keys.reader)],
+      [`/${frozen}/8000/?skep_link=x`, {}], [`/${frozen}/8002/`, {}], [`/${frozen}/5173/`, withKey(world.keys.ann)], [`/${frozen}/8000/${search}`, {}],
+    ];
+    expect(await Promise.all(tries.map(async ([target, options]) => (await send(port, target, options)).status))).toEqual([401, 401, 404, 403, 401, 409, 404, 302]);
+    for (const at of ['', '/usage']) await world.ann('GET', `${path()}${at}`);
+    await world.ann('GET', '/api/v1/sandboxes/search');
+    expect(await statusOf()).toBe('PAUSED');
+  });
+
+  test('a stopped one stays so, unless the spec says that its memory may be lost', { timeout: 60_000 }, async () => {
+    await world.ann('POST', `${path()}/resume`);
+    await world.ann('POST', `${path()}/pause`, { pause_kind: 'stop' });
+    const answer = await send(port, `/${frozen}/8000/`, withKey(world.keys.ann));
+    expect([answer.status, codeOf(answer)]).toEqual([409, 'sandbox_not_running']);
+    const { id: deep } = await world.start('deep');
+    await world.ann('POST', `/api/v1/sandboxes/${deep}/pause`, { pause_kind: 'stop' });
+    expect((await send(port, `/${deep}/8000/`, withKey(world.keys.ann))).status).toBe(200);
+    await world.ann('DELETE', `/api/v1/sandboxes/${deep}`);
+  });
+});
+
+test('open connections are bounded, keep the sandbox awake, and end with the proxy', { timeout: 60_000 }, async () => {
+  const rest = { ...guestSpec, rest: { freeze_after: '3s' } };
+  const small = await createWorld({ specs: [rest], proxy: { connectionsPerSandbox: 2, drainMs: 2000 } });
+  try {
+    const started = await small.start();
+    const connect = (): WebSocket => new WebSocket(`ws://127.0.0.1:${small.proxy.port}/${started.id}/8000/`, withKey(started.key));
+    const sockets = [connect(), connect()];
+    await Promise.all(sockets.map((socket) => once(socket, 'open')));
+    const third = connect();
+    const [, response] = (await once(third, 'unexpected-response')) as [unknown, { statusCode: number; headers: Record<string, string> }];
+    expect([response.statusCode, response.headers['retry-after']]).toEqual([429, '5']);
+    const answer = await send(small.proxy.port, `/${started.id}/8000/`, withKey(started.key));
+    expect([answer.status, codeOf(answer)]).toEqual([429, 'rate_limited']);
+
+    // The activity moves on while a socket is open, and the sandbox is frozen after the sockets are gone.
+    const first = Date.parse(String((await small.sandbox(started.id))['last_active_at']));
+    await until(() => small.sandbox(started.id), ({ last_active_at: at }) => Date.parse(String(at)) - first > 4000, 30_000);
+    expect((await small.sandbox(started.id))['status']).toBe('RUNNING');
+    sockets[0]?.terminate();
+    const last = sockets[1];
+    const closed = last === undefined ? [] : once(last, 'close');
+    await small.proxy.close();
+    await closed;
+    await until(() => small.sandbox(started.id), ({ status }) => status === 'PAUSED', 30_000);
+    await expect(send(small.proxy.port, '/')).rejects.toThrow('ECONNREFUSED');
+  } finally {
+    await small.close();
+  }
+});

@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest';
+import { keptExecutions } from '../../../src/domain/execution.ts';
+import { Failure } from '../../../src/domain/failure.ts';
+import { until } from '../../support/until.ts';
+import { codeOf } from '../code-of.ts';
+import { request, started } from './world.ts';
+
+const never = new AbortController().signal;
+const unavailable = new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'unreachable' }, retryAfterSeconds: 1 });
+const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
+
+test('a command runs, its output is read from an offset, and its exit code is kept', async () => {
+  const { executions, sandboxId, ended, output } = await started();
+  const execution = await executions.run('ann', sandboxId, request(['echo', 'hello'], { env: { GREETING: '!' } }));
+  expect(execution).toMatchObject({ sandboxId, command: ['echo', 'hello'], begun: true, durable: true });
+  expect(await output(execution.id)).toBe('hello!\n');
+  expect(await output(execution.id, 4)).toBe('o!\n');
+  expect(await ended(execution.id)).toMatchObject({ status: 'exited', exitCode: 0, stdoutBytes: 7, endedAt: expect.any(Number) });
+  const failed = await executions.run('ann', sandboxId, request(['false']));
+  expect(await ended(failed.id)).toMatchObject({ status: 'exited', exitCode: 1 });
+  const listed = await executions.list('ann', sandboxId, { after: null, limit: 10 });
+  expect(listed.items.map(({ id }) => id).toSorted()).toEqual([execution.id, failed.id].toSorted());
+});
+
+test('input reaches the command, until it is closed', async () => {
+  const { executions, sandboxId, ended, output } = await started();
+  const { id } = await executions.run('ann', sandboxId, request(['cat'], { stdin: true }));
+  const write = (words: string, close: boolean) => executions.write('ann', sandboxId, id, new Blob([words]).stream(), close, never);
+  await write('one ', false);
+  await write('two', true);
+  expect(await output(id)).toBe('one two');
+  await ended(id);
+  expect(await codeOf(write('three', false))).toBe('input_closed');
+  const deaf = await executions.run('ann', sandboxId, request(['sleep']));
+  expect(await codeOf(executions.write('ann', sandboxId, deaf.id, new Blob(['x']).stream(), false, never))).toBe('input_closed');
+});
+
+test('the execution of another owner, and one of another sandbox, does not exist', async () => {
+  const { world, skep, executions, sandboxId } = await started();
+  const { id } = await executions.run('ann', sandboxId, request(['sleep']));
+  const size = { cols: 80, rows: 24 };
+  const reading = { stream: 'stdout', after: 0, follow: false } as const;
+  const calls = (scope: string | null, sandbox: string) => [
+    executions.get(scope, sandbox, id), executions.output(scope, sandbox, id, reading, never), executions.resize(scope, sandbox, id, size),
+    executions.write(scope, sandbox, id, new Blob(['x']).stream(), false, never), executions.signal(scope, sandbox, id, 'SIGKILL'),
+    executions.delete(scope, sandbox, id),
+  ];
+  for (const call of calls('bob', sandboxId)) expect(await codeOf(call)).toBe('sandbox_not_found');
+  expect(await codeOf(executions.run('bob', sandboxId, request(['echo'])))).toBe('sandbox_not_found');
+  expect(await codeOf(executions.list('bob', sandboxId, { after: null, limit: 1 }))).toBe('sandbox_not_found');
+  const other = await world.sandbox(skep);
+  for (const call of calls('ann', other)) expect(await codeOf(call)).toBe('execution_not_found');
+  expect(await executions.get(null, sandboxId, id)).toMatchObject({ status: 'running' });
+});
+
+describe('a request that is made again', () => {
+  test('gets the first execution', async () => {
+    const { executions, sandboxId, skep } = await started();
+    const first = await executions.run('ann', sandboxId, request(['sleep'], { claim }));
+    expect((await executions.run('ann', sandboxId, request(['sleep'], { claim }))).id).toBe(first.id);
+    expect(await codeOf(executions.run('ann', sandboxId, request(['sleep'], { claim: { ...claim, fingerprint: 'g' } })))).toBe('idempotency_conflict');
+    await skep.sandboxes.pause('ann', sandboxId, 'freeze');
+    expect((await executions.run('ann', sandboxId, request(['sleep'], { claim }))).id).toBe(first.id);
+    expect(await codeOf(executions.run('ann', sandboxId, request(['sleep'])))).toBe('sandbox_not_running');
+    await executions.delete('ann', sandboxId, first.id);
+    expect(await codeOf(executions.run('ann', sandboxId, request(['sleep'], { claim })))).toBe('execution_not_found');
+  });
+
+  test.each([true, false])('runs it once, although the response of the runtime was lost (after it began: %s)', async (after) => {
+    const { world, executions, sandboxId, ended, output } = await started();
+    world.faults.calls.set('start', { error: unavailable, after });
+    expect(await codeOf(executions.run('ann', sandboxId, request(['echo', 'x'], { claim })))).toBe('runtime_unavailable');
+    world.faults.calls.clear();
+    const { id } = await executions.run('ann', sandboxId, request(['echo', 'x'], { claim }));
+    await ended(id);
+    expect(await output(id)).toBe('x\n');
+    expect((await executions.list('ann', sandboxId, { after: null, limit: 9 })).items).toHaveLength(1);
+  });
+});
+
+test('an execution whose start failed and that nobody asks for again is lost after a while', async () => {
+  const { world, skep, executions, sandboxId } = await started();
+  world.faults.calls.set('start', { error: unavailable });
+  expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('runtime_unavailable');
+  await skep.sweeper.sweep();
+  const find = async () => (await executions.list('ann', sandboxId, { after: null, limit: 9 })).items[0];
+  expect(await find()).toMatchObject({ status: 'running', begun: false });
+  world.clock.advance(120_000);
+  await skep.sweeper.sweep();
+  expect(await until(find, (one) => one?.status === 'lost', 60_000)).toMatchObject({ statusReason: { code: 'execution_not_started' } });
+});
+
+test('a sandbox that does not run refuses, and nothing of the request is left', async () => {
+  const { world, skep, executions, sandboxId } = await started();
+  await skep.sandboxes.pause('ann', sandboxId, 'freeze');
+  expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('sandbox_not_running');
+  await skep.sandboxes.resume('ann', sandboxId);
+  // The record still says that it runs.
+  world.engine.freeze(sandboxId);
+  await expect(executions.run('ann', sandboxId, request(['echo'], { claim }))).rejects.toMatchObject({ code: 'sandbox_not_running', context: { id: sandboxId, status: 'PAUSED' } });
+  expect((await executions.list('ann', sandboxId, { after: null, limit: 9 })).items).toEqual([]);
+  expect(await world.store.executions.findClaim(claim)).toBeNull();
+});
+
+describe('the time limit', () => {
+  test('ends the command with SIGKILL', async () => {
+    const { world, executions, sandboxId, ended } = await started();
+    const { id } = await executions.run('ann', sandboxId, request(['sleep'], { timeoutMs: 5000 }));
+    await until(() => world.clock.pending, Boolean, 60_000);
+    world.clock.advance(4999);
+    expect(await executions.get('ann', sandboxId, id)).toMatchObject({ status: 'running' });
+    world.clock.advance(1);
+    expect(await ended(id)).toMatchObject({ status: 'exited', exitCode: 137, statusReason: { code: 'execution_timed_out', afterMs: 5000 } });
+  });
+
+  test('holds although the server ends meanwhile', async () => {
+    const { world, skep, executions, sandboxId } = await started();
+    const { id } = await executions.run('ann', sandboxId, request(['sleep'], { timeoutMs: 5000 }));
+    await skep.shutdown();
+    expect(await world.store.executions.find(id)).toMatchObject({ status: 'running' });
+    world.clock.advance(5000);
+    const next = await world.boot();
+    await next.sweeper.sweep();
+    const found = await until(() => world.store.executions.find(id), (record) => record?.status === 'exited', 60_000);
+    expect(found).toMatchObject({ exitCode: 137, statusReason: { code: 'execution_timed_out' } });
+  });
+
+  test('ends a command in a frozen sandbox when that runs again', async () => {
+    const { world, skep, executions, sandboxId, ended } = await started();
+    const { id } = await executions.run('ann', sandboxId, request(['sleep'], { timeoutMs: 5000 }));
+    await skep.sandboxes.pause('ann', sandboxId, 'freeze');
+    world.clock.advance(6000);
+    await skep.sweeper.sweep();
+    expect(await executions.get('ann', sandboxId, id)).toMatchObject({ status: 'running' });
+    await skep.sandboxes.resume('ann', sandboxId);
+    await skep.sweeper.sweep();
+    expect(await ended(id)).toMatchObject({ status: 'exited', exitCode: 137 });
+  });
+});
+
+test('an execution goes on over a freeze and a restart of the server, and is lost with a stop', async () => {
+  const { world, skep, executions, sandboxId } = await started();
+  const { id } = await executions.run('ann', sandboxId, request(['tick']));
+  await skep.sandboxes.pause('ann', sandboxId, 'freeze');
+  await skep.sandboxes.resume('ann', sandboxId);
+  await skep.shutdown();
+  const next = await world.boot();
+  await next.sweeper.sweep();
+  await world.ticks[0]!();
+  await until(() => next.executions.get('ann', sandboxId, id), ({ stdoutBytes }) => stdoutBytes === 5, 60_000);
+  await next.sandboxes.pause('ann', sandboxId, 'stop');
+  const lost = await until(() => next.executions.get('ann', sandboxId, id), ({ status }) => status !== 'running', 60_000);
+  expect(lost).toMatchObject({ status: 'lost', exitCode: null });
+  expect(await world.store.executions.find(id)).toMatchObject({ status: 'lost' });
+});
+
+describe('a deletion', () => {
+  test('ends the command, forgets it, and may be repeated', async () => {
+    const { world, executions, sandboxId, get } = await started();
+    const { id } = await executions.run('ann', sandboxId, request(['sleep']));
+    await executions.delete('ann', sandboxId, id);
+    await executions.delete('ann', sandboxId, id);
+    expect(await codeOf(get(id))).toBe('execution_not_found');
+    expect(await world.store.executions.find(id)).toMatchObject({ removedAt: expect.any(Number) });
+    expect(await codeOf(executions.delete('ann', sandboxId, 'none'))).toBe('execution_not_found');
+  });
+
+  test('holds although the runtime does not answer, and is completed by a sweep', async () => {
+    const { world, skep, executions, sandboxId, get } = await started();
+    const { id } = await executions.run('ann', sandboxId, request(['sleep']));
+    world.faults.calls.set('remove', { error: unavailable });
+    await executions.delete('ann', sandboxId, id);
+    expect(await codeOf(get(id))).toBe('execution_not_found');
+    expect(await world.store.executions.find(id)).toMatchObject({ removedAt: null });
+    world.faults.calls.clear();
+    await skep.sweeper.sweep();
+    await until(() => world.store.executions.find(id), (record) => record?.removedAt !== null, 60_000);
+  });
+
+  test('of the sandbox ends what runs in it, and its records go with it', async () => {
+    const { world, skep, executions, sandboxId } = await started();
+    const { id } = await executions.run('ann', sandboxId, request(['sleep']));
+    await skep.sandboxes.delete('ann', sandboxId);
+    await skep.sweeper.sweep();
+    await until(() => world.store.executions.find(id), (record) => record?.status === 'lost', 60_000);
+    world.clock.advance(86_400_001);
+    await skep.sweeper.sweep();
+    expect(await world.store.executions.find(id)).toBeNull();
+  });
+});
+
+test('more than the limit are refused, until one has ended', async () => {
+  const { executions, sandboxId, ended } = await started({ executionsPerSandbox: 2 });
+  const [first] = [await executions.run('ann', sandboxId, request(['sleep'])), await executions.run('ann', sandboxId, request(['sleep']))];
+  await expect(executions.run('ann', sandboxId, request(['echo']))).rejects.toMatchObject({
+    code: 'execution_limit_reached', context: { limit: 'executions_per_sandbox', max: 2 },
+  });
+  await executions.signal('ann', sandboxId, first.id, 'SIGTERM');
+  expect(await ended(first.id)).toMatchObject({ exitCode: 143 });
+  await executions.signal('ann', sandboxId, first.id, 'SIGTERM');
+  await executions.run('ann', sandboxId, request(['echo']));
+});
+
+test('the oldest that have ended are forgotten', async () => {
+  const { world, executions, sandboxId, ended, get } = await started();
+  const ids: string[] = [];
+  for (let number = 0; number < keptExecutions + 2; number += 1) {
+    world.clock.advance(1);
+    const { id } = await executions.run('ann', sandboxId, request(['echo']));
+    await ended(id);
+    ids.push(id);
+  }
+  expect(await codeOf(get(ids[0]!))).toBe('execution_not_found');
+  expect(await get(ids[2]!)).toMatchObject({ status: 'exited' });
+  await until(() => world.store.executions.find(ids[0]!), (record) => record?.removedAt !== null, 60_000);
+});

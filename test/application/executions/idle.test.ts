@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { request, started } from './world.ts';
+
+type Scene = Awaited<ReturnType<typeof started>>;
+
+const status = async ({ skep, sandboxId }: Scene) => (await skep.sandboxes.get('ann', sandboxId)).status;
+
+/** Lets the idle time pass, and every rule that is due then take effect. */
+async function idleTime(scene: Scene): Promise<void> {
+  scene.world.clock.advance(60_000);
+  await scene.skep.sweeper.sweep();
+}
+
+describe('the idle rule', () => {
+  test('freezes a sandbox in which an execution writes nothing', async () => {
+    const scene = await started({ freezeAfterMs: 60_000 });
+    await scene.executions.run('ann', scene.sandboxId, request(['sleep']));
+    await idleTime(scene);
+    await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
+    // Looking does not wake it.
+    const { items } = await scene.executions.list('ann', scene.sandboxId, { after: null, limit: 1 });
+    expect(await scene.executions.get('ann', scene.sandboxId, items[0]!.id)).toMatchObject({ status: 'running' });
+    expect(await status(scene)).toBe('PAUSED');
+  });
+
+  test('leaves one alone in which an execution writes, until it has written nothing for the idle time', async () => {
+    const scene = await started({ freezeAfterMs: 60_000 });
+    const { id } = await scene.executions.run('ann', scene.sandboxId, request(['tick']));
+    for (let times = 1; times <= 3; times += 1) {
+      await until(() => scene.world.ticks.length, Boolean, 60_000);
+      await scene.world.ticks[0]!();
+      const before = (await scene.skep.sandboxes.get('ann', scene.sandboxId)).lastActiveAt;
+      await idleTime(scene);
+      const { lastActiveAt } = await until(() => scene.skep.sandboxes.get('ann', scene.sandboxId), (one) => one.lastActiveAt > before, 60_000);
+      expect(lastActiveAt).toBe(scene.world.clock.now());
+      expect(await status(scene)).toBe('RUNNING');
+    }
+    expect(await scene.get(id)).toMatchObject({ status: 'running', stdoutBytes: 15 });
+    await idleTime(scene);
+    await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
+  });
+
+  test('leaves one alone in which an execution with a time limit runs', async () => {
+    const scene = await started({ freezeAfterMs: 60_000 });
+    await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));
+    const before = (await scene.skep.sandboxes.get('ann', scene.sandboxId)).lastActiveAt;
+    await idleTime(scene);
+    await until(() => scene.skep.sandboxes.get('ann', scene.sandboxId), ({ lastActiveAt }) => lastActiveAt > before, 60_000);
+    expect(await status(scene)).toBe('RUNNING');
+    await idleTime(scene);
+    await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
+  });
+});

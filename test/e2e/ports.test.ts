@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { open, send } from '../adapters/proxy/send.ts';
+import { createClient, object, type Client, type Json } from '../support/client.ts';
+import { clearEngine, deploymentOf } from '../support/deployment.ts';
+import { describeWithDocker, images } from '../support/docker.ts';
+import { killSandboxes } from '../support/processes.ts';
+import { cleanEnv, removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
+const key = 'a-static-key-of-this-test';
+let dataDir: string;
+let server: Server;
+let call: Client;
+
+const urlOf = (found: Json): string => (found['exposed_urls'] as { url: string }[])[0]?.url ?? '';
+
+async function running(specId: string): Promise<Json> {
+  const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: specId }));
+  return await until(async () => object(await call('GET', `/api/v1/sandboxes/${String(id)}`)), ({ status }) => status === 'RUNNING', 90_000);
+}
+
+/** How often a sandbox was resumed. */
+async function resumptions(): Promise<number> {
+  const { items } = object(await call('GET', '/api/v1/events?kinds=sandbox_moved&limit=100')) as { items?: { data: { to: string } }[] };
+  return (items ?? []).filter(({ data }) => data.to === 'RESUMING').length;
+}
+
+describe('with the process runtime', () => {
+  beforeAll(async () => {
+    dataDir = await temporaryFolder();
+    server = await startServer({ dataDir, env: { SKEP_API_KEY: key } });
+    call = createClient(server.url, key);
+  });
+  afterAll(async () => {
+    await server.stop();
+    killSandboxes(dataDir);
+    await removeFolder(dataDir);
+  });
+
+  test('exposed_urls, links and a local port lead to the sandbox, and end with the server', { timeout: 60_000 }, async () => {
+    const found = await running('workspace');
+    const id = String(found['id']);
+    const env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
+    const url = new URL(urlOf(found));
+    expect(url.pathname).toBe(`/${id}/8000`);
+    const headers = { 'X-Session-API-Key': String(found['session_api_key']) };
+    expect((await fetch(url, { headers })).status).toBe(200);
+    expect((await fetch(url)).status).toBe(401);
+
+    const { stdout } = await runSkep(['open', id], env);
+    const link = new URL(stdout.trim());
+    expect(link.host).toBe(`8000-${id}.localhost:${url.port}`);
+    const Host = link.host;
+    const redirected = await send(Number(url.port), link.pathname + link.search, { headers: { Host } });
+    const Cookie = redirected.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+    expect((await send(Number(url.port), redirected.headers.location ?? '', { headers: { Host, Cookie } })).status).toBe(200);
+    expect(await runSkep(['open', id, '5173'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('5173') });
+    expect(await runSkep(['forward', id, 'x'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('8080:8000') });
+
+    await call('POST', `/api/v1/sandboxes/${id}/pause`);
+    const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:8000'], { env: cleanEnv(env), stdio: ['ignore', 'ignore', 'pipe'] });
+    const ended = once(tunnel, 'exit');
+    let said = '';
+    tunnel.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const local = await until(() => /http:\S+/.exec(said)?.[0] ?? '', (address) => address !== '', 60_000);
+    expect((await fetch(`${local}/health`)).status).toBe(200);
+    tunnel.kill('SIGTERM');
+    expect((await ended)[0]).toBe(0);
+
+    const streaming = await open(Number(url.port), `/${id}/8000/`, { headers });
+    streaming.resume();
+    expect(await server.stop()).toBe(0);
+    await expect(fetch(url)).rejects.toThrow('fetch failed');
+  });
+});
+
+describeWithDocker('with Docker', () => {
+  beforeAll(async () => {
+    dataDir = await temporaryFolder();
+    const web = {
+      id: 'web', image: images.tiny, command: ['sh', '-c', 'mkdir -p www && echo hello > www/index.html && exec httpd -f -p 8000 -h www'],
+      ports: [{ name: 'WEB', port: 8000 }, { name: 'CLOSED', port: 8001 }], wake_on_access: 'stop', ready: { http: '/index.html', port: 8000 },
+    };
+    server = await startServer({ dataDir, env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'docker' }, config: { specs: [web] } });
+    call = createClient(server.url, key);
+  });
+  afterAll(async () => {
+    await server.stop();
+    await clearEngine(deploymentOf(dataDir));
+    await removeFolder(dataDir);
+  });
+
+  test('100 requests at once resume a paused container once, frozen or stopped, and all succeed', { timeout: 120_000 }, async () => {
+    const found = await running('web');
+    const id = String(found['id']);
+    const path = `/api/v1/sandboxes/${id}`;
+    const url = urlOf(found);
+    const headers = { 'X-Session-API-Key': key };
+    expect((await fetch(`${url.replace(/8000$/, '8001')}/`, { headers })).status).toBe(502);
+    for (const [nth, kind] of ['freeze', 'stop'].entries()) {
+      await call('POST', `${path}/pause`, { pause_kind: kind });
+      expect((await fetch(`${url}/index.html`)).status).toBe(401);
+      expect(object(await call('GET', path))).toMatchObject({ status: 'PAUSED', pause_kind: kind });
+      const texts = await Promise.all(Array.from({ length: 100 }, async () => await (await fetch(`${url}/index.html`, { headers })).text()));
+      expect(texts).toEqual(Array.from({ length: 100 }, () => 'hello\n'));
+      expect(await resumptions()).toBe(nth + 1);
+    }
+  });
+});
