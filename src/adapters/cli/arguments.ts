@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { durationUnits, parseQuantity, sizeUnits } from '../shared/quantities.ts';
+import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
 // What the options of commands take. Each throws for anything else, with what is expected.
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { durationUnits, parseQuantity, sizeUnits } from '../../adapters/shared/quantities.ts';
+import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
 // The description of a schema says what its field takes, with an example. A field that is marked `secret` may hold a secret: what is
 // found in it, or below it, is never shown.
