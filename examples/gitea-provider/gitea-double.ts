@@ -53,6 +53,7 @@ export async function startGiteaDouble(token: string): Promise<GiteaDouble> {
     if (kind === undefined) return { status: 200, body: await repositoryOf(gitDir, fullName) };
     if (kind === 'branches') return { status: 200, body: await branchOf(gitDir, rest.join('/')) };
     if (kind === 'git' && rest[0] === 'trees') return { status: 200, body: await treeOf(gitDir, rest[1] ?? '', searchParams) };
+    if (kind === 'git' && rest[0] === 'blobs') return await blobOf(gitDir, rest[1] ?? '');
     return kind === 'commits' ? await commitsOf(gitDir, searchParams) : missing;
   }
 
@@ -90,6 +91,14 @@ async function treeOf(gitDir: string, tree: string, query: URLSearchParams): Pro
   const size = Math.min(Number(query.get('per_page') ?? maxTreePage), maxTreePage);
   const start = (Number(query.get('page') ?? 1) - 1) * size;
   return { tree: entries.slice(start, start + size), truncated: start + size < entries.length, total_count: entries.length };
+}
+
+async function blobOf(gitDir: string, sha: string): Promise<Answer> {
+  const options = { encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 } as const;
+  const read = promisify(execFile)('git', ['--git-dir', gitDir, 'cat-file', 'blob', sha], options);
+  const content = await read.then(({ stdout }) => stdout, () => null);
+  if (content === null) return { status: 400, body: { message: 'object does not exist' } };
+  return { status: 200, body: { sha, size: content.length, encoding: 'base64', content: content.toString('base64') } };
 }
 
 async function commitsOf(gitDir: string, query: URLSearchParams): Promise<Answer> {

@@ -1,4 +1,6 @@
-import { explained, Failure, type DatedFile, type DirectoryListing, type FileQuery, type GitProvider, type Reason } from 'skep';
+import {
+  explained, Failure, isFailureOf, type DatedFile, type DirectoryListing, type FileContentId, type FileQuery, type GitProvider, type Reason,
+} from 'skep';
 import { z } from 'zod';
 
 export interface GiteaOptions {
@@ -26,6 +28,9 @@ const treeSchema = z.object({
   truncated: z.boolean(),
 });
 const commitsSchema = z.array(z.object({ commit: z.object({ committer: z.object({ date: z.iso.datetime({ offset: true }) }) }) }));
+
+// Gitea leaves out the content of files that are larger than it gives, 10 MB by default.
+const blobSchema = z.object({ size: z.int(), content: z.base64().nullable() });
 
 type TreeEntry = z.infer<typeof treeSchema>['tree'][number];
 
@@ -67,12 +72,15 @@ export function createGiteaProvider(options: GiteaOptions): GitProvider {
     const head = branch.commit.id;
     const tree = await findTree(get, base, head, directory);
     const entries = tree === null ? [] : await readTree(get, base, tree, true);
-    const paths = entries.filter(isReadableFile).map(({ path }) => path).filter((path) => query.accepts(path));
-    if (paths.length > maxFiles) throw failed(`the directory has more than ${maxFiles} files`);
+    const wanted = entries.filter(isReadableFile).filter(({ path }) => query.accepts(path));
+    if (wanted.length > maxFiles) throw failed(`the directory has more than ${maxFiles} files`);
     const files: DatedFile[] = [];
-    for (let at = 0; at < paths.length; at += datesAtOnce) {
-      const some = paths.slice(at, at + datesAtOnce).map((path) => (directory === '' ? path : `${directory}/${path}`));
-      files.push(...(await Promise.all(some.map(async (path) => ({ path, createdAt: await firstDate(get, base, head, path) })))));
+    const dated = async ({ path: below, sha: blobId }: TreeEntry): Promise<DatedFile> => {
+      const path = directory === '' ? below : `${directory}/${below}`;
+      return { path, blobId, createdAt: await firstDate(get, base, head, path) };
+    };
+    for (let at = 0; at < wanted.length; at += datesAtOnce) {
+      files.push(...(await Promise.all(wanted.slice(at, at + datesAtOnce).map(dated))));
     }
     return { directory, files };
   }
@@ -82,6 +90,7 @@ export function createGiteaProvider(options: GiteaOptions): GitProvider {
     family: 'other',
     hosts: [new URL(url).host],
     listFiles: async (repository, query, signal) => await list(callOf(repository, signal), repository, query),
+    readFile: async (repository, file, maxBytes, signal) => await read(callOf(repository, signal), repository, file, maxBytes),
     async find(repository, signal) {
       const { body } = await callOf(repository, signal)(`/repos/${pathOf(repository)}`, repositorySchema);
       return { path: body.full_name, defaultBranch: body.empty ? null : body.default_branch };
@@ -103,6 +112,19 @@ export function createGiteaProvider(options: GiteaOptions): GitProvider {
       closing.abort(failed('the provider is closed'));
     },
   };
+}
+
+async function read(get: Get, repository: string, { path, blobId }: FileContentId, maxBytes: number): Promise<Uint8Array> {
+  const missing = new Failure('file_not_found', { path });
+  if (!/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u.test(blobId)) throw missing;
+  const { body } = await get(`/repos/${pathOf(repository)}/git/blobs/${blobId}`, blobSchema).catch(async (error: unknown) => {
+    if (!isAbsence(error)) throw error;
+    // Of what is missing, Gitea does not say whether it is the repository.
+    await get(`/repos/${pathOf(repository)}`, repositorySchema);
+    throw missing;
+  });
+  if (body.size > maxBytes || body.content === null) throw failed({ code: 'too_large', limit: `${maxBytes} bytes in a file` });
+  return Buffer.from(body.content, 'base64');
 }
 
 /** The tree of a directory at a commit; null if there is none. One request for each segment and page. */
@@ -150,6 +172,13 @@ async function firstDate(get: Get, base: string, commit: string, path: string): 
 /** Every segment is encoded, so that no name can be read as a query, a pattern or another path. */
 function pathOf(repository: string): string {
   return repository.split('/').map(encodeURIComponent).join('/');
+}
+
+/** Gitea answers with a 400 if there is a repository, but no such content. */
+function isAbsence(error: unknown): boolean {
+  if (isFailureOf(error, 'repository_not_found')) return true;
+  const reason = isFailureOf(error, 'provider_failed') ? error.context.reason : null;
+  return reason?.code === 'unexpected_status' && reason.status === 400;
 }
 
 function failureOf({ status, headers }: Response, repository: string): Error {

@@ -1,12 +1,13 @@
 import { isFailure } from '../domain/failure.ts';
 import { nextSandboxStep, stepWithoutRuntime } from '../domain/sandbox-next-step.ts';
-import { absentSandbox, type ObservedSandbox } from '../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
 import type { Store } from '../ports/store.ts';
 import type { ExecutionReconciler } from './executions/execution-reconciler.ts';
 import type { Events } from './events/events.ts';
+import type { DiskWatch } from './sandboxes/disk-watch.ts';
 import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
@@ -23,6 +24,7 @@ export interface SweeperDeps {
   readonly executionReconciler: Pick<ExecutionReconciler, 'sweep'>;
   readonly pool: SandboxPool;
   readonly quarantine: Quarantine;
+  readonly disk: DiskWatch;
   readonly events: Pick<Events, 'purge'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -69,6 +71,7 @@ export class Sweeper {
     // The runtime comes first: a record is written before its sandbox starts, so what has no record now is an orphan.
     const observed = await this.#observe();
     if (this.#closing.signal.aborted) return;
+    if (observed !== null) await this.#relieveDisk();
     const orphans = await this.#sweepSandboxes(observed);
     if (orphans !== null) await quarantine.checkPool(orphans);
     pool.enqueue();
@@ -103,6 +106,15 @@ export class Sweeper {
       this.#deps.logger.warn({ code: error.code, context: error.context }, 'the runtime does not list its sandboxes');
       return null;
     }
+  }
+
+  async #relieveDisk(): Promise<void> {
+    const { store, disk } = this.#deps;
+    await disk.look(this.#closing.signal);
+    if (disk.pressure === null) return;
+    const records: Sandbox[] = [];
+    for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) records.push(record);
+    await disk.relieve(records);
   }
 
   /** Returns the sandboxes of the runtime that have no record; null if it did not answer. */

@@ -10,6 +10,7 @@ export type { Rules } from './wiring/rules.ts';
 export type { PartCheck, Skep } from '../application/skep.ts';
 export type * from '../application/conversations/conversations.ts';
 export type * from '../application/events/events.ts';
+export type { MicroagentContent, MicroagentListing } from '../application/microagents/list-microagents.ts';
 export type * from '../application/sandboxes/sandboxes.ts';
 export type * from '../application/sandboxes/sandbox-specs.ts';
 export { sentenceOf as describeReason, sentenceOfFailure as describeFailure } from '../adapters/shared/status-and-error-messages.ts';

@@ -166,6 +166,11 @@ export const optionsSchema = z.strictObject({
    * idle for long is frozen to make room. Default: `refuse`.
    */
   whenFull: limitFields.when_full,
+  /**
+   * How much of the runtime's disk may be used, in percent. Beyond it no sandbox is started, and stopped ones that their spec's
+   * `delete_after` would delete later are deleted. 100 is no limit. Default: 90.
+   */
+  diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
   /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
   agentMemoryBytes: bytes,
   /** How many sandboxes are started at a time. Default: twice the number of cores. */

@@ -24,7 +24,7 @@ export interface FailureContexts {
   proxy_off: Readonly<Record<string, never>>;
   /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
   port_closed: { readonly id: string; readonly port: number };
-  /** A path inside a sandbox. */
+  /** A path inside a sandbox, or of a repository. */
   file_not_found: { readonly path: string };
   execution_not_found: { readonly id: string };
   /** The output before the offset `oldest` is not kept any more. */

@@ -8,6 +8,9 @@ export interface Microagent {
   readonly createdAt: number;
 }
 
+/** What can be wrong with the front matter of a file. */
+export type FrontMatterProblem = 'not_closed' | 'too_long' | 'not_yaml' | 'alias' | 'not_a_mapping' | 'triggers';
+
 /** The `<product>` word of a deployment that chooses none. */
 export const defaultProduct = 'skep';
 
@@ -41,4 +44,10 @@ export function microagentsOf(
     .filter(({ path }) => path.startsWith(prefix) && isMicroagentPath(path.slice(prefix.length)))
     .map(({ path, createdAt }) => ({ name: path.slice(prefix.length, -ending.length), path, createdAt }))
     .toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+}
+
+/** Returns the words that call a microagent, by its front matter: none without the key. Null if they are not a list of texts. */
+export function triggersOf({ triggers }: Readonly<Record<string, unknown>>): readonly string[] | null {
+  if (triggers === undefined || triggers === null) return [];
+  return Array.isArray(triggers) && triggers.every((trigger) => typeof trigger === 'string') ? triggers : null;
 }

@@ -2,6 +2,7 @@ import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
 import type { ExecutionReasonData } from './execution-reason.ts';
 import type { FailureData } from './failure.ts';
+import type { FrontMatterProblem } from './microagent.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';
@@ -69,6 +70,10 @@ export interface ReasonData extends ExecutionReasonData {
   /** Its content is damaged. */
   damaged: None;
 
+  // What is wrong with a file
+  /** `line` counts from 1; null if it is not one line. */
+  front_matter: { readonly problem: FrontMatterProblem; readonly line: number | null };
+
   // What is wrong with an argument of a request
   unknown_sandbox_spec: { readonly specId: string | null };
   user_id: None;
@@ -101,6 +106,7 @@ export interface ReasonData extends ExecutionReasonData {
   claimed_from_pool: { readonly instanceId: string };
   idle: { readonly tier: 'freeze' | 'stop' | 'delete'; readonly afterMs: number };
   life_over: { readonly afterMs: number };
+  disk_pressure: { readonly usedPercent: number; readonly limitPercent: number };
   made_room: LimitReached & { readonly forSandbox: string };
   ended_outside: Cause;
   ended_while_frozen: Cause;

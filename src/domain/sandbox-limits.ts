@@ -8,6 +8,8 @@ export interface SandboxLimits {
   /** Whatever their status. */
   readonly existingPerOwner: number | null;
   readonly existing: number | null;
+  /** The percentage of the disk that may be used, while more is used: no sandbox is added then. Otherwise left out. */
+  readonly diskUsedPercent?: number | undefined;
 }
 
 export const unlimited: SandboxLimits = { runningPerOwner: null, running: null, existingPerOwner: null, existing: null };
@@ -21,7 +23,7 @@ export interface SandboxCounts {
 }
 
 export interface LimitReached {
-  readonly limit: 'running_per_owner' | 'running' | 'existing_per_owner' | 'existing';
+  readonly limit: 'running_per_owner' | 'running' | 'existing_per_owner' | 'existing' | 'disk';
   readonly max: number;
 }
 
@@ -37,5 +39,6 @@ export function limitReached(limits: SandboxLimits, counts: SandboxCounts, newco
     ['existing', limits.existing, counts.existing],
   ] as const;
   for (const [limit, max, count] of newcomer === 'new' ? rules : rules.slice(0, 2)) if (max !== null && count >= max) return { limit, max };
-  return null;
+  const { diskUsedPercent } = limits;
+  return newcomer === 'new' && diskUsedPercent !== undefined ? { limit: 'disk', max: diskUsedPercent } : null;
 }

@@ -5,9 +5,14 @@ import type { CheckResult } from './check-result.ts';
 export interface DatedFile {
   /** Relative to the repository's root, `/` between segments. */
   readonly path: string;
+  /** The id that git gives its content, in lower-case hexadecimal digits. Equal content has the same id. */
+  readonly blobId: string;
   /** Committer date of the earliest commit of the default branch's history that touches the path, in ms since the epoch. */
   readonly createdAt: number;
 }
+
+/** Names the content of a file. */
+export type FileContentId = Pick<DatedFile, 'path' | 'blobId'>;
 
 /** Which files to list. The directory depends on the repository's actual name, which only the provider knows. */
 export interface FileQuery {
@@ -41,7 +46,7 @@ export interface GitRemote {
 }
 
 /**
- * A host of git repositories. Only the default branch is read, never the content of a file.
+ * A host of git repositories. Only the default branch is listed, without reading the content of a file.
  *
  * `repository` is a name that {@link parseRepositoryName} accepts, without a host. Its characters mean themselves: none is a pattern, a
  * query or an escape.
@@ -69,6 +74,13 @@ export interface GitProvider {
    * mix two states. Empty if the directory does not exist, or the repository is empty.
    */
   listFiles(repository: string, query: FileQuery, signal?: AbortSignal): Promise<DirectoryListing>;
+
+  /**
+   * Returns the content of a file that `listFiles` returned, byte for byte. The content is that of the `blobId`, whatever was pushed
+   * meanwhile. Further failures: `file_not_found` (with the file's `path`) if the repository does not have the content, and
+   * `provider_failed` with the reason `too_large` if it has more than `maxBytes` bytes.
+   */
+  readFile(repository: string, file: FileContentId, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array>;
 
   /** Finds the repository. */
   find(repository: string, signal?: AbortSignal): Promise<RepositoryInfo>;

@@ -1,3 +1,4 @@
+import type { DiskSpace } from '../domain/disk-pressure.ts';
 import type { Reason } from '../domain/reason.ts';
 import type { ObservedSandbox } from '../domain/sandbox.ts';
 import type { SandboxSpec } from '../domain/sandbox-spec.ts';
@@ -182,6 +183,9 @@ export interface SandboxRuntime {
 
   /** Returns what the sandbox takes now. May take seconds if it has many files. */
   usage(id: string): Promise<SandboxUsage>;
+
+  /** Returns the space of the disk that sandboxes are on. Null if it can't be known, for example because the disk is another machine's. */
+  diskSpace(): Promise<DiskSpace | null>;
 
   /**
    * Calls the listener when something may have happened to a sandbox without being asked for. The listener reads the state again. Events

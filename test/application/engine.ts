@@ -1,4 +1,5 @@
 import { absentSandbox, type ObservedSandbox } from '../../src/domain/sandbox.ts';
+import type { DiskSpace } from '../../src/domain/disk-pressure.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import { explained, type Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -32,6 +33,8 @@ export class ScriptedEngine {
   /** What commands have written, by sandbox. */
   readonly outputs = new Map<string, string>();
   canFreeze = true;
+  /** What the runtime says of its disk. */
+  disk: DiskSpace | null = null;
   /** While it is set, nobody is told of what happens. */
   isMute = false;
   /** Called when a container ends or goes without being asked to. */
@@ -177,6 +180,7 @@ export class ScriptedEngine {
       putFiles: unused('files'),
       getFiles: unused('files'),
       usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
+      diskSpace: async () => this.disk,
       lastOutput: async (id) => this.outputs.get(id) ?? '',
       subscribe: (call) => {
         const listener = { call };

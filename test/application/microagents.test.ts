@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Microagents } from '../../src/application/microagents/list-microagents.ts';
 import { Repositories } from '../../src/application/repositories/repositories.ts';
 import type { GitProvider } from '../../src/ports/git-provider.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
+import { microagentDeps } from './microagent-deps.ts';
 
 test('the repository that was compared with the patterns is the one that is listed, by whatever name it was asked for', async () => {
   const memory = createMemoryGitProvider({ repositories: [{ path: 'acme/shop', defaultBranch: 'main', files: [] }] });
@@ -12,7 +13,7 @@ test('the repository that was compared with the patterns is the one that is list
     find: (_name, signal) => memory.find('acme/shop', signal),
     listFiles: (name, query, signal) => (listed.push(name), memory.listFiles(name, query, signal)),
   };
-  const microagents = new Microagents(new Repositories([provider]), 'skep');
+  const microagents = new Microagents({ repositories: new Repositories([provider]), ...microagentDeps() });
   expect(await microagents.list('acme/old-name', ['acme/*'])).toEqual([]);
   await expect(microagents.list('acme/old-name', ['other/*'])).rejects.toMatchObject({ code: 'repository_not_found' });
   expect(listed).toEqual(['acme/shop']);
@@ -22,6 +23,101 @@ test('without patterns the host is asked for the listing alone', async () => {
   const memory = createMemoryGitProvider({ repositories: [{ path: 'acme/shop', defaultBranch: 'main', files: [] }] });
   let asked = 0;
   const provider: GitProvider = { ...memory, find: (name, signal) => (asked += 1, memory.find(name, signal)) };
-  expect(await new Microagents(new Repositories([provider]), 'skep').list('acme/shop', null)).toEqual([]);
+  expect(await new Microagents({ repositories: new Repositories([provider]), ...microagentDeps() }).list('acme/shop', null)).toEqual([]);
   expect(asked).toBe(0);
+});
+
+describe('the content of a microagent', () => {
+  const path = '.skep/microagents/deploy/aws.md';
+  const text = '---\ntriggers: [deploy, aws]\ntype: knowledge\n---\n# Deploy\r\n';
+  const shop = (content: string | Uint8Array) => ({
+    path: 'acme/shop',
+    defaultBranch: 'main',
+    files: [
+      { path, createdAt: 7, content },
+      { path: '.skep/microagents/README.md', createdAt: 0, content: 'no microagent' },
+      { path: '.env', createdAt: 0, content: 'A_SECRET=1' },
+    ],
+  });
+
+  function world(content: string | Uint8Array) {
+    const memory = createMemoryGitProvider({ repositories: [shop(content)] });
+    const reads: string[] = [];
+    const readFile: GitProvider['readFile'] = (name, file, maxBytes, signal) => {
+      reads.push(`${name} ${file.path} ${maxBytes}`);
+      return memory.readFile(name, file, maxBytes, signal);
+    };
+    const repositories = new Repositories([{ ...memory, readFile }]);
+    return { memory, reads, microagents: new Microagents({ repositories, ...microagentDeps() }) };
+  }
+
+  test('comes with its triggers and front matter, and is read from the host once', async () => {
+    const { microagents, reads } = world(text);
+    for (let time = 0; time < 2; time += 1) {
+      expect(await microagents.read('acme/shop', path, null)).toEqual({
+        name: 'deploy/aws',
+        path,
+        createdAt: 7,
+        content: '# Deploy\r\n',
+        triggers: ['deploy', 'aws'],
+        frontMatter: { triggers: ['deploy', 'aws'], type: 'knowledge' },
+        frontMatterProblem: null,
+        gitProvider: 'memory',
+        confirmedAt: null,
+      });
+    }
+    expect(reads).toEqual([`acme/shop ${path} 1048576`]);
+  });
+
+  test('is read again after a change, and no more when the repository is gone', async () => {
+    const { memory, microagents, reads } = world(text);
+    await microagents.read('acme/shop', path, null);
+    memory.put(shop('another text'));
+    expect((await microagents.read('acme/shop', path, null)).content).toBe('another text');
+    memory.remove('acme/shop');
+    await expect(microagents.read('acme/shop', path, null)).rejects.toMatchObject({ code: 'repository_not_found' });
+    expect(reads).toHaveLength(2);
+  });
+
+  test('is for those who may list it, also after others have read it', async () => {
+    const { microagents, reads } = world(text);
+    expect((await microagents.read('acme/shop', path, ['acme/*'])).name).toBe('deploy/aws');
+    await expect(microagents.read('acme/shop', path, ['other/*'])).rejects.toMatchObject({ code: 'repository_not_found' });
+    await expect(microagents.read('acme/shop', path, [])).rejects.toMatchObject({ code: 'repository_not_found' });
+    expect(reads).toHaveLength(1);
+  });
+
+  test.each(['.skep/microagents/README.md', '.env', 'deploy/aws', `/${path}`, `./${path}`, '.skep/microagents/../microagents/deploy/aws.md', ''])(
+    'is no other file of the repository: %j',
+    async (other) => {
+      const { microagents, reads } = world(text);
+      await expect(microagents.read('acme/shop', other, null)).rejects.toMatchObject({ code: 'file_not_found', context: { path: other } });
+      expect(reads).toEqual([]);
+    },
+  );
+
+  test('is bounded', async () => {
+    const { microagents } = world('x'.repeat(2 ** 20 + 1));
+    const failure = { code: 'provider_failed', context: { reason: { code: 'too_large' } } };
+    await expect(microagents.read('acme/shop', path, null)).rejects.toMatchObject(failure);
+  });
+
+  test('has replacement characters for what is not UTF-8, and no byte order mark', async () => {
+    const { microagents } = world(Buffer.concat([Buffer.from('\ufeff---\ntype: repo\n---\ngr'), Buffer.of(0xfc, 0xdf), Buffer.from('e')]));
+    expect(await microagents.read('acme/shop', path, null)).toMatchObject({ content: 'gr\ufffd\ufffde', frontMatter: { type: 'repo' } });
+  });
+
+  test.each([
+    ['---\ntriggers: deploy\n---\nx', 'triggers', 'x'],
+    ['---\ntriggers: [1]\n---\nx', 'triggers', 'x'],
+    ['---\na: [\n---\nx', 'not_yaml', '---\na: [\n---\nx'],
+  ])('tells what is wrong with %j', async (broken, problem, content) => {
+    const { microagents } = world(broken);
+    expect(await microagents.read('acme/shop', path, null)).toMatchObject({ content, triggers: [], frontMatterProblem: { problem } });
+  });
+
+  test('has no triggers where the key has no value', async () => {
+    const { microagents } = world('---\ntriggers:\n---\nx');
+    expect(await microagents.read('acme/shop', path, null)).toMatchObject({ triggers: [], frontMatterProblem: null });
+  });
 });

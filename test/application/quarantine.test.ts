@@ -172,33 +172,35 @@ describe('adoption', () => {
   });
 });
 
+/** A server that filled its pool and died. */
+async function withPool() {
+  const world = createWorld({ specs: [pooled] });
+  const first = world.boot();
+  await first.reconciler.sweep();
+  await calm();
+  const [pool] = await world.store.sandboxes.pooled();
+  if (pool === undefined) throw new Error('the pool is empty');
+  first.mortal.die();
+  return { ...world, instanceId: pool.sandbox.instanceId };
+}
+
 describe('a pool over a store that is older than what the runtime has', () => {
   test('gives no member away that may have got an owner since', async () => {
-    const world = createWorld({ specs: [pooled] });
-    const first = world.boot();
-    await first.reconciler.sweep();
-    await calm();
-    const [{ sandbox: member } = { sandbox: null }] = await world.store.sandboxes.pooled();
-    first.mortal.die();
-    world.engine.run({ ...stray, spec: pooled });
-    const next = world.boot();
+    const { boot, engine, store, instanceId } = await withPool();
+    engine.run({ ...stray, spec: pooled });
+    const next = boot();
     await next.reconciler.sweep();
     const started = await next.sandboxes.start('bob', { specId: null });
     await calm();
-    expect(started.instanceId).not.toBe(member?.instanceId);
-    expect(await world.store.sandboxes.findByInstance(member?.instanceId ?? '')).toMatchObject({ ownerId: quarantineOwner, status: 'PAUSED' });
-    expect(world.engine.inspect(member?.instanceId ?? '').state).toBe('stopped');
+    expect(started.instanceId).not.toBe(instanceId);
+    expect(await store.sandboxes.findByInstance(instanceId)).toMatchObject({ ownerId: quarantineOwner, status: 'PAUSED' });
+    expect(engine.inspect(instanceId).state).toBe('stopped');
   });
 
   test('gives its members away if the store knows all', async () => {
-    const world = createWorld({ specs: [pooled] });
-    const first = world.boot();
-    await first.reconciler.sweep();
-    await calm();
-    const [{ sandbox: member } = { sandbox: null }] = await world.store.sandboxes.pooled();
-    first.mortal.die();
-    const next = world.boot();
+    const { boot, instanceId } = await withPool();
+    const next = boot();
     await next.reconciler.sweep();
-    expect((await next.sandboxes.start('bob', { specId: null })).instanceId).toBe(member?.instanceId);
+    expect((await next.sandboxes.start('bob', { specId: null })).instanceId).toBe(instanceId);
   });
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { Microagents } from '../../src/application/microagents/list-microagents.ts';
 import { Repositories } from '../../src/application/repositories/repositories.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
+import { microagentDeps } from './microagent-deps.ts';
 
 const actual = (name: string): string => (name === 'acme/shop' ? 'secret/shop' : name);
 
@@ -17,7 +18,7 @@ function renamed() {
       return provider.listFiles(actual(name), query, signal);
     },
   }]);
-  return { repositories, microagents: new Microagents(repositories, 'skep'), asked };
+  return { repositories, microagents: new Microagents({ repositories, ...microagentDeps() }), asked };
 }
 
 test.each([

@@ -3,7 +3,7 @@ import { createApiKeyAuth, createApiKeys } from '../../src/adapters/auth/api-key
 import { createManualClock } from '../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
-import { keyLine, setKeyText, storedKeyText } from '../../src/composition/executable/api-key-lines.ts';
+import { checkKey, setKeyText, storedKeyText } from '../../src/composition/executable/api-key-lines.ts';
 
 /** A store of keys, at a time that the test turns. */
 function world() {
@@ -11,43 +11,43 @@ function world() {
   const { apiKeys } = createInMemoryStore();
   const deps = { clock, random: createSystemRandom() };
   const keys = createApiKeys({ keys: apiKeys, ...deps });
-  const line = async (apiKey: string) => await keyLine(apiKey, createApiKeyAuth({ keys: apiKeys, clock, staticKey: apiKey }));
-  const text = async (apiKey: string): Promise<string> => setKeyText(await line(apiKey)).join('\n');
-  return { clock, keys, line, text, stored: async () => (await storedKeyText(apiKeys, deps)).join('\n') };
+  const found = async (apiKey: string) => await checkKey(apiKey, createApiKeyAuth({ keys: apiKeys, clock, staticKey: apiKey }));
+  const text = async (apiKey: string): Promise<string> => setKeyText(await found(apiKey)).join('\n');
+  return { clock, keys, found, text, stored: async () => (await storedKeyText(apiKeys, deps)).join('\n') };
 }
 
 const mine = 'a-static-key-of-mine';
 
 describe('the key that is set', () => {
   test('is valid where the store does not know it', async () => {
-    const { line, text } = world();
-    expect((await line(mine)).state).toBe('ok');
+    const { found, text } = world();
+    expect((await found(mine)).code).toBe('api_key_static');
     expect(await text(mine)).not.toContain('WARNING');
   });
 
   test('is warned of where it was made for another store, since no revocation ends it', async () => {
     const { key } = await world().keys.create({ name: 'ci' });
-    expect((await world().line(key)).state).toBe('note');
+    expect(await world().found(key)).toMatchObject({ code: 'api_key_not_of_store', state: 'warning' });
     expect(await world().text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was made by Skep, but not for this store/);
   });
 
   test('is what its record says where the store has it', async () => {
-    const { keys, line, text } = world();
+    const { keys, found, text } = world();
     const { key: full } = await keys.create({ name: 'ci' });
     const { key: read } = await keys.create({ name: 'look', access: 'read' });
-    expect((await line(full)).state).toBe('ok');
+    expect(await found(full)).toMatchObject({ code: 'api_key_stored', state: 'ok', data: { name: 'ci', access: 'full' } });
     expect(await text(full)).toMatch(/is the key ci of the store\.\nThe commands below/);
     expect(await text(full)).not.toContain('WARNING');
-    expect((await line(read)).state).toBe('note');
+    expect(await found(read)).toMatchObject({ code: 'api_key_read_only', state: 'warning', data: { name: 'look', access: 'read' } });
     expect(await text(read)).toMatch(/WARNING: .*is the key look of the store, which may only read/);
   });
 
   test.each(['revoked', 'expired'])('is warned of where it was %s, with what to do', async (how) => {
-    const { clock, keys, line, text } = world();
+    const { clock, keys, found, text } = world();
     const { key } = await keys.create({ name: 'ci', expiresInMs: 1000 });
     if (how === 'revoked') await keys.revoke('ci');
     else clock.advance(1000);
-    expect((await line(key)).state).toBe('not ok');
+    expect(await found(key)).toMatchObject({ code: 'api_key_invalid', state: 'failed' });
     expect(await text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was revoked or has expired: every request with it is refused\.\nMake another, and set it: .*keys create <name>/);
     expect(await text(key)).not.toContain(key);
   });

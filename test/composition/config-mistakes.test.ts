@@ -216,12 +216,12 @@ describe('a file that is not read at all', () => {
 
 test('each secret that has no value is told, with whose it is and what comes of it', () => {
   const { specs } = readConfig({ SKEP_CONFIG: file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SET, UNSET, EMPTY] } }, { id: b, agent: { protocol: acp, command: [x], secrets: [UNSET] } }]') });
-  expect(unsetSecrets(specs, { SET: 'x', EMPTY: '' })).toEqual([
+  expect(unsetSecrets(specs, { SET: 'x', EMPTY: '' }).map(({ detail }) => detail)).toEqual([
     expect.stringMatching(/^UNSET is not set: .*the spec a becomes an ERROR/),
     expect.stringMatching(/^EMPTY is empty: .*the spec a /),
     expect.stringMatching(/^UNSET is not set: .*the spec b becomes an ERROR/),
   ]);
   const own = readConfig({ SKEP_CONFIG: file('specs: [{ id: a, command: [x], secrets: [UNSET] }]') });
-  expect(unsetSecrets(own.specs, {})).toEqual([expect.stringMatching(/^UNSET is not set: each sandbox of the spec a becomes an ERROR/)]);
+  expect(unsetSecrets(own.specs, {}).map(({ detail }) => detail)).toEqual([expect.stringMatching(/^UNSET is not set: each sandbox of the spec a becomes an ERROR/)]);
   expect(unsetSecrets(null, {})).toEqual([]);
 });

@@ -109,8 +109,9 @@ test('without a logger, warnings are written to standard error, and nothing else
   const script = `
     const { createSkep } = await import(${JSON.stringify(join(import.meta.dirname, '../../src/composition/index.ts'))});
     const skep = await createSkep({ specs: [{ id: 'a', command: ['no-such-program-anywhere'] }] });
-    const { id } = await skep.sandboxes.start('ann', { specId: null });
-    while ((await skep.sandboxes.get('ann', id)).status !== 'ERROR') await new Promise((resolve) => setTimeout(resolve, 10));
+    await skep.sandboxes.start('ann', { specId: null });
+    const moves = skep.events.follow('ann', { kinds: ['sandbox_moved'] }, 0, new AbortController().signal);
+    for await (const batch of moves) if (batch.some(({ data }) => data.to === 'ERROR')) break;
     await skep.close();
   `;
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);

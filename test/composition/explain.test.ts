@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { StoreRefused } from '../../src/adapters/store/sqlite/index.ts';
 import { explain } from '../../src/composition/executable/explain-error.ts';
 import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { whyNodeIsTooOld } from '../../src/composition/node-version.ts';
@@ -13,6 +14,12 @@ test.each([
   const told = explain(Object.assign(new Error('it failed'), { code, syscall }));
   expect(told).toMatch(text);
   expect(told).not.toMatch(/ {4}at |undefined/);
+});
+
+test('a store that was copied without its log is refused with the commands that help, as they can be run', () => {
+  const told = explain(new StoreRefused('log_missing', 'It has no log.', { database: '/data/skep.db' }));
+  expect(told).toMatch(/^It has no log\.\nTo accept the loss: npm run -s skep -- restore \/data\/skep\.db\n.*npm run -s skep -- backup <file>$/);
+  expect(explain(new StoreRefused('locked', 'It is open.'))).toBe('It is open.');
 });
 
 test('what was foreseen is told as it is, anything else with its stack', () => {

@@ -3,6 +3,7 @@ import { matchesGlob } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createGiteaHarness } from '../../examples/gitea-provider/gitea-harness.ts';
 import { createGiteaProvider, type GiteaOptions } from '../../examples/gitea-provider/gitea-provider.ts';
+import { isFailureOf } from '../../src/domain/failure.ts';
 import type { DatedFile, GitProvider } from '../../src/ports/git-provider.ts';
 import type { GitProviderHarness } from '../contracts/git-provider-harness.ts';
 import { gitProviderContract } from '../contracts/git-provider.ts';
@@ -83,6 +84,30 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
         const remote = await provider.remote(repository, signal);
         return { ...remote, authorization: remote.authorization?.replace('Basic', 'Bearer') ?? null };
       },
+    })),
+  ],
+  [
+    'bytes of a file that become text',
+    'reads the content of files byte for byte',
+    withMethods((provider) => ({
+      readFile: async (...asked) => Buffer.from(Buffer.from(await provider.readFile(...asked)).toString('utf8')),
+    })),
+  ],
+  [
+    'a file that is cut off at the bound',
+    'reads a file of exactly as many bytes',
+    withMethods((provider) => ({
+      readFile: async (repository, file, maxBytes) => (await provider.readFile(repository, file, 2 ** 30)).subarray(0, maxBytes),
+    })),
+  ],
+  [
+    'a missing file taken for an empty one',
+    'fails with file_not_found if',
+    withMethods((provider) => ({
+      readFile: (...asked) => provider.readFile(...asked).catch((error: unknown) => {
+        if (isFailureOf(error, 'file_not_found')) return new Uint8Array();
+        throw error;
+      }),
     })),
   ],
   [

@@ -10,6 +10,9 @@ const file = `${agents}/a.md`;
 const everything = { directory: () => agents, accepts: () => true };
 const simple = { commits: [{ id: 'first', at: start, files: [[file, '1'] as const] }] };
 
+// What git makes of the content of the file.
+const content = { path: file, blobId: '56a6051ca2b02b04ef92d5150c9ef600403cb1de' };
+
 // So that a provider does not try again for long.
 const briefMs = 500;
 // Long enough for a busy machine, and never waited for by a provider that has a limit.
@@ -34,6 +37,7 @@ export const hostCases: readonly StageCase[] = [
       host.intercept(() => 500);
       const provider = host.createProvider(briefMs);
       await assert.rejects(provider.find(repository), isHostFailure, 'finding');
+      await assert.rejects(provider.readFile(repository, content, 1), isHostFailure, 'reading a file');
       assert.equal((await provider.check()).ok, false, 'the check of a host that fails');
     },
   ],
@@ -46,6 +50,7 @@ export const hostCases: readonly StageCase[] = [
       const provider = host.createProvider(300);
       await assert.rejects(inTime(provider.listFiles(repository, everything), 'a listing'), isTimeout);
       await assert.rejects(inTime(provider.find(repository), 'finding a repository'), isTimeout);
+      await assert.rejects(inTime(provider.readFile(repository, content, 1), 'reading a file'), isTimeout);
       assert.equal((await inTime(provider.check(), 'the check')).ok, false);
     },
   ],

@@ -23,7 +23,7 @@ export const repositoryCases: readonly StageCase[] = [
       assert.deepEqual(names, ['shop']);
       assert.deepEqual(listing, {
         directory: 'shop-agents',
-        files: [{ path: 'shop-agents/a.md', createdAt: start * 1000 }],
+        files: [{ path: 'shop-agents/a.md', blobId: '2e65efe2a145dda7ee51d1741299f848e5bf752e', createdAt: start * 1000 }],
       });
     },
   ],

@@ -1,4 +1,5 @@
 import type { ContractCase } from './contract.ts';
+import { contentCases } from './git-provider-content.ts';
 import { dateCases } from './git-provider-dates.ts';
 import { fileCases } from './git-provider-files.ts';
 import { stageCases, type GitProviderHarness } from './git-provider-harness.ts';
@@ -11,5 +12,5 @@ import { repositoryCases } from './git-provider-repositories.ts';
  * shown to return the same for the same content and history.
  */
 export function gitProviderContract(createHarness: () => Promise<GitProviderHarness>): ContractCase[] {
-  return stageCases(createHarness, [...fileCases, ...dateCases, ...repositoryCases, ...remoteCases, ...hostCases]);
+  return stageCases(createHarness, [...fileCases, ...contentCases, ...dateCases, ...repositoryCases, ...remoteCases, ...hostCases]);
 }

@@ -2,8 +2,8 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 
-/** What stands at a path: text is the content of a regular file. */
-export type Entry = string | { readonly executable: string } | { readonly link: string } | { readonly submodule: string };
+/** What stands at a path: text or bytes are the content of a regular file. */
+export type Entry = string | Uint8Array | { readonly executable: string } | { readonly link: string } | { readonly submodule: string };
 
 export interface CommitDescription {
   readonly id: string;
@@ -44,6 +44,12 @@ export async function git(gitDir: string, args: readonly string[]): Promise<stri
   return stdout;
 }
 
+/** Returns the content of a file. */
+export async function readBlob(gitDir: string, blobId: string): Promise<Buffer> {
+  const options = { env: environment(gitDir), encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 } as const;
+  return (await promisify(execFile)('git', ['cat-file', 'blob', blobId], options)).stdout;
+}
+
 function environment(gitDir: string): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
@@ -70,13 +76,13 @@ async function addCommits(gitDir: string, description: RepositoryDescription): P
   const branches = { [defaultBranch]: last.id, ...description.branches };
   const stream = [
     ...commits.map((commit, index) => commitCommand(commit, commits[index - 1]?.id, markOf)),
-    ...Object.entries(branches).map(([branch, id]) => `reset refs/heads/${branch}\nfrom ${markOf(id)}\n`),
+    ...Object.entries(branches).map(([branch, id]) => `reset refs/heads/${byteString(branch)}\nfrom ${markOf(id)}\n`),
   ];
   const child = spawn('git', ['fast-import', '--quiet', '--force'], {
     env: environment(gitDir),
     stdio: ['pipe', 'ignore', 'inherit'],
   });
-  child.stdin.end(stream.join('\n'));
+  child.stdin.end(stream.join('\n'), 'latin1');
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
 }
@@ -98,14 +104,20 @@ function commitCommand(commit: CommitDescription, before: string | undefined, ma
 
 function change(path: string, entry: Entry | null): string {
   if (entry === null) return `D ${path}`;
-  if (typeof entry === 'string') return `M 100644 inline ${path}\n${data(entry)}`;
+  if (typeof entry === 'string' || entry instanceof Uint8Array) return `M 100644 inline ${path}\n${data(entry)}`;
   if ('executable' in entry) return `M 100755 inline ${path}\n${data(entry.executable)}`;
   if ('link' in entry) return `M 120000 inline ${path}\n${data(entry.link)}`;
   return `M 160000 ${entry.submodule} ${path}`;
 }
 
-function data(text: string): string {
-  return `data ${Buffer.byteLength(text)}\n${text}`;
+function data(content: string | Uint8Array): string {
+  const bytes = byteString(content);
+  return `data ${bytes.length}\n${bytes}`;
+}
+
+/** One character a byte, so that the stream can hold what is not UTF-8. */
+function byteString(content: string | Uint8Array): string {
+  return Buffer.from(content).toString('latin1');
 }
 
 function quote(path: string | Uint8Array): string {

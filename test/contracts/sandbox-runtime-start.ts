@@ -178,11 +178,13 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'returns what a sandbox takes, as far as it is known, and nothing of one that is not there',
+    'returns what a sandbox takes, and the space of its disk, as far as they are known, and nothing of one that is not there',
     async ({ runtime, begun, launch }) => {
       const sandbox = await begun('counts');
       for (const amount of Object.values(await runtime.usage(sandbox.id))) assert.ok(amount === null || amount >= 0, String(amount));
       assert.deepEqual(await runtime.usage(launch('counts').id), { cpuMs: null, memoryBytes: null, diskBytes: null });
+      const { totalBytes, freeBytes } = (await runtime.diskSpace()) ?? { totalBytes: 1, freeBytes: 0 };
+      assert.ok(totalBytes > 0 && freeBytes >= 0 && freeBytes <= totalBytes, `${freeBytes} of ${totalBytes}`);
     },
   ],
   [

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, copyFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, copyFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
@@ -31,7 +31,8 @@ describe('a restored backup', () => {
       return id;
     };
     const known = await started();
-    expect(await runSkep(['backup', backup], env)).toMatchObject({ code: 0, stdout: expect.stringContaining(backup) });
+    const copied = await runSkep(['backup', backup, '--json'], env);
+    expect([copied.code, JSON.parse(copied.stdout)]).toEqual([0, { data_dir: dataDir, file: backup, bytes: statSync(backup).size }]);
     expect(await runSkep(['backup', backup], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing is overwritten') });
     const later = await started();
     const removed = await started();
@@ -54,7 +55,7 @@ describe('a restored backup', () => {
     expect(quarantined[0]).toMatchObject({ pause_kind: 'stop', status_reason: { code: 'quarantined', spec_id: 'workspace', owner_id: 'default' } });
     expect(items(await call('GET', `${sandboxes}/search`)).map(({ id, status }) => [id, status])).toEqual([[known, 'RUNNING']]);
     expect(readFileSync(file, 'utf8')).toBe('a day of work');
-    expect(await runSkep(['doctor'], env)).toMatchObject({ stdout: expect.stringMatching(new RegExp(`note +the sandbox ${later} is in quarantine`)) });
+    expect(await runSkep(['doctor'], env)).toMatchObject({ stdout: expect.stringMatching(new RegExp(`warning +the sandbox ${later} is in quarantine`)) });
 
     const asAdmin = { ...env, SKEP_PUBLIC_URL: server.url, SKEP_API_KEY: admin };
     expect(await runSkep(['sandboxes', 'adopt', later], { ...asAdmin, SKEP_API_KEY: key })).toMatchObject({ code: 1 });
@@ -75,7 +76,10 @@ describe('a restored backup', () => {
     const backup = join(folder, 'moved.db');
     await (await startServer({ dataDir })).stop();
     await runSkep(['backup', backup], { SKEP_DATA_DIR: dataDir });
-    expect((await runSkep(['restore', backup], { SKEP_DATA_DIR: newDir })).code).toBe(0);
+    const restored = await runSkep(['restore', backup, '--json'], { SKEP_DATA_DIR: newDir });
+    expect([restored.code, JSON.parse(restored.stdout)]).toEqual([0, {
+      data_dir: newDir, replaced: null, deployment_id: readDeploymentFile(dataDir)?.id, keeps_revocations: expect.any(Boolean), quarantine_for_ms: 86_400_000,
+    }]);
     expect(readDeploymentFile(newDir)).toMatchObject({ id: readDeploymentFile(dataDir)?.id, runtime: 'process' });
 
     await (await startServer({ dataDir: otherDir })).stop();
@@ -96,7 +100,7 @@ test('skep.db of a running server is not served without its log', { timeout: 60_
   for (const name of ['skep.db', 'deployment.json']) copyFileSync(join(server.dataDir, name), join(copyDir, name));
   await server.stop();
   const refused = await runSkep(['serve'], { SKEP_DATA_DIR: copyDir, SKEP_SANDBOX_RUNTIME: 'process' });
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/without its write-ahead log[\s\S]*skep restore[\s\S]*skep backup/) });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/without its write-ahead log[\s\S]*npm run -s skep -- restore \S+skep\.db\n.*npm run -s skep -- backup/) });
   expect((await runSkep(['restore', join(copyDir, 'skep.db')], { SKEP_DATA_DIR: copyDir })).code).toBe(0);
   await (await startServer({ dataDir: copyDir })).stop();
 });

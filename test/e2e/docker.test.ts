@@ -174,16 +174,25 @@ describeWithDocker('doctor and pull with Docker', () => {
     const { code, stdout } = await skep(['doctor'], specs);
     expect(stdout).toMatch(/ok +engine \d+\.\S+, API 1\.\d+, cgroup [12]/);
     expect(stdout).toMatch(/ok +spec here: image skep-test\/tiny is there/);
-    expect(stdout).toMatch(/note +spec absent: image \S+ is absent.* pull absent/);
+    expect(stdout).toMatch(/warning +spec absent: image \S+ is absent.* pull absent/);
     expect(stdout).toMatch(/NOT OK +spec odd: the engine has no OCI runtime no-such-runtime/);
     expect(code).toBe(1);
-    expect((await skep(['doctor'], specs.slice(0, 2))).code).toBe(0);
+    const json = await skep(['doctor', '--json'], specs.slice(0, 2));
+    const { findings } = JSON.parse(json.stdout) as { findings: { code: string; data: unknown }[] };
+    expect([json.code, findings.map(({ code: each }) => each)]).toEqual([0, expect.arrayContaining(['runtime_ok', 'engine_ok', 'image_ok', 'image_absent'])]);
+    expect(findings.find(({ code: each }) => each === 'image_absent')?.data).toEqual({ spec_id: 'absent', image: 'skep.invalid/nobody/has-this:1' });
     expect(existsSync(`${dataDir}/none`)).toBe(false);
   });
 
   test('pull says what is there, and what can not be had', async () => {
     expect(await skep(['pull', 'here'], specs)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^here: skep-test\/tiny is there$/m) });
     expect(await skep(['pull'], specs.slice(0, 2))).toMatchObject({ code: 1, stdout: expect.stringMatching(/^absent: .*could not be pulled/m) });
+    const pulled = await skep(['pull', '--json'], specs.slice(0, 2));
+    expect([pulled.code, JSON.parse(pulled.stdout)]).toEqual([1, [
+      { spec_id: 'here', image: images.tiny, reason: null },
+      { spec_id: 'absent', image: 'skep.invalid/nobody/has-this:1', reason: expect.objectContaining({ code: expect.stringMatching(/^image_/) }) },
+    ]]);
+    expect(pulled.stderr).toMatch(/^absent: .*could not be pulled/m);
     expect(await skep(['pull', 'nobody'], specs)).toMatchObject({ code: 1, stderr: expect.stringContaining('there is here, absent, odd') });
   });
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -24,6 +24,16 @@ describe('doctor', () => {
     expect(code).toBe(0);
   });
 
+  test('says how full the disk of the sandboxes is, and warns beyond the limit', async () => {
+    const dataDir = join(folder, 'disk');
+    mkdirSync(join(dataDir, 'sandboxes'), { recursive: true });
+    const env = { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
+    const free = await runSkep(['doctor'], { ...env, SKEP_DISK_USED_PERCENT: '100' });
+    expect([free.code, free.stdout]).toEqual([0, expect.stringMatching(/ok +disk: \d+% used, at most 100% may be/)]);
+    const full = await runSkep(['doctor'], { ...env, SKEP_DISK_USED_PERCENT: '1' });
+    expect([full.code, full.stdout]).toEqual([0, expect.stringMatching(/warning +disk: \d+% used, more than the 1% of SKEP_DISK_USED_PERCENT/)]);
+  });
+
   test('reports another program on the port', async () => {
     const other = createServer((_request, response) => void response.end('{"status":"ok"}')).listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -41,11 +51,50 @@ describe('doctor', () => {
     const before = readFileSync(join(dataDir, 'skep.db'));
     const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
     const { code, stdout } = await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: dataDir });
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/note +store sqlite in .*older version \(schema 1.*serve.*brings it up to date/)]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/warning +store sqlite in .*older version \(schema 1.*serve.*brings it up to date/)]);
     expect(readdirSync(dataDir)).toEqual(['skep.db']);
     expect(readFileSync(join(dataDir, 'skep.db')).equals(before)).toBe(true);
     await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: join(folder, 'nowhere') });
     expect(readdirSync(folder)).not.toContain('nowhere');
+  });
+
+  test('prints what it finds as JSON: codes, states and data, with the same exit code', async () => {
+    const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process', SKEP_DATA_DIR: join(folder, 'json') };
+    const fine = await runSkep(['doctor', '--json'], { ...env, SKEP_PROT: '1' });
+    expect(fine).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(fine.stdout)).toEqual({
+      version: expect.stringMatching(/^\d/), node: expect.stringMatching(/^\d/), platform: process.platform, ok: true,
+      findings: [
+        { code: 'configuration_warning', state: 'warning', message: expect.stringContaining('SKEP_PROT'), data: { detail: expect.stringContaining('SKEP_PROT') } },
+        { code: 'store_absent', state: 'ok', message: expect.any(String), data: { data_dir: env.SKEP_DATA_DIR } },
+        { code: 'git_provider_ok', state: 'ok', message: expect.any(String), data: { provider: 'local', detail: expect.any(String) } },
+        { code: 'runtime_warning', state: 'warning', message: expect.any(String), data: { runtime: 'process', detail: expect.any(String) } },
+        { code: 'runtime_ok', state: 'ok', message: expect.any(String), data: { runtime: 'process', detail: expect.any(String) } },
+        { code: 'address_free', state: 'ok', message: expect.any(String), data: { host: '127.0.0.1', port: 0 } },
+      ],
+    });
+    const [empty, damaged] = [mkdtempSync(join(folder, 'no-programs-')), mkdtempSync(join(folder, 'damaged-'))];
+    writeFileSync(join(damaged, 'skep.db'), 'no database');
+    const config = join(folder, 'secret.json');
+    writeFileSync(config, JSON.stringify({ specs: [{ id: 'coder', command: ['x'], secrets: ['A_SECRET_NOT_SET', 'A_SECRET_SET'] }] }));
+    const broken = await runSkep(['doctor', '--json'], { ...env, SKEP_DATA_DIR: damaged, SKEP_CONFIG: config, PATH: empty, A_SECRET_SET: 'hush-hush' });
+    expect([broken.code, JSON.parse(broken.stdout)]).toMatchObject([1, { ok: false }]);
+    const { findings } = JSON.parse(broken.stdout) as { findings: unknown[] };
+    expect(findings).toEqual(expect.arrayContaining([
+      expect.objectContaining({ code: 'check_failed', data: { part: 'store', reason: 'damaged', detail: expect.any(String) } }),
+      expect.objectContaining({ code: 'git_provider_failed', state: 'failed' }),
+      expect.objectContaining({ code: 'secret_not_set', state: 'failed', data: { spec_id: 'coder', name: 'A_SECRET_NOT_SET', detail: expect.any(String) } }),
+      expect.objectContaining({ code: 'secret_ok', state: 'ok', data: { spec_id: 'coder', name: 'A_SECRET_SET' } }),
+    ]));
+    expect(broken.stdout).not.toContain('hush-hush');
+  });
+
+  test('prints the mistakes of a configuration as JSON', async () => {
+    const { code, stdout } = await runSkep(['doctor', '--json'], { SKEP_PORT: 'http', SKEP_API_KEY: 'short' });
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, {
+      ok: false, findings: [{ code: 'configuration_invalid', state: 'failed', data: { problems: [{ name: 'SKEP_PORT' }, { name: 'SKEP_API_KEY' }] } }],
+    }]);
+    expect(stdout).not.toContain('short"');
   });
 
   test('says how to fix what does not work', async () => {

@@ -168,6 +168,18 @@ describe('keys', () => {
       expect(stdout).toMatch(/full .*default.*valid[\s\S]*look .*read.*valid[\s\S]*other .*else.*valid/);
       const listed = JSON.parse((await runSkep(['keys', 'list', '--json'], env)).stdout) as unknown[];
       expect(listed).toContainEqual(expect.objectContaining({ name: 'look', access: 'read', state: 'valid' }));
+      const revoke = async (key: string): Promise<unknown> => {
+        const { code, stdout: printed } = await runSkep(['keys', 'revoke', key, '--json'], env);
+        return { code, ...(JSON.parse(printed) as object) };
+      };
+      const made = JSON.parse((await runSkep(['keys', 'create', 'script', '--json'], env)).stdout) as Record<string, string>;
+      expect(made).toMatchObject({ id: expect.any(String), name: 'script', user: 'default', state: 'valid', key: expect.stringMatching(/^skep_/) });
+      expect((await createClient(server.url, made['key'] ?? '')('GET', '/api/v1/me')).status).toBe(200);
+      expect(await revoke(made['id'] ?? '')).toEqual({ code: 0, name_or_id: made['id'], revoked: true });
+      expect(await revoke('script')).toEqual({ code: 1, name_or_id: 'script', revoked: false });
+      const health = await runSkep(['health', '--json'], { ...env, SKEP_PORT: new URL(server.url).port });
+      expect([health.code, JSON.parse(health.stdout)]).toEqual([0, { url: `${server.url}/health`, ok: true, status: 200 }]);
+
       expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(0);
       expect((await full('GET', '/api/v1/sandboxes/search')).status).toBe(401);
       expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(1);
@@ -200,6 +212,11 @@ test('a key of the store that is made the static one stays what it is: revoked i
 test('a data folder where none can be made is refused at once', async () => {
   const { code, stderr } = await runSkep(['serve'], { SKEP_DATA_DIR: '/proc/skep/data' });
   expect([code, stderr]).toEqual([1, expect.stringContaining('SKEP_DATA_DIR')]);
+});
+
+test('health as JSON says that nothing answers', async () => {
+  const { code, stdout } = await runSkep(['health', '--json'], { SKEP_PORT: '1' });
+  expect([code, JSON.parse(stdout)]).toEqual([1, { url: 'http://127.0.0.1:1/health', ok: false, status: null }]);
 });
 
 test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--expires', 'soon']]])('%j is refused with help', async (args) => {

@@ -3,20 +3,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient, items, object, type Answer, type Client } from '../support/client.ts';
-import { createOpenApiChecker, type OpenApiChecker } from '../support/openapi.ts';
+import { createOpenApiChecker, type OpenApiChecker, type OpenApiDocument } from '../support/openapi.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
 import { callEachOfExecutions } from './execution-routes.ts';
-
-/** What is read of the published document. */
-interface OpenApiDocument {
-  readonly servers: readonly { readonly url: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string; readonly security?: unknown }>>>>;
-  readonly components: { readonly securitySchemes: unknown };
-  readonly security?: unknown;
-}
 
 const key = 'a-static-key-for-the-routes';
 const project = resolve(import.meta.dirname, '../..');
@@ -71,6 +63,9 @@ describe('each route, over real HTTP, answers as the published document says', (
     const answer = await ask('GET', template, `/api/user/repository/${name}/microagents`);
     expect(answer.status).toBe(200);
     expect((answer.body as { name: string }[]).map(({ name }) => name)).toEqual(['adapter', 'http/routes', 'sandbox-lifecycle', 'testing']);
+
+    const read = await ask('GET', `${template}/content`, `/api/user/repository/${name}/microagents/content?file_path=.skep/microagents/adapter.md`);
+    expect(object(read)).toMatchObject({ triggers: expect.arrayContaining(['adapter']), content: expect.stringMatching(/^\n# Writing or changing an adapter\n/) });
   });
 
   test('a sandbox from its start to its deletion', async () => {
@@ -85,6 +80,9 @@ describe('each route, over real HTTP, answers as the published document says', (
 
     const usage = await ask('GET', '/api/v1/sandboxes/{id}/usage', `/api/v1/sandboxes/${String(id)}/usage`);
     expect(object(usage)).toEqual({ cpu_ms: null, memory_bytes: null, disk_bytes: expect.any(Number) });
+
+    const link = await ask('POST', '/api/v1/sandboxes/{id}/ports/{port}/links', `/api/v1/sandboxes/${String(id)}/ports/8000/links`, {});
+    expect(object(link)).toEqual({ url: expect.stringContaining(String(id)), expires_at: expect.any(String) });
 
     const move = async (to: string, body?: unknown) => object(await ask('POST', `/api/v1/sandboxes/{id}/${to}`, `/api/v1/sandboxes/${String(id)}/${to}`, body));
     expect(await move('pause')).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze', session_api_key: null, exposed_urls: null });

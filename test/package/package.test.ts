@@ -43,7 +43,8 @@ registerHooks({ load(url, context, next) { loaded.push(url); return next(url, co
 const ownProvider = `
 const own = {
   name: 'own', family: 'other', hosts: ['git.example.com'],
-  listFiles: async (repository, query) => ({ directory: query.directory('shop'), files: [{ path: query.directory('shop') + '/a.md', createdAt: 0 }] }),
+  listFiles: async (repository, query) => ({ directory: query.directory('shop'), files: [{ path: query.directory('shop') + '/a.md', blobId: '0'.repeat(40), createdAt: 0 }] }),
+  readFile: async () => Buffer.from('text'),
   find: async (path) => ({ path, defaultBranch: 'main' }),
   check: async () => ({ ok: true, detail: 'mine' }),
   close: async () => {},

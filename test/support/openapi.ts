@@ -1,6 +1,14 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 
+/** What is read of the published document. */
+export interface OpenApiDocument {
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string; readonly security?: unknown }>>>>;
+  readonly components: { readonly securitySchemes: unknown };
+  readonly security?: unknown;
+}
+
 /** An answer of the server, as far as the document speaks of it. */
 export interface Answered {
   readonly status: number;

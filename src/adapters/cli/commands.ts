@@ -5,8 +5,8 @@ import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type
 import { followEvents } from '../../client/events.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { Chat } from './chat.ts';
+import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { executeInSandbox } from './execute.ts';
-import { clientOf, conversationTable, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { forward, linkTo, parsePorts } from './ports.ts';
 import { Transcript } from './transcript.ts';
 
@@ -16,10 +16,9 @@ const conversationPath = (id: string): string => pathOf(conversations, id);
 const sandboxes = '/api/v1/sandboxes';
 const sandboxPath = (id: string): string => pathOf(sandboxes, id);
 
-interface Common {
+interface Common extends JsonOption {
   /** The server to talk to. Default: the one of this machine's settings. */
   readonly url?: string;
-  readonly json?: boolean;
 }
 
 /** Adds the commands that talk to a server, which may be on another machine. `finish` sets the exit code of the program. */

@@ -28,7 +28,12 @@ export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-export function print({ json = false }: { readonly json?: boolean }, value: unknown, text: string): void {
+/** The option of every command with a result that a script reads. */
+export interface JsonOption {
+  readonly json?: boolean;
+}
+
+export function print({ json = false }: JsonOption, value: unknown, text: string): void {
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { DirectoryListing, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
+import type {
+  DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, RepositoryInfo,
+} from '../../ports/git-provider.ts';
 import type { ListingCache } from '../../ports/listing-cache.ts';
+import { oidForm } from '../shared/git-process.ts';
 import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
@@ -86,12 +89,17 @@ export interface GitHost {
   scope(): Promise<string>;
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
+  /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxAnswerBytes`. */
+  readBlob(repository: string, blobId: string, maxAnswerBytes: number, signal: AbortSignal): Promise<Buffer | null>;
   check(signal: AbortSignal): Promise<CheckResult>;
-  /** Returns the failure of the port for what `source` or `find` threw. */
+  /** Returns the failure of the port for what `source`, `find` or `readBlob` threw. */
   failureOf(error: unknown, repository: string): unknown;
   /** What its credential needs, as a sentence for a person. */
   readonly permissions: string;
 }
+
+// The report of an error may be longer than the file.
+const leastAnswerBytes = 64 * 1024;
 
 /**
  * Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left.
@@ -103,10 +111,14 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   const listing = createIncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
   const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();
+  const reads = createSingleFlight<Buffer | null>();
 
-  function join<T>(flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** `key` says what is asked for besides the repository. */
+  function join<T>(
+    flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>, key = '',
+  ): Promise<T> {
     const limited = (nobodyLeft: AbortSignal): Promise<T> => limit.run(nobodyLeft, run);
-    return flight.join(repository, signal, limited).catch((error: unknown) => {
+    return flight.join(`${repository}\0${key}`, signal, limited).catch((error: unknown) => {
       throw host.failureOf(error, repository);
     });
   }
@@ -119,6 +131,12 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
       if (selected !== null) return selected;
     }
   }
+
+  const read = (repository: string, file: FileContentId, maxBytes: number, signal: AbortSignal): Promise<Buffer> =>
+    checkContent(host, file, maxBytes, (maxAnswerBytes) => {
+      const request = (within: AbortSignal): Promise<Buffer | null> => host.readBlob(repository, file.blobId, maxAnswerBytes, within);
+      return join(reads, repository, signal, (within) => withBudget(() => request(within)), `${file.blobId} ${maxAnswerBytes}`);
+    });
 
   return {
     name: host.name,
@@ -134,23 +152,36 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
         return recalled;
       }
     },
+    readFile: (repository, file, maxBytes, signal) => limit.run(signal, (within) => read(repository, file, maxBytes, within)),
     find: (repository, signal) =>
       limit.run(signal, (within) => join(finds, repository, within, (inner) => host.find(repository, inner))),
     remote: (repository, signal) => limit.run(signal, (within) => host.remote(repository, within)),
-    async check() {
-      try {
-        return await limit.run(undefined, (signal) => host.check(signal));
-      } catch (error) {
-        const failure = host.failureOf(error, '');
-        if (!isFailure(failure)) return { ok: false, detail: 'the check failed' };
-        const isRefused = isFailureOf(failure, 'provider_unauthorized');
-        const advice = isRefused ? host.permissions : 'Check its URL, and the network on the way there.';
-        return { ok: false, detail: `${sentenceOfFailure(failure)} ${advice}` };
-      }
-    },
+    check: () => check(host, limit),
     async close() {
       limit.close();
-      await Promise.all([listings.settled(), finds.settled()]);
+      await Promise.all([listings.settled(), finds.settled(), reads.settled()]);
     },
   };
+}
+
+/** Returns what was read, unless the id is none, or the content is missing or too large. */
+async function checkContent(
+  { failures }: GitHost, { path, blobId }: FileContentId, maxBytes: number, read: (maxAnswerBytes: number) => Promise<Buffer | null>,
+): Promise<Buffer> {
+  const content = oidForm.test(blobId) ? await read(Math.max(maxBytes, leastAnswerBytes)) : null;
+  if (content === null) throw new Failure('file_not_found', { path });
+  if (content.length > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in a file`);
+  return content;
+}
+
+async function check(host: GitHost, limit: TimeLimit): Promise<CheckResult> {
+  try {
+    return await limit.run(undefined, (signal) => host.check(signal));
+  } catch (error) {
+    const failure = host.failureOf(error, '');
+    if (!isFailure(failure)) return { ok: false, detail: 'the check failed' };
+    const isRefused = isFailureOf(failure, 'provider_unauthorized');
+    const advice = isRefused ? host.permissions : 'Check its URL, and the network on the way there.';
+    return { ok: false, detail: `${sentenceOfFailure(failure)} ${advice}` };
+  }
 }

@@ -16,11 +16,15 @@ export interface HttpRequest {
   readonly redirectTarget?: (location: string, from: URL) => URL;
   /** Statuses that are returned at once, although a retry may help. */
   readonly withoutRetry?: ReadonlySet<number>;
+  /** How large the response may be, in bytes, if that is less than the client's own limit. */
+  readonly maxAnswerBytes?: number;
 }
 
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
+  readonly body: Buffer;
+  /** The body as UTF-8. */
   readonly text: string;
 }
 
@@ -98,17 +102,17 @@ export class HttpClient {
   }
 
   async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spending): Promise<HttpResponse> {
-    const { url, method = 'GET', headers, body } = request;
+    const { url, method = 'GET', headers, body, maxAnswerBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
     const { clock, failures, rateLimitOf, maxAnswerBytes, maxRequests, maxBytes, ...options } = this.#options;
     const closedMs = this.#closedUntil - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
     if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
     spent.requests += 1;
-    const bounds = { ...options, failures, maxBytes: maxAnswerBytes };
+    const bounds = { ...options, failures, maxBytes: Math.min(maxAnswerBytes, maxOwnBytes) };
     const fetched = await fetchBounded(url.href, { method, headers, body: body ?? null, signal }, bounds);
     spent.bytes += fetched.body.length;
     if (spent.bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes`);
-    const response = { status: fetched.status, headers: fetched.headers, text: fetched.body.toString('utf8') };
+    const response = { ...fetched, text: fetched.body.toString('utf8') };
     const limit = rateLimitOf(response);
     if (limit !== null) this.closeFor(limit.waitMs);
     if (limit?.refused === true) throw failures.rateLimited(limit.waitMs);

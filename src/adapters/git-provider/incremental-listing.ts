@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { DatedFile, DirectoryListing, FileQuery } from '../../ports/git-provider.ts';
+import { Oid } from './answers.ts';
 import type { JsonCache } from './listing-cache.ts';
 
 /** A repository, and the head of its default branch. */
@@ -20,8 +21,9 @@ export type CachedFile = Readonly<z.infer<typeof CachedFile>>;
 const CachedFile = z.object({
   /** Relative to the repository's root. */
   path: z.string(),
-  /** Changes with the content. */
-  mark: z.string(),
+  blobId: Oid,
+  /** As git has it: `100644`. Null if the host's history of a path does not show that the mode changes. */
+  mode: z.string().nullable(),
   /** In ms. Null if it is not known. */
   createdAt: z.number().nullable(),
 });
@@ -80,9 +82,9 @@ function memoize<T>(compute: (text: string) => T): (text: string) => T {
 export function selectFiles({ head, directory, files }: Opened, query: FileQuery): DirectoryListing | null {
   if (query.directory(head.name) !== directory) return null;
   const wanted: DatedFile[] = [];
-  for (const { path, createdAt } of files.filter(isWanted(query, directory))) {
+  for (const { path, blobId, createdAt } of files.filter(isWanted(query, directory))) {
     if (createdAt === null) return null;
-    wanted.push({ path, createdAt });
+    wanted.push({ path, blobId, createdAt });
   }
   return { directory, files: wanted };
 }
@@ -92,7 +94,7 @@ function isWanted(query: FileQuery, directory: string): (file: TreeFile) => bool
 }
 
 const CachedHead = z.object({ version: z.literal(1), head: Head, confirmedAt: z.int() });
-const CachedFiles = z.object({ version: z.literal(2), files: z.array(CachedFile) });
+const CachedFiles = z.object({ version: z.literal(3), files: z.array(CachedFile) });
 
 /**
  * Lists directories, and asks the host only for what the cache does not have. With `keepsConfirmations` the time of a
@@ -116,7 +118,7 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
     if (commit === null) return opened;
     const dates = new Map<string, number>();
     const dated = (): CachedFile[] => files.map((file) => ({ ...file, createdAt: file.createdAt ?? dates.get(file.path) ?? null }));
-    const put = (known: CachedFile[]): Promise<void> => cache.put(`files ${commit} ${directory}`, { version: 2, files: known });
+    const put = (known: CachedFile[]): Promise<void> => cache.put(`files ${commit} ${directory}`, { version: 3, files: known });
     try {
       if (paths.length > 0) await source.addDates(head, commit, paths, dates, signal);
     } catch (error) {

@@ -216,7 +216,7 @@ export const problemSchema = z
     port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
     exposed: z.array(z.int()).optional().meta({ description: 'The ports that the spec of the sandbox names.' }),
     execution_id: z.string().optional(),
-    path: z.string().optional().meta({ description: 'A path inside a sandbox.' }),
+    path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
     oldest: z.int().optional().meta({ description: 'The offset of the oldest byte of the output that is kept.' }),
     allow: z.array(z.string()).optional(),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),

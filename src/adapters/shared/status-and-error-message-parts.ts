@@ -1,4 +1,5 @@
 import type { ExecutionReasonData } from '../../domain/execution-reason.ts';
+import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
@@ -13,6 +14,16 @@ export const nameProblems: Readonly<Record<RepositoryNameProblem, string>> = {
   leading_slash: 'begin with a slash',
   empty_segment: 'contain an empty segment',
   dot_segment: 'contain the segment "." or ".."',
+};
+
+/** What is wrong with front matter, and what to do. */
+export const frontMatterProblems: Readonly<Record<FrontMatterProblem, string>> = {
+  not_closed: 'has no end: close it with a line of three hyphens.',
+  too_long: 'is too long to be read: keep it below 16,384 characters.',
+  not_yaml: 'is not valid YAML.',
+  alias: 'has an alias, which is not read: write the value out.',
+  not_a_mapping: 'has no mapping at its top: write "key: value".',
+  triggers: 'has triggers that are not a list of texts.',
 };
 
 /** Returns a text from outside as a sentence. */

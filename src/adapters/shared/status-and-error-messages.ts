@@ -1,8 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, hints, idleActions, missed, nameProblems, ofBytes,
-  parameterReasons, quoted, subjects,
+  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions, missed, nameProblems,
+  ofBytes, parameterReasons, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -37,6 +37,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   locked: () => 'Another program has locked it.',
   damaged: () => 'Its data is damaged. Restore it from a backup.',
 
+  front_matter: ({ problem, line }) => `The front matter ${frontMatterProblems[problem]}${line === null ? '' : ` See line ${line}.`}`,
+
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
   user_id: () => 'must have 1 to 100 characters, none of them a control character, and not begin with skep:',
@@ -60,6 +62,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
   idle: ({ tier, afterMs }) => idleActions[tier](duration(afterMs)),
   life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec or its start allows no longer life.`,
+  disk_pressure: ({ usedPercent, limitPercent }) =>
+    `Deleted early to make space: ${usedPercent}% of the disk was used, and at most ${limitPercent}% may be.`,
   made_room: ({ forSandbox, limit, max }) =>
     `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
   ended_outside: ({ cause }) => join('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
@@ -206,7 +210,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   proxy_off: () => 'The server runs no proxy to the ports of sandboxes. Its administrator can set SKEP_PROXY_PORT.',
   port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
   execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
-  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)} in the sandbox.`,
+  file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
   sandbox_not_running: ({ id, status }) =>
     `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>
@@ -219,7 +223,9 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
-  sandbox_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
+  sandbox_limit_reached: ({ limit, max }) => limit === 'disk'
+    ? `More than ${max}% of the disk is used. Delete a sandbox, or try again later.`
+    : `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
   conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
   execution_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Delete an execution, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,

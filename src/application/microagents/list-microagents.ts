@@ -1,5 +1,8 @@
+import { Failure } from '../../domain/failure.ts';
 import { isMicroagentPath, microagentDirectory, microagentsOf, type Microagent } from '../../domain/microagent.ts';
+import type { DirectoryListing } from '../../ports/git-provider.ts';
 import type { LocatedRepository, Repositories, RepositoryPatterns } from '../repositories/repositories.ts';
+import { readMicroagent, type ReadingDeps, type ReadMicroagent } from './read-microagent.ts';
 
 export interface MicroagentListing {
   /** Sorted by path. */
@@ -8,14 +11,22 @@ export interface MicroagentListing {
   readonly confirmedAt: number | null;
 }
 
-/** Lists the microagents of repositories. */
-export class Microagents {
-  readonly #repositories: Repositories;
-  readonly #product: string;
+export interface MicroagentContent extends Microagent, ReadMicroagent {
+  /** As that of the listing. */
+  readonly confirmedAt: MicroagentListing['confirmedAt'];
+}
 
-  constructor(repositories: Repositories, product: string) {
-    this.#repositories = repositories;
-    this.#product = product;
+export interface MicroagentDeps extends ReadingDeps {
+  readonly repositories: Repositories;
+  readonly product: string;
+}
+
+/** Lists and reads the microagents of repositories. */
+export class Microagents {
+  readonly #deps: MicroagentDeps;
+
+  constructor(deps: MicroagentDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -29,16 +40,34 @@ export class Microagents {
 
   /** The same, with the time of its last confirmation. */
   async listing(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentListing> {
-    return await this.listingOf(await this.#repositories.locate(repositoryName, patterns, signal), signal);
+    return await this.listingOf(await this.#deps.repositories.locate(repositoryName, patterns, signal), signal);
   }
 
   /** The same of a repository that is located already. */
-  async listingOf({ provider, path }: LocatedRepository, signal?: AbortSignal): Promise<MicroagentListing> {
+  async listingOf(located: LocatedRepository, signal?: AbortSignal): Promise<MicroagentListing> {
+    const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
+    return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
+  }
+
+  /**
+   * Returns the microagent whose file has this path, relative to the repository's root, with its content. Failures: those of the listing,
+   * and `file_not_found` if it has no such path; `provider_failed` with the reason `too_large` for a file of more than 1 MiB.
+   */
+  async read(repositoryName: string, path: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentContent> {
+    const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
+    const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
+    const file = files.find((each) => each.path === path);
+    const [microagent] = file === undefined ? [] : microagentsOf(directory, [file]);
+    if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path });
+    const read = await readMicroagent(this.#deps, located, file, signal);
+    return { ...microagent, ...read, confirmedAt: confirmedAt ?? null };
+  }
+
+  async #listFiles({ provider, path }: LocatedRepository, signal?: AbortSignal): Promise<DirectoryListing> {
     const query = {
-      directory: (name: string) => microagentDirectory(provider.family, name, this.#product),
+      directory: (name: string) => microagentDirectory(provider.family, name, this.#deps.product),
       accepts: isMicroagentPath,
     };
-    const { directory, files, confirmedAt } = await provider.listFiles(path, query, signal);
-    return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
+    return await provider.listFiles(path, query, signal);
   }
 }

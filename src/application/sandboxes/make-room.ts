@@ -39,7 +39,7 @@ export async function admit<T extends { readonly kind: string }>(
     const outcome = await attempt();
     if (!isLimited(outcome) || deps.whenFull !== 'pause_idle' || attempts >= maxTries) return outcome;
     const { limit } = outcome.reached;
-    if (limit === 'existing' || limit === 'existing_per_owner') return outcome;
+    if (limit === 'existing' || limit === 'existing_per_owner' || limit === 'disk') return outcome;
     const ownerId = limit === 'running_per_owner' ? newcomer.ownerId : null;
     if (!(await makeRoom(deps, newcomer.id, ownerId, outcome.reached, tried))) return outcome;
   }

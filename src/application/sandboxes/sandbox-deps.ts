@@ -6,6 +6,7 @@ import type { Random } from '../../ports/random.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
+import type { DiskWatch } from './disk-watch.ts';
 import type { WhenFull } from './make-room.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
@@ -27,6 +28,7 @@ export interface SandboxesDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly pool: SandboxPool;
   readonly reconciler: SandboxReconciler;
+  readonly disk: Pick<DiskWatch, 'pressure'>;
   readonly limits: SandboxLimits;
   readonly whenFull: WhenFull;
   /** How long a sandbox is idle at least before it makes room for another. */

@@ -7,6 +7,7 @@ import {
 import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
+import type { DiskWatch } from './disk-watch.ts';
 import type { SandboxDeps } from './sandbox-deps.ts';
 import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
@@ -14,6 +15,7 @@ import type { SandboxSpecs } from './sandbox-specs.ts';
 interface SandboxPoolDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly reconciler: SandboxReconciler;
+  readonly disk: Pick<DiskWatch, 'allowsPools'>;
   /** How many members start at a time, over all specs and processes. */
   readonly startsAtOnce: number;
 }
@@ -98,7 +100,7 @@ export class SandboxPool {
   }
 
   async #keep(): Promise<void> {
-    const { store, specs, clock, startsAtOnce } = this.#deps;
+    const { store, specs, clock, disk, startsAtOnce } = this.#deps;
     const members = await store.pooled();
     this.#judge(members);
     const wanted = specs.allPooled();
@@ -106,7 +108,7 @@ export class SandboxPool {
     const backOffs = wanted.map(({ fingerprint }) => [fingerprint, this.#backOff.waitMs(fingerprint)] as const);
     const waits = backOffs.filter(([, ms]) => ms > 0);
     const held = new Set(waits.map(([fingerprint]) => fingerprint));
-    const plan = planPool(members, wanted, { atOnce: startsAtOnce, held, now: clock.now() });
+    const plan = planPool(members, wanted, { atOnce: disk.allowsPools ? startsAtOnce : 0, held, now: clock.now() });
     await this.#carryOut(plan);
     this.#retryIn(Math.min(...waits.map(([, ms]) => ms)));
   }

@@ -72,7 +72,8 @@ type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
 async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
-  const { store, pool, limits, random } = deps;
+  const { store, pool, disk: { pressure }, random } = deps;
+  const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
   for await (const { member, sandbox } of pool.candidates(asked)) {
     const outcome = await store.claimFromPool(sandbox, member, limits, claim, movedEvents(null, sandbox, 'user'));
     if (outcome.kind === 'stale') continue;

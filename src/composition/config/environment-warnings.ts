@@ -37,16 +37,25 @@ function meaning(name: string, known: readonly string[]): { readonly advice: str
   return { advice: `did you mean ${variable}?`, form: `${variable}: ${form}` };
 }
 
-/** Returns a warning for each secret of a spec or its agent that has no value, with its consequence. */
-export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.ProcessEnv): readonly string[] {
-  const warningOf = (name: string, who: string, what: string): string[] => {
-    if (env[name] === '') return [`${name} is empty: ${who} gets an empty value; ${advice}`];
-    return env[name] === undefined ? [`${name} is not set: each ${what} becomes an ERROR as it starts; ${advice}`] : [];
+/** A secret of a spec or its agent that has no value. */
+export interface UnsetSecret {
+  readonly specId: string;
+  /** The variable. */
+  readonly name: string;
+  /** A warning with the consequence. */
+  readonly detail: string;
+}
+
+export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.ProcessEnv): readonly UnsetSecret[] {
+  const unset = (specId: string, name: string, who: string, what: string): UnsetSecret[] => {
+    if (env[name] === '') return [{ specId, name, detail: `${name} is empty: ${who} gets an empty value; ${advice}` }];
+    if (env[name] !== undefined) return [];
+    return [{ specId, name, detail: `${name} is not set: each ${what} becomes an ERROR as it starts; ${advice}` }];
   };
   return (specs ?? []).flatMap(({ id, secrets, agent }) => [
-    ...secrets.flatMap((name) => warningOf(name, `a sandbox of the spec ${id}`, `sandbox of the spec ${id}`)),
+    ...secrets.flatMap((name) => unset(id, name, `a sandbox of the spec ${id}`, `sandbox of the spec ${id}`)),
     ...(agent?.secrets ?? []).flatMap((name) =>
-      warningOf(name, `the agent of the spec ${id}`, `conversation with the agent of the spec ${id}`)),
+      unset(id, name, `the agent of the spec ${id}`, `conversation with the agent of the spec ${id}`)),
   ]);
 }
 

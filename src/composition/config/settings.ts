@@ -5,6 +5,7 @@ import envPaths from 'env-paths';
 import { z } from 'zod';
 import { camelCase, type InCamelCase } from '../../adapters/shared/letter-case.ts';
 import { defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
+import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultProduct } from '../../domain/microagent.ts';
 import type { ConfigProblem } from './config-error.ts';
 import { duration, durationForm, size } from './field-schemas.ts';
@@ -86,6 +87,8 @@ export const settingsSchema = z.object({
   docker_firewall: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on')
     .describe('on, or off if you manage these firewall rules yourself'),
   data_dir: path.default(() => envPaths('skep', { suffix: '' }).data).describe('a folder, for example /var/lib/skep'),
+  disk_used_percent: integer(1, 100).default(defaultDiskUsedPercent)
+    .describe('a percentage from 1 to 100 (no limit), for example 90'),
   agent_memory: size('256MiB').default(defaultAgentMemoryBytes),
   shutdown_timeout: duration('30s').default(30_000),
   log_level: logLevel.default('info').describe('debug, info, warn, error or silent'),

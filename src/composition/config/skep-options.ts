@@ -16,6 +16,7 @@ export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly 
     auth: { kind: 'api-keys', ...defined({ staticKey: config.api_key }) },
     dataDir: config.data_dir,
     product: config.product,
+    diskUsedPercent: config.disk_used_percent,
     agentMemoryBytes: config.agent_memory,
     limits: defined(inCamelCase(ofSandboxes)),
     ...defined({ specs, whenFull, startsAtOnce: starts?.at_once }),

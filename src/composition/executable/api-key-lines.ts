@@ -5,23 +5,19 @@ import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
-import { type Line, note, notOk, ok } from './check-line.ts';
+import { type Finding, finding } from './doctor-findings.ts';
 
 /** Returns the state of the key in `SKEP_API_KEY`, which the client's commands and the examples of the first screen send. */
-export async function keyLine(apiKey: string, auth: Auth): Promise<Line> {
-  const key = 'the key in SKEP_API_KEY';
+export async function checkKey(apiKey: string, auth: Auth): Promise<Finding> {
   try {
     const { keyName, access } = await auth.authenticate(apiKey);
     if (keyName !== 'SKEP_API_KEY') {
-      const stored = `${key} is the key ${keyName} of the store`;
-      return access === 'read' ? note(`${stored}, which may only read: whatever changes something is refused`) : ok(stored);
+      return finding(access === 'read' ? 'api_key_read_only' : 'api_key_stored', { name: keyName, access });
     }
-    if (!apiKey.startsWith('skep_')) return ok(`${key} is valid for as long as the server has it set`);
-    return note(`${key} was made by Skep, but not for this store: it is valid for as long as the server has it set, with full access, `
-      + 'and can not be revoked');
+    return finding(apiKey.startsWith('skep_') ? 'api_key_not_of_store' : 'api_key_static', {});
   } catch (error) {
     if (!isFailureOf(error, 'unauthorized')) throw error;
-    return notOk(`${key} was revoked or has expired: every request with it is refused`);
+    return finding('api_key_invalid', {});
   }
 }
 
@@ -29,10 +25,10 @@ const another = `${commandName} keys create <name>`;
 const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
 
 /** Returns what the first screen says about the key that is set. */
-export function setKeyText({ state, text }: Line): readonly string[] {
-  const sentence = `${text[0]?.toUpperCase()}${text.slice(1)}.`;
-  if (state === 'not ok') return [`WARNING: ${sentence}`, `Make another, and set it: ${another}`, ...exportKey];
-  return [state === 'note' ? `WARNING: ${sentence}` : sentence, 'The commands below use it.'];
+export function setKeyText({ state, message }: Pick<Finding, 'state' | 'message'>): readonly string[] {
+  const sentence = `${message[0]?.toUpperCase()}${message.slice(1)}.`;
+  if (state === 'failed') return [`WARNING: ${sentence}`, `Make another, and set it: ${another}`, ...exportKey];
+  return [state === 'warning' ? `WARNING: ${sentence}` : sentence, 'The commands below use it.'];
 }
 
 /** Returns what the first screen says if no key is set. Makes a key if none was ever made. */

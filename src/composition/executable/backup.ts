@@ -1,21 +1,25 @@
 import { statSync } from 'node:fs';
+import { type JsonOption, print } from '../../adapters/cli/console.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { commandName } from '../../client/command-name.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config/deployment-file.ts';
 import { readConfig } from '../config/read-config.ts';
+import { storeWarningText } from '../store-messages.ts';
 
-export async function backup(env: NodeJS.ProcessEnv, file: string): Promise<number> {
+export async function backup(env: NodeJS.ProcessEnv, file: string, options: JsonOption): Promise<number> {
   const { dataDir } = readConfig(env);
   const { backupSqlite } = await import('../../adapters/store/sqlite/index.ts');
   const runtime = readDeploymentFile(dataDir)?.runtime ?? null;
-  await backupSqlite({ dataDir, file, runtime, warn: (message) => process.stderr.write(`${message}\n`) });
-  process.stdout.write(`The store in ${dataDir} is copied to ${file} (${statSync(file).size} bytes).\n`);
+  await backupSqlite({ dataDir, file, runtime, warn: (warning) => process.stderr.write(`${storeWarningText(warning)}\n`) });
+  const { size } = statSync(file);
+  print(options, { data_dir: dataDir, file, bytes: size }, `The store in ${dataDir} is copied to ${file} (${size} bytes).\n`);
   process.stderr.write('It holds the keys of sandboxes: keep it private. Files inside sandboxes are not part of it.\n');
   return 0;
 }
 
 /** Replaces the store by a backup, and prints what comes next. */
-export async function restore(env: NodeJS.ProcessEnv, file: string): Promise<number> {
+export async function restore(env: NodeJS.ProcessEnv, file: string, { json = false }: JsonOption): Promise<number> {
   const { dataDir, options } = readConfig(env);
   const { restoreSqlite } = await import('../../adapters/store/sqlite/index.ts');
   const deploymentId = readDeploymentFile(dataDir)?.id ?? null;
@@ -23,13 +27,35 @@ export async function restore(env: NodeJS.ProcessEnv, file: string): Promise<num
   // A new folder becomes one of the deployment whose sandboxes the store has.
   if (restored.deploymentId !== null) ensureDeploymentFile(dataDir, restored.deploymentId);
   if (deploymentId === null && restored.runtime !== null) noteRuntime(dataDir, restored.runtime);
-  const { replaced, keepsRevocations } = restored;
-  const keptHours = (options.quarantineForMs ?? defaultQuarantineForMs) / 3_600_000;
+  const result: Restored = {
+    dataDir,
+    replaced: restored.replaced,
+    deploymentId: restored.deploymentId ?? deploymentId,
+    keepsRevocations: restored.keepsRevocations,
+    quarantineForMs: options.quarantineForMs ?? defaultQuarantineForMs,
+  };
+  print({ json }, inSnakeCase(result), restoredText(result));
+  return 0;
+}
+
+interface Restored {
+  readonly dataDir: string;
+  /** Where the store is that was replaced; null if there was none. */
+  readonly replaced: string | null;
+  /** Null if neither the backup nor the data folder says it. */
+  readonly deploymentId: string | null;
+  /** Whether each key that was revoked since the backup is still revoked. */
+  readonly keepsRevocations: boolean;
+  readonly quarantineForMs: number;
+}
+
+function restoredText({ dataDir, replaced, deploymentId, keepsRevocations, quarantineForMs }: Restored): string {
+  const keptHours = quarantineForMs / 3_600_000;
   const skep = commandName;
-  process.stdout.write([
+  return [
     `The store in ${dataDir} is restored.`,
     ...(replaced === null ? [] : [`The store that it replaces is kept: ${replaced}`]),
-    ...(restored.deploymentId === null && deploymentId === null ? [unknownDeployment] : []),
+    ...(deploymentId === null ? [unknownDeployment] : []),
     '',
     'Next:',
     `  1. Start the server: ${skep} serve`,
@@ -39,8 +65,7 @@ export async function restore(env: NodeJS.ProcessEnv, file: string): Promise<num
     "     Both need an administrator's key.",
     ...(keepsRevocations ? [] : [`  3. A key that was revoked since the backup is valid again. Revoke it: ${skep} keys revoke <name>`]),
     '',
-  ].join('\n'));
-  return 0;
+  ].join('\n');
 }
 
 const unknownDeployment = 'The backup does not say which deployment it belongs to. Put the deployment.json of that deployment into the '

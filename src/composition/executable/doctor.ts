@@ -1,141 +1,138 @@
 import { createServer } from 'node:net';
 import { z } from 'zod';
-import { localUrl } from '../../adapters/cli/console.ts';
+import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
 import { duration } from '../../adapters/shared/status-and-error-message-parts.ts';
-import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
-import { commandName } from '../../client/command-name.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import { defaultQuarantineForMs, quarantineOwner } from '../../domain/quarantine.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { ConfigError } from '../config/config-error.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
 import { settings } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
-import { keyLine } from './api-key-lines.ts';
-import { type Line, note, notOk, ok, printed } from './check-line.ts';
-import { explain, listenProblem } from './explain-error.ts';
-import { runtimeLines } from './runtime-checks.ts';
+import { checkKey } from './api-key-lines.ts';
+import { type Finding, finding, findingsJson, findingsText, hasFailed } from './doctor-findings.ts';
+import { explain, listenProblem, reasonOfError } from './explain-error.ts';
+import { checkRuntime } from './runtime-checks.ts';
 
 /** Prints the configuration and whether each part answers. Returns 1 if one does not. Changes nothing. */
-export async function doctor(env: NodeJS.ProcessEnv): Promise<number> {
-  process.stdout.write(`Skep ${packageVersion()} on Node ${process.versions.node}, ${process.platform}\n\n`);
+export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
+  const program = { version: packageVersion(), node: process.versions.node, platform: process.platform };
+  const say = (text: string): void => void (options.json !== true && process.stdout.write(text));
+  say(`Skep ${program.version} on Node ${program.node}, ${program.platform}\n\n`);
+  const found = await findAll(env, say);
+  const isOk = !hasFailed(found);
+  if (options.json === true) print(options, { ...program, ok: isOk, findings: findingsJson(found) }, '');
+  return isOk ? 0 : 1;
+}
+
+/** Checks everything, and says to a person what it finds. */
+async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Promise<readonly Finding[]> {
   let config: SkepConfig;
   try {
     config = readConfig(env);
   } catch (error) {
-    process.stdout.write(`${explain(error)}\n`);
-    return 1;
+    const detail = explain(error);
+    say(`${detail}\n`);
+    return [finding('configuration_invalid', { detail, problems: error instanceof ConfigError ? error.problems : [] })];
   }
-  process.stdout.write(`Configuration\n${configText(config, env)}\n`);
-  const lines = await checkLines(config, env);
-  process.stdout.write(`Checks\n${lines.map(printed).join('')}`);
-  return lines.some(({ state }) => state === 'not ok') ? 1 : 0;
+  say(`Configuration\n${configText(config, env)}\n`);
+  const found = await checkParts(config, env);
+  say(`Checks\n${findingsText(found)}`);
+  return found;
 }
 
 /** Checks every part. The store may be in use by a server, or of another version, so it is only read. */
-async function checkLines(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<Line[]> {
+async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   await using open = new AsyncDisposableStack();
-  const lines = config.warnings.map((text) => note(`warning: ${text}`));
-  const part = async (name: string, look: () => Promise<Line[]>): Promise<void> => {
+  const found = config.warnings.map((detail) => finding('configuration_warning', { detail }));
+  const check = async (part: string, look: () => Promise<readonly Finding[]>): Promise<void> => {
     try {
-      lines.push(...(await look()));
+      found.push(...(await look()));
     } catch (error) {
-      lines.push(notOk(`${name}: ${explain(error)}`));
+      found.push(finding('check_failed', { part, reason: reasonOfError(error), detail: explain(error) }));
     }
   };
-  await part('store', async () => {
+  await check('store', async () => {
     const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
-    const look = await lookIntoSqlite(config.dataDir, (message) => lines.push(note(message)));
+    const look = await lookIntoSqlite(config.dataDir, ({ dataDir }) => found.push(finding('store_log_lost', { dataDir })));
     if (look.kind === 'current') open.adopt(look.store, (opened) => opened.close());
-    return await storeLines(config, look);
+    return await checkStore(config, look);
   });
-  await part('git', async () => await gitLines(config));
-  await part('runtime', async () => await runtimeLines(config));
-  lines.push(...secretLines(config, env), await addressLine(config));
-  return lines;
+  await check('git', async () => await checkGit(config));
+  await check('runtime', async () => await checkRuntime(config));
+  return [...found, ...checkSecrets(config, env), await checkAddress(config)];
 }
 
 /** Returns whether each git provider answers. What they learn is not kept. */
-async function gitLines(config: SkepConfig): Promise<Line[]> {
+async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   await using closers = new AsyncDisposableStack();
   const container = createContainer({ ...config.options, store: { kind: 'memory' } }, closers);
   const providers = await resolve(container, all(tokens.gitProvider));
   return await Promise.all(
     providers.map(async (provider) => {
       const { ok: answers, detail } = await provider.check();
-      return (answers ? ok : notOk)(`git ${provider.name}: ${detail}`);
+      return finding(answers ? 'git_provider_ok' : 'git_provider_failed', { provider: provider.name, detail });
     }),
   );
 }
 
 /** Returns what the data folder holds, and whether the store knows the key that is set. */
-async function storeLines({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<Line[]> {
-  const where = `store sqlite in ${dataDir}`;
-  if (look.kind === 'none') return [ok(`${where}: nothing there yet; the first start creates it`)];
-  if (look.kind === 'older') {
-    const versions = `schema ${look.schema}, this version's is ${look.current}`;
-    return [note(`${where}: of an older version (${versions}); \`${commandName} serve\` brings it up to date`)];
-  }
+async function checkStore({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<readonly Finding[]> {
+  if (look.kind === 'none') return [finding('store_absent', { dataDir })];
+  if (look.kind === 'older') return [finding('store_older', { dataDir, schema: look.schema, currentSchema: look.current })];
   const { ok: answers, detail } = await look.store.check();
-  if (!answers) return [notOk(`${where}: ${detail}`)];
-  const { length } = await look.store.apiKeys.list();
+  if (!answers) return [finding('store_failed', { dataDir, detail })];
+  const { length: keys } = await look.store.apiKeys.list();
   const { items: quarantine } = await look.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 100 });
-  const lines = [
-    ok(`${where}: ${detail}; ${length === 1 ? 'one key' : `${length} keys`}`),
-    ...quarantine.map(quarantineLine),
+  const found = [
+    finding('store_ok', { dataDir, detail, keys }),
+    ...quarantine.map(({ id, statusReason }) => finding('sandbox_in_quarantine', { sandboxId: id, statusReason })),
   ];
-  if (apiKey === undefined) return lines;
+  if (apiKey === undefined) return found;
   await using closers = new AsyncDisposableStack();
   const container = createContainer({ store: look.store, auth: { kind: 'api-keys', staticKey: apiKey } }, closers);
-  return [...lines, await keyLine(apiKey, await resolve(container, tokens.auth))];
-}
-
-const adoption = `Adopt or delete it: ${commandName} sandboxes adopt, ${commandName} sandboxes delete`;
-
-function quarantineLine({ id, statusReason }: Sandbox): Line {
-  const what = `the sandbox ${id} is in quarantine`;
-  return note(statusReason === null ? what : `${what}: ${sentenceOf(statusReason)} ${adoption}`);
+  return [...found, await checkKey(apiKey, await resolve(container, tokens.auth))];
 }
 
 /** Returns whether each secret that an agent gets is set, never its value. */
-function secretLines({ specs }: SkepConfig, env: NodeJS.ProcessEnv): Line[] {
+function checkSecrets({ specs }: SkepConfig, env: NodeJS.ProcessEnv): readonly Finding[] {
   const isSet = (name: string): boolean => (env[name] ?? '') !== '';
   const set = (specs ?? []).flatMap(({ id, secrets, agent }) =>
-    [...secrets, ...(agent?.secrets ?? [])].filter(isSet).map((name) => ok(`spec ${id}: the secret ${name} is set`)));
-  return [...set, ...unsetSecrets(specs, env).map(notOk)];
+    [...secrets, ...(agent?.secrets ?? [])].filter(isSet).map((name) => finding('secret_ok', { specId: id, name })));
+  return [...set, ...unsetSecrets(specs, env).map((unset) => finding('secret_not_set', unset))];
 }
 
-async function addressLine({ host, port }: SkepConfig): Promise<Line> {
-  const address = `address ${host}:${port}`;
-  const { promise, resolve } = Promise.withResolvers<Line>();
+async function checkAddress({ host, port }: SkepConfig): Promise<Finding> {
+  const { promise, resolve } = Promise.withResolvers<Finding>();
   const server = createServer();
   server.once('error', ({ code = 'unknown error' }: NodeJS.ErrnoException) => {
-    resolve(code === 'EADDRINUSE' ? inUseLine(host, port, address) : notOk(`${address}: ${listenProblem(code)}`));
+    const refused = { host, port, reason: code, detail: listenProblem(code) };
+    resolve(code === 'EADDRINUSE' ? checkListener(host, port) : finding('address_refused', refused));
   });
-  server.listen(port, host, () => server.close(() => resolve(ok(`${address} is free`))));
+  server.listen(port, host, () => server.close(() => resolve(finding('address_free', { host, port }))));
   return await promise;
 }
 
 const health = z.strictObject({ status: z.literal('ok') });
 
 /** Returns whether the server that listens there is one of Skep. */
-async function inUseLine(host: string, port: number, address: string): Promise<Line> {
+async function checkListener(host: string, port: number): Promise<Finding> {
   try {
     const response = await fetch(`${localUrl(host, port)}/health`, { signal: AbortSignal.timeout(2_000) });
     const isSkep = response.headers.has('X-Request-Id') && health.safeParse(await response.json()).success;
-    if (isSkep) return ok(`${address} in use: a server of Skep runs there`);
+    if (isSkep) return finding('address_of_skep', { host, port });
   } catch {
     // Whatever answers otherwise, or not in time, is another program.
   }
-  return notOk(`${address}: another program uses it; set SKEP_PORT to another port`);
+  return finding('address_in_use', { host, port });
 }
 
 /** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */

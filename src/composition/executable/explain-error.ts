@@ -1,10 +1,14 @@
 import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
+import type { StoreRefused } from '../../adapters/store/sqlite/index.ts';
 import { isFailure } from '../../domain/failure.ts';
+import { ConfigError } from '../config/config-error.ts';
+import { storeRefusalText } from '../store-messages.ts';
 
 /** Returns the message of an error that is expected at the start, which says what to do. Of any other error it returns the stack. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (isFailure(error)) return sentenceOfFailure(error);
+  if (isStoreRefusal(error)) return storeRefusalText(error);
   if (expected.has(error.name)) return error.message;
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
   const where = port === undefined ? 'there' : `on ${address === undefined ? 'port ' : `${address}:`}${port}`;
@@ -12,7 +16,19 @@ export function explain(error: unknown): string {
   return error.stack ?? error.message;
 }
 
-const expected: ReadonlySet<string> = new Set(['ConfigError', 'StoreRefused', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);
+/** By the name, since the store's module is loaded only by the commands that need it. */
+function isStoreRefusal(error: Error): error is StoreRefused {
+  return error.name === 'StoreRefused';
+}
+
+const expected: ReadonlySet<string> = new Set(['ConfigError', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);
+
+/** Returns the code of an error that is expected, for a program. Null for any other. */
+export function reasonOfError(error: unknown): string | null {
+  if (isFailure(error)) return error.code;
+  if (error instanceof Error && isStoreRefusal(error)) return error.reason;
+  return error instanceof ConfigError ? 'configuration_invalid' : null;
+}
 
 const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1 is reached from this machine only, 0.0.0.0 is all of them)';
 

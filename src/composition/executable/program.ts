@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addClientCommands } from '../../adapters/cli/commands.ts';
 import { toDuration } from '../../adapters/cli/arguments.ts';
+import type { JsonOption } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
@@ -8,6 +9,9 @@ import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
 const { env } = process;
+
+/** On every command with a result that a script reads. */
+const jsonOption = ['--json', 'print JSON'] as const;
 
 /** Runs the program with the arguments of the process. Returns its exit code. The code of a command is loaded when it runs. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -42,37 +46,46 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .command('backup')
     .description('copy the store into a new file; works while the server runs')
     .argument('<file>', 'a file that does not exist yet')
-    .action(async (file: string) => finish(await (await import('./backup.ts')).backup(env, file)));
+    .option(...jsonOption)
+    .action(async (file: string, options: JsonOption) => finish(await (await import('./backup.ts')).backup(env, file, options)));
   program
     .command('restore')
     .description('replace the store by a backup; the server must be stopped')
     .argument('<file>', `a file that \`${commandName} backup\` made`)
-    .action(async (file: string) => finish(await (await import('./backup.ts')).restore(env, file)));
+    .option(...jsonOption)
+    .action(async (file: string, options: JsonOption) => finish(await (await import('./backup.ts')).restore(env, file, options)));
   program
     .command('doctor')
     .description('show what is configured, what answers, and how to fix what does not work')
-    .action(async () => finish(await (await import('./doctor.ts')).doctor(env)));
+    .option(...jsonOption)
+    .action(async (options: JsonOption) => finish(await (await import('./doctor.ts')).doctor(env, options)));
   program
     .command('pull')
     .description("pull the images that the sandbox specs need and Docker's engine lacks")
     .argument('[specs...]', 'ids of specs; by default all')
-    .action(async (specs: string[]) => finish(await (await import('./pull-images.ts')).pull(env, specs)));
+    .option(...jsonOption)
+    .action(async (specs: string[], options: JsonOption) => finish(await (await import('./pull-images.ts')).pull(env, specs, options)));
   program
     .command('health')
     .description('check whether the server of these settings answers')
-    .action(async () => finish(await health()));
+    .option(...jsonOption)
+    .action(async (options: JsonOption) => finish(await health(options)));
 }
 
 /** Asks the server of these settings whether it answers. Returns 0 if it does, for the health check of a container. */
-async function health(): Promise<number> {
-  const [{ localUrl }, { readConfig }] = await Promise.all([import('../../adapters/cli/console.ts'), import('../config/read-config.ts')]);
+async function health(options: JsonOption): Promise<number> {
+  const [{ localUrl, print }, { readConfig }] = await Promise.all([
+    import('../../adapters/cli/console.ts'), import('../config/read-config.ts'),
+  ]);
   const { host, port } = readConfig(env);
   const url = `${localUrl(host, port)}/health`;
   try {
     const { ok, status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+    print(options, { url, ok, status }, '');
     if (ok) return 0;
     process.stderr.write(`skep: ${url} answers ${status}.\n`);
   } catch {
+    print(options, { url, ok: false, status: null }, '');
     process.stderr.write(`skep: ${url} does not answer; start the server: ${commandName} serve\n`);
   }
   return 1;
@@ -87,17 +100,19 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .option('--expires <duration>', 'the time until it expires, for example 30d', toDuration)
     .addOption(new Option('--access <access>', 'what it may do').choices(keyAccesses).default('full'))
     .option('--repositories <patterns>', 'the repositories that it may list and clone, for example acme/shop,group/**', toPatterns)
+    .option(...jsonOption)
     .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>
       finish(await (await import('./keys.ts')).createKey(env, { name, ...options })));
   keys
     .command('list')
     .description('list the keys, without the keys themselves')
-    .option('--json', 'print JSON')
-    .action(async (options: { json?: boolean }) => finish(await (await import('./keys.ts')).listKeys(env, options)));
+    .option(...jsonOption)
+    .action(async (options: JsonOption) => finish(await (await import('./keys.ts')).listKeys(env, options)));
   keys
     .command('revoke <name-or-id>')
     .description('revoke a key, at once')
-    .action(async (key: string) => finish(await (await import('./keys.ts')).revokeKey(env, key)));
+    .option(...jsonOption)
+    .action(async (key: string, options: JsonOption) => finish(await (await import('./keys.ts')).revokeKey(env, key, options)));
 }
 
 function toPatterns(text: string): readonly string[] {

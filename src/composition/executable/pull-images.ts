@@ -1,4 +1,7 @@
+import { type JsonOption, print } from '../../adapters/cli/console.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { defined } from '../config/field-schemas.ts';
@@ -7,10 +10,11 @@ import { dockerOptions } from '../config/skep-options.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 
 /** Pulls the images of the specs, of all specs if none is named. Returns 0 if every image is there. */
-export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Promise<number> {
+export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], options: JsonOption): Promise<number> {
   const config = readConfig(env);
   if (config.sandboxRuntime === 'process') {
     process.stderr.write('skep: the process runtime uses no images; nothing to pull (SKEP_SANDBOX_RUNTIME).\n');
+    print(options, [], '');
     return 0;
   }
   const specs = config.specs ?? defaultSpecs({ runtime: dockerOptions(config) });
@@ -25,14 +29,24 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[]): Prom
   await using open = new AsyncDisposableStack();
   open.defer(() => runtime.close());
   const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
-  let exitCode = 0;
-  for (const spec of wanted) if (!(await pullOne(runtime, spec))) exitCode = 1;
-  return exitCode;
+  // With JSON, the progress is not part of the output.
+  const output = options.json === true ? process.stderr : process.stdout;
+  const pulled: Pulled[] = [];
+  for (const spec of wanted) pulled.push(await pullOne(runtime, spec, output));
+  print(options, inSnakeCase(pulled), '');
+  return pulled.every(({ reason }) => reason === null) ? 0 : 1;
 }
 
-async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec): Promise<boolean> {
-  const say = (text: string): boolean => process.stdout.write(`${spec.id}: ${text}\n`);
+interface Pulled {
+  readonly specId: string;
+  readonly image: string | null;
+  /** Why the image is not there; null if it is. */
+  readonly reason: Reason | null;
+}
+
+async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec, output: NodeJS.WriteStream): Promise<Pulled> {
+  const say = (text: string): boolean => output.write(`${spec.id}: ${text}\n`);
   const provision = await runtime.provide(spec, (reason) => void say(sentenceOf(reason)), new AbortController().signal);
   say(provision.kind === 'provided' ? `${spec.image} is there` : sentenceOf(provision.reason));
-  return provision.kind === 'provided';
+  return { specId: spec.id, image: spec.image, reason: provision.kind === 'provided' ? null : provision.reason };
 }

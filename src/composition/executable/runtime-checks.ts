@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
-import { commandName } from '../../client/command-name.ts';
+import { diskPressure, type DiskSpace, usedPercentOf } from '../../domain/disk-pressure.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
@@ -14,29 +14,46 @@ import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions } from
 import { createContainer, resolve } from '../create-skep.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 import { tokens } from '../wiring/tokens.ts';
-import { type Line, note, notOk, ok } from './check-line.ts';
+import { type Finding, finding } from './doctor-findings.ts';
 
 /** Returns which runtime serves and why, whether it answers, and what it lacks for the specs. */
-export async function runtimeLines(config: SkepConfig): Promise<Line[]> {
+export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
   const { options, warnings } = await chooseRuntime(config);
-  const chosen = config.sandboxRuntime === 'auto' ? [ok(`runtime ${options.kind}: chosen by SKEP_SANDBOX_RUNTIME=auto`)] : [];
-  const lines = [...chosen, ...warnings.map((text) => note(`warning: ${text}`))];
+  const found = [
+    ...(config.sandboxRuntime === 'auto' ? [finding('runtime_chosen', { runtime: options.kind })] : []),
+    ...warnings.map((detail) => finding('runtime_warning', { runtime: options.kind, detail })),
+  ];
   await using closers = new AsyncDisposableStack();
   const runtime = await resolve(createContainer(existing(config, options), closers), tokens.runtime);
   const { ok: answers, detail } = await runtime.check();
-  const answer = `runtime ${runtime.name}: ${detail}`;
-  if (options.kind !== 'docker') return [...lines, (answers ? ok : notOk)(answer)];
+  const about = { runtime: runtime.name, detail };
+  const answer = (engine: string | null): Finding =>
+    answers ? finding('runtime_ok', about) : finding('runtime_failed', { ...about, engine });
+  const isMade = options.kind === 'docker' || existsSync(sandboxesFolder(config));
+  const disk = answers && isMade ? [checkDisk(await runtime.diskSpace(), config.diskUsedPercent)] : [];
+  if (options.kind !== 'docker') return [...found, answer(null), ...disk];
   const client = createClient(options.host, process.env);
   closers.defer(() => client.close());
-  if (!answers) return [...lines, notOk(`${answer} (looked at ${client.shownAddress})`)];
-  return [...lines, ok(answer), ...(await engineLines(client.docker, config.specs ?? defaultSpecs({ runtime: options })))];
+  const specs = config.specs ?? defaultSpecs({ runtime: options });
+  return [...found, answer(client.shownAddress), ...disk, ...(answers ? await checkEngine(client.docker, specs) : [])];
+}
+
+/** Where the process runtime keeps its sandboxes. */
+function sandboxesFolder({ dataDir }: SkepConfig): string {
+  return join(dataDir, 'sandboxes');
 }
 
 /** Returns options that use what the data folder holds already. A check must not write to it. */
-function existing({ dataDir }: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
-  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(dataDir)?.id ?? 'doctor' } };
-  const root = join(dataDir, 'sandboxes');
+function existing(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
+  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(config.dataDir)?.id ?? 'doctor' } };
+  const root = sandboxesFolder(config);
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
+}
+
+function checkDisk(space: DiskSpace | null, limitPercent: number): Finding {
+  if (space === null) return finding('disk_unknown', {});
+  const share = { usedPercent: usedPercentOf(space), limitPercent };
+  return finding(diskPressure(space, limitPercent) === null ? 'disk_ok' : 'disk_full', share);
 }
 
 const Info = z.object({
@@ -46,38 +63,33 @@ const Info = z.object({
   SwapLimit: z.boolean().optional(),
 });
 
-const noSwapLimit = 'engine: its kernel does not limit swap, so a sandbox may swap beyond its memory; '
-  + 'boot it with swapaccount=1, or without swap';
-
 /** Returns what the engine offers, and what it lacks for the specs. */
-async function engineLines(docker: Docker, specs: readonly SandboxSpec[]): Promise<Line[]> {
+async function checkEngine(docker: Docker, specs: readonly SandboxSpec[]): Promise<Finding[]> {
   const version = await docker.version();
   const info = Info.parse(await docker.info());
-  const runtimes = Object.keys(info.Runtimes ?? {});
-  const cgroup = `cgroup ${info.CgroupVersion ?? 'unknown'} by ${info.CgroupDriver ?? 'unknown'}`;
+  const ociRuntimes = Object.keys(info.Runtimes ?? {});
+  const cgroup = { cgroupVersion: info.CgroupVersion ?? null, cgroupDriver: info.CgroupDriver ?? null };
   return [
-    ok(`engine ${version.Version}, API ${version.ApiVersion}, ${cgroup}, OCI runtimes ${runtimes.join(', ')}`),
-    ...(info.SwapLimit === false ? [note(noSwapLimit)] : []),
-    ...specs.flatMap((spec) => runtimeLine(spec, runtimes)),
-    ...(await Promise.all(specs.map((spec) => imageLine(docker, spec)))),
+    finding('engine_ok', { version: version.Version, apiVersion: version.ApiVersion, ...cgroup, ociRuntimes }),
+    ...(info.SwapLimit === false ? [finding('engine_without_swap_limit', {})] : []),
+    ...specs.flatMap((spec) => checkOciRuntime(spec, ociRuntimes)),
+    ...(await Promise.all(specs.map((spec) => checkImage(docker, spec)))),
   ];
 }
 
-function runtimeLine({ id, runtimeOptions }: SandboxSpec, known: readonly string[]): Line[] {
+function checkOciRuntime({ id, runtimeOptions }: SandboxSpec, known: readonly string[]): Finding[] {
   const ociRuntime = dockerSpecOptions(runtimeOptions)?.ociRuntime ?? null;
   if (ociRuntime === null) return [];
-  if (known.includes(ociRuntime)) return [ok(`spec ${id}: the OCI runtime ${ociRuntime} is there`)];
-  const advice = "install it and name it in the engine's daemon.json, or take docker.oci_runtime out of the spec";
-  return [notOk(`spec ${id}: the engine has no OCI runtime ${ociRuntime}; ${advice}`)];
+  return [finding(known.includes(ociRuntime) ? 'oci_runtime_ok' : 'oci_runtime_missing', { specId: id, ociRuntime })];
 }
 
-async function imageLine(docker: Docker, { id, image }: SandboxSpec): Promise<Line> {
-  if (image === null) return notOk(`spec ${id}: it names no image, and Docker needs one`);
+async function checkImage(docker: Docker, { id: specId, image }: SandboxSpec): Promise<Finding> {
+  if (image === null) return finding('image_not_named', { specId });
   try {
     const { Size, Architecture } = await docker.getImage(image).inspect();
-    return ok(`spec ${id}: image ${image} is there (${Architecture}, ${Math.round(Size / 1e6)} MB)`);
+    return finding('image_ok', { specId, image, architecture: Architecture, bytes: Size });
   } catch (error) {
     if (statusOf(error) !== 404) throw error;
-    return note(`spec ${id}: image ${image} is absent; the first start pulls it, or now: ${commandName} pull ${id}`);
+    return finding('image_absent', { specId, image });
   }
 }

@@ -16,7 +16,7 @@ import { proxyDomainOf, proxyPortOf } from '../config/proxy-address.ts';
 import { chooseRuntime } from '../config/runtime-choice.ts';
 import { openSkep } from '../create-skep.ts';
 import { openSqliteStore } from '../wiring/adapters.ts';
-import { keyLine, setKeyText, storedKeyText } from './api-key-lines.ts';
+import { checkKey, setKeyText, storedKeyText } from './api-key-lines.ts';
 import { firstScreen } from './first-screen.ts';
 
 /** How long the first screen waits until every part has answered. An engine that hangs must not hold it up. */
@@ -44,7 +44,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     const store = await openSqliteStore(config.dataDir, logger);
     open.defer(() => store.close());
     const runtime = await chooseRuntime(config);
-    for (const warning of [...config.warnings, ...runtime.warnings, ...unsetSecrets(config.specs, env)]) logger.warn({}, warning);
+    const secretWarnings = unsetSecrets(config.specs, env).map(({ detail }) => detail);
+    for (const warning of [...config.warnings, ...runtime.warnings, ...secretWarnings]) logger.warn({}, warning);
     const skep = await openSkep({ ...config.options, runtime: runtime.options, store, logger });
     open.defer(() => skep.close());
     noteRuntime(config.dataDir, runtime.options.kind);
@@ -65,10 +66,10 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl: string): Promise<string> {
   const unanswered = { part: 'others', adapter: '-', ok: false, detail: 'have not answered yet; ask GET /ready' };
   const checked = await Promise.race([skep.check(), pause(partsTimeoutMs, [unanswered], { ref: false })]);
-  const line = config.apiKey === undefined ? null : await keyLine(config.apiKey, skep.auth);
-  const detail = line === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
-  const parts = [...checked, { part: 'auth', adapter: 'api-keys', ok: line?.state !== 'not ok', detail }];
-  const keyText = line === null ? await storedKeyText(store.apiKeys, skep) : setKeyText(line);
+  const key = config.apiKey === undefined ? null : await checkKey(config.apiKey, skep.auth);
+  const detail = key === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
+  const parts = [...checked, { part: 'auth', adapter: 'api-keys', ok: key?.state !== 'failed', detail }];
+  const keyText = key === null ? await storedKeyText(store.apiKeys, skep) : setKeyText(key);
   return firstScreen(config, config.publicUrl ?? serverUrl, parts, keyText);
 }
 

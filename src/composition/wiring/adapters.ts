@@ -8,6 +8,7 @@ import type { Store } from '../../ports/store.ts';
 import { ensureDeploymentFile } from '../config/deployment-file.ts';
 import { defined } from '../config/field-schemas.ts';
 import type { AdapterDeps, CheckedOptions, GitOptions, StoreOptions, SystemDeps } from '../options.ts';
+import { storeWarningText } from '../store-messages.ts';
 import { isOwn, provideOwn, temporaryFolder } from './custom-adapters.ts';
 import { openDockerRuntime, openProcessRuntime } from './runtime.ts';
 import { provide, token, tokens } from './tokens.ts';
@@ -78,7 +79,7 @@ export async function openSqliteStore(dataDir: string, logger: Pick<Logger, 'war
   return await createSqliteStore({
     dataDir,
     deploymentId: (kept) => ensureDeploymentFile(dataDir, kept ?? undefined).id,
-    warn: (message) => logger.warn({}, message),
+    warn: (warning) => logger.warn({ ...warning }, storeWarningText(warning)),
   });
 }
 

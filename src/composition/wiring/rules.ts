@@ -7,6 +7,7 @@ import { startsPerCore } from '../../application/sandboxes/start-queue.ts';
 import { defaultOrphanGraceMs } from '../../application/sandboxes/quarantine.ts';
 import { sweeperDefaults } from '../../application/sweeper.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
+import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultExecutionLimits } from '../../domain/execution.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
@@ -30,6 +31,7 @@ export function rulesOf(options: CheckedOptions) {
     executionLimits: executionsPerSandbox === undefined ? defaultExecutionLimits : { executionsPerSandbox },
     whenFull: options.whenFull ?? ('refuse' as const),
     minIdleMs: defaultMinIdleMs,
+    diskUsedPercent: options.diskUsedPercent ?? defaultDiskUsedPercent,
     agentMemoryBytes: options.agentMemoryBytes ?? defaultAgentMemoryBytes,
     startsAtOnce,
     poolStartsAtOnce: poolStartsAtOnce(startsAtOnce),

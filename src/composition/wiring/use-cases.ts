@@ -9,6 +9,7 @@ import { ExecutionReconciler } from '../../application/executions/execution-reco
 import { createExecutions } from '../../application/executions/executions.ts';
 import { Microagents } from '../../application/microagents/list-microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
+import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
 import { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import type { SandboxDeps } from '../../application/sandboxes/sandbox-deps.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
@@ -18,6 +19,8 @@ import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper } from '../../application/sweeper.ts';
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import { parseYamlFrontMatter } from '../../adapters/front-matter/yaml-front-matter.ts';
+import { createLruMap } from '../../adapters/shared/lru-map.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
@@ -27,6 +30,7 @@ const { repositories, microagents, checkouts, events, agentMemory, agents, conve
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
 const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
+const diskWatch = token<DiskWatch>('DiskWatch');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -44,17 +48,26 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     ({ store: sandboxes, conversations, executions, runtime, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],
     (deps, probe, queue, secrets, closers) => closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets }), close));
-  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, closers],
-    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, closers) =>
-      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, startsAtOnce }), close));
-  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool], (deps, rules, specs, reconciler, pool) =>
-    createSandboxes({ ...rules, ...deps, specs, reconciler, pool }));
+  provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
+    new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
+  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
+    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
+      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
+  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch],
+    (deps, rules, specs, reconciler, pool, disk) => createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk }));
 });
+
+// What is kept of microagents that were read.
+const cachedTexts = 256;
+const cachedCharacters = 4 * 2 ** 20;
 
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
-  provide(bind, microagents, [repositories, tokens.deployment], (all, { product }) => new Microagents(all, product));
+  provide(bind, microagents, [repositories, tokens.deployment], (repositories, { product }) => {
+    const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
+    return new Microagents({ repositories, product, parseFrontMatter: parseYamlFrontMatter, texts });
+  });
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
@@ -75,10 +88,10 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
     new Quarantine({ ...rules, ...deps, sandboxReconciler }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, events, system,
-      closers],
-    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events, system, closers) => {
-      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, events };
+    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch, events,
+      system, closers],
+    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events, system, closers) => {
+      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events };
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });

@@ -1,29 +1,17 @@
 import type { IncomingMessage } from 'node:http';
-import { afterEach, describe, expect, test } from 'vitest';
-import type { HttpServerOptions } from '../../../src/adapters/http/index.ts';
+import { describe, expect, test } from 'vitest';
 import { createSealer } from '../../../src/adapters/http/sealed-text.ts';
 import { object } from '../../support/client.ts';
 import { openEventStream } from '../../support/event-stream.ts';
 import { until } from '../../support/until.ts';
-import { createWorld, type World } from './world.ts';
-
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
-async function started(server: HttpServerOptions = {}): Promise<World> {
-  const world = await createWorld({ server });
-  worlds.push(world);
-  return world;
-}
+import { startWorld } from './world.ts';
 
 const search = '/api/v1/sandboxes/search';
 const stream = '/api/v1/events/stream';
 
 describe('a credential', () => {
   test('is a header of its own or a bearer token, and says who makes the request', async () => {
-    const world = await started();
+    const world = await startWorld();
     const none = world.client(null);
     expect(await none('GET', '/api/v1/me', undefined, { Authorization: `Bearer ${world.keys.ben}` })).toMatchObject({
       status: 200, body: { user_id: 'ben', key_name: 'ben-ci', access: 'full' },
@@ -39,7 +27,7 @@ describe('a credential', () => {
   });
 
   test('is where the application that mounts the router says', async () => {
-    const world = await started({ credential: ({ headers }) => /key=(\S+)/.exec(headers.cookie ?? '')?.[1] ?? null });
+    const world = await startWorld({ server: { credential: ({ headers }) => /key=(\S+)/.exec(headers.cookie ?? '')?.[1] ?? null } });
     const none = world.client(null);
     expect(await none('GET', '/api/v1/me', undefined, { Cookie: `key=${world.keys.ben}` })).toMatchObject({ body: { user_id: 'ben' } });
     expect(await world.ann('GET', '/api/v1/me')).toMatchObject({ status: 401 });
@@ -48,11 +36,15 @@ describe('a credential', () => {
 
 describe('a key that is limited to repositories', () => {
   test('lists and uses those, and knows of no other', async () => {
-    const world = await started();
+    const world = await startWorld();
     const [limited, other] = [world.client(world.keys.limited), world.client(world.auth.issue({ userId: 'ann', keyName: 'x', access: 'full', repositories: ['acme/*'] }))];
     const listing = '/api/user/repository/acme/shop/microagents';
     expect(await world.ann('GET', listing)).toMatchObject({ status: 200 });
     expect(await other('GET', listing)).toMatchObject({ status: 200 });
+    const content = `${listing}/content?file_path=.skep/microagents/deploy/aws.md`;
+    expect(await other('GET', content)).toMatchObject({ status: 200 });
+    expect(await world.client(world.keys.reader)('GET', content)).toMatchObject({ status: 200 });
+    expect(await limited('GET', content)).toMatchObject({ status: 404, body: { code: 'repository_not_found' } });
     const conversations = '/api/v1/app-conversations';
     const hidden = await limited('GET', listing);
     expect(hidden).toMatchObject({ status: 404, body: { code: 'repository_not_found' } });
@@ -67,7 +59,7 @@ describe('a key that is limited to repositories', () => {
 
 describe("an administrator's key", () => {
   test('sees and changes what any owner has, and creates its own', async () => {
-    const world = await started();
+    const world = await startWorld();
     const [admin, ben] = [world.client(world.keys.admin), world.client(world.keys.ben)];
     const { id } = object(await world.ann('POST', '/api/v1/sandboxes', {}));
     const path = `/api/v1/sandboxes/${String(id)}`;
@@ -94,7 +86,7 @@ describe("an administrator's key", () => {
 
 describe('a stream', () => {
   test.each(['revoked', 'expired'])('ends soon after its key is %s', async (how) => {
-    const world = await started();
+    const world = await startWorld();
     const key = world.auth.issue({ userId: 'ann', keyName: 'short', access: 'full' }, how === 'expired' ? 1500 : Infinity);
     const open = await openEventStream(`${world.url}${stream}`, key);
     const endedAt = open.next().then((event) => [event, Date.now()] as const);
@@ -107,7 +99,7 @@ describe('a stream', () => {
   });
 
   test('is opened by a ticket that a browser can put into the address', async () => {
-    const world = await started();
+    const world = await startWorld();
     const answer = await world.client(world.keys.reader)('GET', '/api/v1/events/ticket');
     const { ticket, expires_at: expiresAt } = object(answer);
     expect(Date.parse(String(expiresAt)) - Date.now()).toBeLessThanOrEqual(60_000);
@@ -129,7 +121,7 @@ describe('a stream', () => {
   });
 
   test('is one of so many of its key, until it ends', async () => {
-    const world = await started({ streamsPerKey: 2 });
+    const world = await startWorld({ server: { streamsPerKey: 2 } });
     const [first] = [await openEventStream(`${world.url}${stream}`, world.keys.ann), await openEventStream(`${world.url}${stream}`, world.keys.ann)];
     const refused = await world.ann('GET', stream);
     expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited', limit: 'streams_per_key' } });
@@ -142,7 +134,7 @@ describe('a stream', () => {
   test('is not counted if its client leaves before it is opened', async () => {
     const asked: unknown[] = [];
     const credential = ({ url, headers: { 'x-session-api-key': key } }: IncomingMessage): string => (asked.push(url), String(key));
-    const world = await started({ streamsPerKey: 1, failedLoginsPerMinute: 1, credential });
+    const world = await startWorld({ server: { streamsPerKey: 1, failedLoginsPerMinute: 1, credential } });
     await world.client('wrong')('GET', search);
     // The key is new at an address that tried too many wrong ones, so it waits before it is checked.
     const leaving = new AbortController();
@@ -164,7 +156,7 @@ describe('pages of other origins', () => {
   const ask = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'x-session-api-key' };
 
   test('may call the interface if their origin is named', async () => {
-    const world = await started({ corsOrigins: [origin] });
+    const world = await startWorld({ server: { corsOrigins: [origin] } });
     const preflight = await fetch(`${world.url}/api/v1/sandboxes`, { method: 'OPTIONS', headers: { Origin: origin, ...ask } });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
     expect(preflight.headers.get('access-control-allow-headers')).toContain('X-Session-API-Key');
@@ -177,7 +169,7 @@ describe('pages of other origins', () => {
   });
 
   test('may not, unless told', async () => {
-    const world = await started();
+    const world = await startWorld();
     const preflight = await fetch(`${world.url}/api/v1/sandboxes`, { method: 'OPTIONS', headers: { Origin: origin, ...ask } });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([401, null]);
   });
@@ -189,14 +181,14 @@ describe('the address of a client', () => {
     [['127.0.0.0/8'], '203.0.113.7'],
     [['10.0.0.1'], '127.0.0.1'],
   ])('behind the proxies %j is %s', async (trustProxy, client) => {
-    const world = await started({ trustProxy });
+    const world = await startWorld({ server: { trustProxy } });
     await world.client('wrong')('GET', search, undefined, { 'X-Forwarded-For': '198.51.100.1, 203.0.113.7' });
     expect(world.lines.findLast(({ message }) => message === 'request')).toMatchObject({ status: 401, client });
   });
 });
 
 test('the root leads to the reference', async () => {
-  const world = await started();
+  const world = await startWorld();
   const answer = await fetch(world.url, { redirect: 'manual' });
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);
 });

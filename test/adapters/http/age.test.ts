@@ -26,5 +26,7 @@ test('a listing that was confirmed a while ago says its age in seconds; a fresh 
   confirmedAt = clock.now();
   clock.advance(90_000);
   const stale = await list();
+  const read = await createClient(server.url, key)('GET', '/api/user/repository/acme/shop/microagents/content?file_path=.skep/microagents/deploy/aws.md');
+  expect([read.status, read.headers.get('age')]).toEqual([200, '90']);
   expect([stale.status, stale.headers.get('age'), stale.body]).toEqual([200, '90', [expect.objectContaining({ name: 'deploy/aws' })]]);
 });

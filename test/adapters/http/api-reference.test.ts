@@ -5,7 +5,7 @@ import express from 'express';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRouter } from '../../../src/adapters/http/index.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld, startWorld, type World } from './world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -46,12 +46,8 @@ describe('the page and its files', () => {
   });
 
   test('the page itself names nothing of the deployment', async () => {
-    const other = await createWorld({ server: { product: `<b onclick="x">&'` } });
-    try {
-      expect(await (await fetch(`${other.url}/docs`)).text()).toBe(await (await fetch(`${world.url}/docs`)).text());
-    } finally {
-      await other.close();
-    }
+    const other = await startWorld({ server: { product: `<b onclick="x">&'` } });
+    expect(await (await fetch(`${other.url}/docs`)).text()).toBe(await (await fetch(`${world.url}/docs`)).text());
   });
 });
 

@@ -83,6 +83,11 @@ describe('each row of the failure table', () => {
 
   test('what is unknown', async () => {
     expectProblem(await world.ann('GET', '/api/user/repository/acme/none/microagents'), 'repository_not_found', { repository: 'acme/none' });
+    const [content, noRepository] = [`${microagents}/content?file_path=`, '/api/user/repository/acme/none/microagents/content?file_path='];
+    expectProblem(await world.ann('GET', `${noRepository}a.md`), 'repository_not_found', { repository: 'acme/none' });
+    for (const path of ['.skep/microagents/none.md', '.skep/microagents/README.md', '/etc/passwd']) {
+      expectProblem(await world.ann('GET', content + encodeURIComponent(path)), 'file_not_found', { path });
+    }
     expectProblem(await world.ann('GET', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('DELETE', `${sandboxes}/sb-none`), 'sandbox_not_found', { sandbox_id: 'sb-none' });
     expectProblem(await world.ann('GET', '/api/v1/app-conversations/conv-none'), 'conversation_not_found', { conversation_id: 'conv-none' });
@@ -133,6 +138,13 @@ describe('each row of the failure table', () => {
     expectProblem(await world.ann('POST', sandboxes), 'sandbox_limit_reached', limit);
     expectProblem(await world.ann('POST', '/api/v1/app-conversations'), 'sandbox_limit_reached', limit);
     for (const id of started) await world.ann('DELETE', `${sandboxes}/${id}`);
+  });
+
+  test('a start on a disk that is too full', async () => {
+    const full = await createWorld({ disk: { totalBytes: 100, freeBytes: 5 } });
+    const limit = { limit: 'disk', max: 90, retry_after_seconds: 10 };
+    for (const path of [sandboxes, '/api/v1/app-conversations']) expectProblem(await full.ann('POST', path), 'sandbox_limit_reached', limit);
+    await full.close();
   });
 
   test('idempotency_conflict', async () => {
@@ -239,8 +251,8 @@ describe('each row of the failure table', () => {
       'rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down',
       'execution_not_found', 'execution_limit_reached', 'output_dropped', 'input_closed', 'upgrade_required', 'origin_forbidden',
     ];
-    // No route reads files of a sandbox yet. The proxy reaches ports.
-    const unreachable: ProblemCode[] = ['file_not_found', 'port_closed'];
+    // The proxy reaches ports.
+    const unreachable: ProblemCode[] = ['port_closed'];
     expect([...proven, ...elsewhere, ...unreachable].toSorted()).toEqual(problemCodes.toSorted());
   });
 });

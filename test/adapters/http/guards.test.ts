@@ -1,26 +1,15 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { clientAddress } from '../../../src/adapters/http/authentication.ts';
-import { createRouter, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
+import { createRouter } from '../../../src/adapters/http/index.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
-import { createWorld, type World } from './world.ts';
-
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
-async function started(server: HttpServerOptions = {}): Promise<World> {
-  const world = await createWorld({ server });
-  worlds.push(world);
-  return world;
-}
+import { startWorld, type World } from './world.ts';
 
 const search = '/api/v1/sandboxes/search';
 
 describe('limits', () => {
   test('of wrong keys, for each client address', async () => {
-    const world = await started({ failedLoginsPerMinute: 3 });
+    const world = await startWorld({ server: { failedLoginsPerMinute: 3 } });
     await world.ann('GET', search);
     const wrong = world.client('wrong');
     for (let tries = 0; tries < 3; tries += 1) expect(await wrong('GET', search)).toMatchObject({ status: 401 });
@@ -38,13 +27,12 @@ describe('limits', () => {
   });
 
   test('requests without a key are no tries', async () => {
-    const world = await started({ failedLoginsPerMinute: 1 });
+    const world = await startWorld({ server: { failedLoginsPerMinute: 1 } });
     for (let tries = 0; tries < 5; tries += 1) expect(await world.client(null)('GET', search)).toMatchObject({ status: 401 });
   });
 
   test('of conversations, of one owner', async () => {
-    const world = await createWorld({ limits: { conversationsPerOwner: 1 } });
-    worlds.push(world);
+    const world = await startWorld({ limits: { conversationsPerOwner: 1 } });
     const start = async (key: string) => await world.client(key)('POST', '/api/v1/app-conversations');
     const [first, second, bens] = [await start(world.keys.ann), await start(world.keys.ann), await start(world.keys.ben)];
     expect(second).toMatchObject({ status: 429, body: { code: 'conversation_limit_reached', limit: 'conversations_per_owner', max: 1, retry_after_seconds: 60 } });
@@ -53,7 +41,7 @@ describe('limits', () => {
   });
 
   test('of requests, for each key', async () => {
-    const world = await started({ requestsPerMinute: 2 });
+    const world = await startWorld({ server: { requestsPerMinute: 2 } });
     for (let count = 0; count < 2; count += 1) expect(await world.ann('GET', search)).toMatchObject({ status: 200 });
     const refused = await world.ann('GET', '/nowhere');
     expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited', limit: 'requests_per_minute' } });
@@ -75,7 +63,7 @@ describe('limits', () => {
 
 describe('the log', () => {
   test('has the checks of a load balancer at debug, and the crash of a sandbox at warn', async () => {
-    const world = await started();
+    const world = await startWorld();
     world.lines.length = 0;
     for (const path of ['/health', '/ready']) await world.client(null)('GET', path);
     expect(world.lines.filter(({ message }) => message === 'request').map(({ level }) => level)).toEqual(['debug', 'debug']);
@@ -89,7 +77,7 @@ describe('the log', () => {
   });
 
   test('has one line for each request, and nothing secret', async () => {
-    const world = await started();
+    const world = await startWorld();
     world.lines.length = 0;
     await world.ann('POST', '/api/v1/app-conversations?token=in-the-query', { title: 'a private title' }, { 'X-Request-Id': 'from.the-client_1' });
     await world.client('a-wrong-key')('GET', `/nowhere/${'x'.repeat(500)}?key=in-the-query`);
@@ -108,7 +96,7 @@ describe('the log', () => {
   });
 
   test('knows a request by the id that its client gave it, if that is sane', async () => {
-    const world = await started();
+    const world = await startWorld();
     const idFor = async (given: string) => (await world.client(null)('GET', '/health', undefined, { 'X-Request-Id': given })).headers.get('x-request-id');
     expect(await idFor('abc.DEF_1-2')).toBe('abc.DEF_1-2');
     for (const given of ['', 'two words', 'x'.repeat(65), '{"a":1}']) expect(await idFor(given)).toMatch(/^[0-9a-f-]{36}$/);
@@ -120,7 +108,7 @@ const store = { part: 'store', adapter: 'sqlite', check: fine };
 
 describe('readiness', () => {
   test('takes the store to answer, and tells no more; the log tells why', async () => {
-    const world = await started();
+    const world = await startWorld();
     const broken = await createWorldOf(world, [
       { ...store, check: async () => ({ ok: false, detail: 'the file /home/somebody/skep.db is gone' }) },
       { part: 'runtime', adapter: 'process', check: fine },
@@ -140,7 +128,7 @@ describe('readiness', () => {
   });
 
   test('is not lost by a git host or an engine in trouble, which are shown', async () => {
-    const world = await started();
+    const world = await startWorld();
     let asked = 0;
     const ask = await createWorldOf(world, [
       store,
@@ -162,7 +150,7 @@ describe('readiness', () => {
     ['throws', async () => await Promise.reject(new Error('the engine is gone'))],
     ['does not end', () => new Promise<never>(() => {})],
   ] as const)('comes back after a check that %s, which the log tells', async (_how, fail) => {
-    const world = await started();
+    const world = await startWorld();
     let [ahead, checks] = [0, 0];
     const clock = { ...world.skep.clock, now: () => Date.now() + ahead };
     const ask = await createWorldOf({ ...world, skep: { ...world.skep, clock } }, [{ ...store, check: () => ((checks += 1) === 1 ? fail() : fine()) }]);
@@ -177,7 +165,7 @@ describe('readiness', () => {
   });
 
   test('is looked up once, however many ask at a time', async () => {
-    const world = await started();
+    const world = await startWorld();
     let checks = 0;
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     const ask = await createWorldOf(world, [{ ...store, check: async () => (checks += 1, await hold, await fine()) }]);
@@ -197,7 +185,7 @@ async function createWorldOf(world: World, parts: World['skep']['parts']): Promi
   const { promise: listening, resolve } = Promise.withResolvers<void>();
   const server = app.listen(0, '127.0.0.1', () => resolve());
   await listening;
-  worlds.push({ ...world, close: async () => void server.close() });
+  onTestFinished(() => void server.close());
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : 0;
   return (path) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { Connection: 'close' } });

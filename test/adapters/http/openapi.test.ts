@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { object } from '../../support/client.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld, startWorld, type World } from './world.ts';
 
 interface Operation {
   readonly operationId: string;
@@ -66,6 +66,7 @@ describe('the OpenAPI document', () => {
     expect(document.paths['/api/user/repository/{repository_name}/microagents']?.['get']?.operationId).toBe(operation);
     expect(operations().map(({ path, method, operation }) => `${method} ${path} ${Object.keys(operation.responses)[0]}`)).toEqual([
       'get /api/user/repository/{repository_name}/microagents 200',
+      'get /api/user/repository/{repository_name}/microagents/content 200',
       'post /api/v1/app-conversations 201',
       'get /api/v1/app-conversations 200',
       'get /api/v1/app-conversations/{id} 200',
@@ -126,7 +127,7 @@ describe('the OpenAPI document', () => {
     const { schemas } = document.components;
     expect(Object.keys(schemas)).toEqual(
       expect.arrayContaining([
-        'MicroagentResponse', 'Sandbox', 'SandboxSpec', 'AppConversation', 'AppConversationStartRequest', 'HTTPValidationError', 'ValidationError',
+        'MicroagentResponse', 'MicroagentContentResponse', 'Sandbox', 'SandboxSpec', 'AppConversation', 'AppConversationStartRequest', 'HTTPValidationError', 'ValidationError',
         'Problem', 'SandboxPage', 'SandboxSpecPage', 'AppConversationPage', 'Message', 'MessageAccepted', 'PermissionAnswer', 'Event', 'EventPage',
       ]),
     );
@@ -158,22 +159,14 @@ describe('the OpenAPI document', () => {
     ['http://localhost:3000', ['http://localhost:3000']],
     [undefined, ['own', 'http://127.0.0.1:3000']],
   ])('with the public address %s, tells each server once', async (publicUrl, servers) => {
-    const other = await createWorld({ server: publicUrl === undefined ? {} : { publicUrl } });
-    try {
-      const { body } = await other.client(null)('GET', '/openapi.json');
-      const urls = servers.map((url) => ({ url: url === 'own' ? other.url : url }));
-      expect(body).toMatchObject({ servers: urls });
-    } finally {
-      await other.close();
-    }
+    const other = await startWorld({ server: publicUrl === undefined ? {} : { publicUrl } });
+    const { body } = await other.client(null)('GET', '/openapi.json');
+    const urls = servers.map((url) => ({ url: url === 'own' ? other.url : url }));
+    expect(body).toMatchObject({ servers: urls });
   });
 });
 
 test('names no address that clients can not use where the server listens on all of them', async () => {
-  const world = await createWorld({ server: { host: '0.0.0.0' } });
-  try {
-    expect((await world.client(null)('GET', '/openapi.json')).body).toMatchObject({ servers: [{ url: '/' }, {}] });
-  } finally {
-    await world.close();
-  }
+  const other = await startWorld({ server: { host: '0.0.0.0' } });
+  expect((await other.client(null)('GET', '/openapi.json')).body).toMatchObject({ servers: [{ url: '/' }, {}] });
 });

@@ -181,6 +181,14 @@ describe('paths', () => {
     expect(await raw(target)).toMatchObject({ status: 404, body: { code: 'repository_not_found', repository } });
   });
 
+  test.each(['', '?file_path=', `?file_path=${'a'.repeat(4097)}`, '?file_path=%', '?file_path=a%00', '?file_path=a&file_path=b'])(
+    '%s names no file',
+    async (query) => {
+      const answer = await raw(`/api/user/repository/acme/shop/microagents/content${query}`);
+      expect(answer).toMatchObject({ status: 422, body: { detail: [{ loc: ['query', 'file_path'] }] } });
+    },
+  );
+
   test.each([
     `${sandboxes}/UPPER`, `${sandboxes}/a%2Fb`, `${sandboxes}/%2e%2e`, `${sandboxes}/a_b`, `${sandboxes}/-a`,
     `${sandboxes}/${'a'.repeat(64)}`, `${sandboxes}/%`, `${conversations}/a.b`,

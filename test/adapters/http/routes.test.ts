@@ -36,6 +36,38 @@ describe('microagents', () => {
   test('a repository whose name ends in the rest of the route', async () => {
     world.provider.put({ path: 'acme/microagents', defaultBranch: 'main', files: [] });
     expect(await world.ann('GET', '/api/user/repository/acme/microagents/microagents')).toMatchObject({ status: 200, body: [] });
+    world.provider.put({ path: 'acme/microagents/content', defaultBranch: 'main', files: [] });
+    expect(await world.ann('GET', '/api/user/repository/acme/microagents/content/microagents')).toMatchObject({ status: 200, body: [] });
+  });
+
+  const file = encodeURIComponent('.skep/microagents/deploy/aws.md');
+
+  test.each([
+    `${microagents}/content?file_path=${file}`,
+    `/api/user/repository/acme%2Fshop/microagents/content?file_path=.skep/microagents/deploy/aws.md`,
+    `/api/user/repository/git.example.org/acme/shop/microagents/content?ref=main&file_path=${file}`,
+  ])('the content, by %s', async (path) => {
+    const answer = await world.ann('GET', path);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(answer.body).toEqual({
+      name: 'deploy/aws',
+      path: '.skep/microagents/deploy/aws.md',
+      created_at: '2020-02-29T12:00:00.000Z',
+      content: '# Deploy\n',
+      triggers: ['deploy'],
+      front_matter: { triggers: ['deploy'], type: 'knowledge' },
+      front_matter_problem: null,
+      git_provider: 'memory',
+    });
+  });
+
+  test('the content, with front matter that is broken', async () => {
+    const content = '---\ntriggers: [\n---\ntext';
+    world.provider.put({ path: 'acme/broken', defaultBranch: 'main', files: [{ path: '.skep/microagents/a.md', createdAt: 0, content }] });
+    expect(await world.ann('GET', '/api/user/repository/acme/broken/microagents/content?file_path=.skep/microagents/a.md')).toMatchObject({
+      status: 200,
+      body: { content, triggers: [], front_matter: null, front_matter_problem: { code: 'not_yaml', detail: expect.any(String), line: 2 } },
+    });
   });
 });
 

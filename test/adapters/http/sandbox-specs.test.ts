@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
-import { createWorld, plainSpec, type World } from './world.ts';
+import { createWorld, plainSpec, startWorld, type World } from './world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -13,11 +13,10 @@ const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('sandbox specs', () => {
   test('are as old as the deployment that names them, and not as the first request for them', async () => {
-    const other = await createWorld();
+    const other = await startWorld();
     const opened = Date.now();
     await until(() => Date.now(), (now) => now > opened + 1);
     const [spec] = items(await other.ann('GET', '/api/v1/sandbox-specs'));
-    await other.close();
     expect(Date.parse(String(spec?.['created_at']))).toBeLessThanOrEqual(opened);
   });
 
@@ -51,7 +50,7 @@ describe('sandbox specs', () => {
 
 test('a spec gets its secrets by name; a sandbox without one fails and names it, and no answer holds a value', async () => {
   const name = 'SECRET_OF_THIS_TEST';
-  const other = await createWorld({ specs: [{ ...plainSpec, secrets: [name] }] });
+  const other = await startWorld({ specs: [{ ...plainSpec, secrets: [name] }] });
   const start = async (wanted: string) => {
     const { id } = object(await other.ann('POST', '/api/v1/sandboxes'));
     return await until(async () => object(await other.ann('GET', `/api/v1/sandboxes/${String(id)}`)), ({ status }) => status === wanted);
@@ -66,6 +65,5 @@ test('a spec gets its secrets by name; a sandbox without one fails and names it,
     expect(JSON.stringify(other.lines)).not.toContain('the-value-that-nobody-sees');
   } finally {
     delete process.env[name];
-    await other.close();
   }
 });

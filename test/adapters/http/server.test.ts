@@ -1,27 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from 'vitest';
-import { createHttpServer, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createHttpServer } from '../../../src/adapters/http/index.ts';
 import { until } from '../../support/until.ts';
-import { createWorld, type World } from './world.ts';
-
-const worlds: World[] = [];
-const sockets: Socket[] = [];
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  for (const world of worlds.splice(0)) await world.close();
-});
-
-async function started(server: HttpServerOptions): Promise<World> {
-  const world = await createWorld({ server });
-  worlds.push(world);
-  return world;
-}
+import { startWorld, type World } from './world.ts';
 
 async function connected({ port }: World): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
-  sockets.push(socket);
+  onTestFinished(() => void socket.destroy());
   await once(socket, 'connect');
   return socket;
 }
@@ -65,7 +52,7 @@ describe('clients that are slow are cut off', () => {
   const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, keepAliveTimeoutMs: 200, writeTimeoutMs: 300 };
 
   test('with the head of a request', async () => {
-    const socket = await connected(await started(limits));
+    const socket = await connected(await startWorld({ server: limits }));
     const dripping = setInterval(() => socket.write('X-Drip: 1\r\n'), 50);
     socket.once('close', () => clearInterval(dripping));
     socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
@@ -73,11 +60,11 @@ describe('clients that are slow are cut off', () => {
   });
 
   test('without a word', async () => {
-    expect(await allOf(await connected(await started(limits)))).toMatch(/^$|^HTTP\/1\.1 408 /);
+    expect(await allOf(await connected(await startWorld({ server: limits })))).toMatch(/^$|^HTTP\/1\.1 408 /);
   });
 
   test('with the body', async () => {
-    const world = await started(limits);
+    const world = await startWorld({ server: limits });
     const socket = await connected(world);
     const dripping = setInterval(() => socket.write(' '), 50);
     socket.once('close', () => clearInterval(dripping));
@@ -88,13 +75,13 @@ describe('clients that are slow are cut off', () => {
   });
 
   test('with the next request', async () => {
-    const socket = await connected(await started(limits));
+    const socket = await connected(await startWorld({ server: limits }));
     socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(await allOf(socket)).toMatch(/^HTTP\/1\.1 200 .*\{"status":"ok"\}$/s);
   });
 
   test('with reading the answers', async () => {
-    const world = await started({ ...limits, keepAliveTimeoutMs: 60_000 });
+    const world = await startWorld({ server: { ...limits, keepAliveTimeoutMs: 60_000 } });
     const socket = await connected(world);
     const closed = once(socket, 'close');
     socket.on('error', () => {});
@@ -107,7 +94,7 @@ describe('clients that are slow are cut off', () => {
   });
 
   test('but not one that waits for its answer', async () => {
-    const world = await started(limits);
+    const world = await startWorld({ server: limits });
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     world.faults.hold = hold;
     const socket = await connected(world);
@@ -118,7 +105,7 @@ describe('clients that are slow are cut off', () => {
 });
 
 test('a head that is too large, and what is no HTTP', async () => {
-  const world = await started({ maxHeaderBytes: 2000 });
+  const world = await startWorld({ server: { maxHeaderBytes: 2000 } });
   const large = await connected(world);
   large.on('error', () => {});
   large.write(`GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(4000)}\r\n\r\n`);
@@ -129,7 +116,7 @@ test('a head that is too large, and what is no HTTP', async () => {
 });
 
 test('work is left off when the client goes away', async () => {
-  const world = await started({});
+  const world = await startWorld();
   const { promise: hold, resolve: release } = Promise.withResolvers<void>();
   world.faults.hold = hold;
   const socket = await connected(world);
@@ -144,7 +131,7 @@ test('work is left off when the client goes away', async () => {
 
 describe('closing', () => {
   test('finishes what is under way, refuses what comes, closes what rests', async () => {
-    const world = await started({ keepAliveTimeoutMs: 60_000 });
+    const world = await startWorld({ server: { keepAliveTimeoutMs: 60_000 } });
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     world.faults.hold = hold;
     const [working, resting, late] = [await connected(world), await connected(world), await connected(world)];
@@ -174,7 +161,7 @@ describe('closing', () => {
   });
 
   test('does not wait for connections on which nothing was asked', async () => {
-    const world = await started({ keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 });
+    const world = await startWorld({ server: { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 } });
     const silent = await connected(world);
     await until(() => serverEnd(world, silent), (end) => end !== undefined);
     const ended = once(silent, 'close');
@@ -184,7 +171,7 @@ describe('closing', () => {
   });
 
   test('waits no longer than it may', async () => {
-    const world = await started({ drainMs: 100 });
+    const world = await startWorld({ server: { drainMs: 100 } });
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     world.faults.hold = hold;
     const working = await connected(world);
@@ -198,6 +185,6 @@ describe('closing', () => {
 });
 
 test('an address that is taken is told', async () => {
-  const world = await started({});
+  const world = await startWorld();
   await expect(createHttpServer(world.skep, { port: world.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
 });

@@ -5,23 +5,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createParser } from 'eventsource-parser';
 import express from 'express';
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createRouter, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { openEventStream } from '../../support/event-stream.ts';
 import { until } from '../../support/until.ts';
 import { chunk, conversations, logged } from './support.ts';
-import { coderSpec, createWorld, type World } from './world.ts';
-
-const worlds: World[] = [];
-const sockets: Socket[] = [];
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  for (const world of worlds.splice(0)) await world.close();
-});
+import { coderSpec, startWorld, type World } from './world.ts';
 
 async function started(server: HttpServerOptions = {}) {
-  const world = await createWorld({ server, specs: [coderSpec] });
-  worlds.push(world);
+  const world = await startWorld({ server, specs: [coderSpec] });
   // Not by HTTP: a connection that rests may be cut off just when a client takes it again.
   const { conversation: { id } } = await world.skep.conversations.start('ann', {
     title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null, patterns: null,
@@ -32,7 +24,7 @@ async function started(server: HttpServerOptions = {}) {
 
 function opened(world: World, path: string): Socket {
   const socket = connect(world.port, '127.0.0.1');
-  sockets.push(socket);
+  onTestFinished(() => void socket.destroy());
   socket.on('error', () => {});
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\n\r\n`);
   return socket;
@@ -46,9 +38,9 @@ async function tellMuch(world: World, id: string): Promise<void> {
   await world.store.events.append(Array.from({ length: 3000 }, () => chunk(id, text)));
 }
 
-/** A client that asks for the stream and reads nothing of it; answers with the server's end of the connection. */
-async function unreadStream(world: World, path: string): Promise<Socket> {
-  const socket = opened(world, path).pause();
+/** Lets the client read nothing of its stream; answers with the server's end of the connection. */
+async function unreadStream(world: World, socket: Socket): Promise<Socket> {
+  socket.pause();
   const end = await until(() => [...world.connections].find(({ remotePort }) => remotePort === socket.localPort), Boolean, 60_000);
   if (end === undefined) throw new Error('no connection');
   await until(() => end.writableLength, (length) => length > 0, 60_000);
@@ -102,7 +94,7 @@ describe('a reader that takes nothing', () => {
   test('costs no memory, and is cut off', async () => {
     const { world, id, path } = await started({ writeTimeoutMs: 1000 });
     await tellMuch(world, id);
-    const end = await unreadStream(world, path);
+    const end = await unreadStream(world, opened(world, path));
     await logged(world, aborted);
     expect(end.destroyed).toBe(true);
     // What was handed to the connection, out of 180 MB.
@@ -113,7 +105,7 @@ describe('a reader that takes nothing', () => {
   test('does not hold up the end of the server', async () => {
     const { world, id, path } = await started({ drainMs: 3_600_000, writeTimeoutMs: 3_600_000 });
     await tellMuch(world, id);
-    await unreadStream(world, path);
+    await unreadStream(world, opened(world, path));
     await world.server.close();
     await logged(world, aborted);
   });
@@ -123,7 +115,7 @@ describe('a stream whose key is revoked', () => {
   test('is broken off although its client reads nothing', async () => {
     const { world, id, path } = await started({ writeTimeoutMs: 3_600_000 });
     await tellMuch(world, id);
-    const end = await unreadStream(world, path);
+    const end = await unreadStream(world, opened(world, path));
     world.auth.revoke(world.keys.ann);
     const from = Date.now();
     await until(() => end.destroyed, Boolean, 60_000);
@@ -135,9 +127,10 @@ describe('a stream whose key is revoked', () => {
     const { world, id, path } = await started();
     // One batch is far more than a client reads in the seconds after the revocation.
     await world.store.events.append(Array.from({ length: 100 }, () => chunk(id, 'x'.repeat(600_000))));
-    const end = await unreadStream(world, path);
-    const socket = sockets.at(-1)?.on('data', () => void socket?.pause());
-    const reading = setInterval(() => socket?.resume(), 20);
+    const socket = opened(world, path);
+    const end = await unreadStream(world, socket);
+    socket.on('data', () => void socket.pause());
+    const reading = setInterval(() => socket.resume(), 20);
     try {
       world.auth.revoke(world.keys.ann);
       const from = Date.now();

@@ -1,8 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 import { createHttpServer, type HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSkep } from '../../../src/composition/create-skep.ts';
+import type { DiskSpace } from '../../../src/domain/disk-pressure.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import type { LogFields } from '../../../src/ports/logger.ts';
 import { Host } from '../../application/conversations/host.ts';
@@ -34,6 +36,8 @@ export interface WorldOptions {
   readonly server?: HttpServerOptions;
   readonly specs?: readonly SandboxSpecInput[];
   readonly limits?: { readonly running?: number; readonly runningPerOwner?: number; readonly conversationsPerOwner?: number; readonly executionsPerSandbox?: number };
+  /** What the runtime says of its disk. */
+  readonly disk?: DiskSpace | null;
   /** What the agent does in a turn; without it, it says `heard: <the message>`. */
   readonly script?: MemoryAgentScript;
   /** What commands in sandboxes do; without it, none exists. */
@@ -54,13 +58,17 @@ export const repository = {
   path: 'acme/shop',
   defaultBranch: 'main',
   files: [
-    { path: '.skep/microagents/deploy/aws.md', createdAt: Date.UTC(2020, 1, 29, 12) },
+    {
+      path: '.skep/microagents/deploy/aws.md',
+      createdAt: Date.UTC(2020, 1, 29, 12),
+      content: '---\ntriggers: [deploy]\ntype: knowledge\n---\n# Deploy\n',
+    },
     { path: '.skep/microagents/README.md', createdAt: 0 },
   ],
 };
 
 /** A deployment over memory adapters behind a real server on loopback. */
-export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, script, command }: WorldOptions = {}) {
+export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, disk = null, script, command }: WorldOptions = {}) {
   const clock = createSystemClock();
   const auth = createMemoryAuth(clock);
   const lines: Line[] = [];
@@ -68,6 +76,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   const logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const faults: Faults = {};
   const engine = new MemoryEngine(undefined, command);
+  engine.disk = disk;
   const provider = createMemoryGitProvider({ hosts: ['git.example.org'], repositories: [repository] });
   const listFiles: typeof provider.listFiles = async (name, query, signal) => {
     lines.push({ level: 'test', message: 'a listing begins' });
@@ -80,7 +89,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
   const doubles = doublesModule({
     auth, clock, logger, checkouts, specList: specs.map(sandboxSpec),
-    gitProvider: [failing({ ...provider, listFiles }, ['listFiles', 'find', 'check'], () => faults.git)],
+    gitProvider: [failing({ ...provider, listFiles }, ['listFiles', 'readFile', 'find', 'check'], () => faults.git)],
     runtime: failing(new Host(engine).runtime().runtime, ['freeze', 'stop', 'resume'], () => faults.runtime),
     store: {
       ...memoryStore,
@@ -130,6 +139,13 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
       await skep.close();
     },
   };
+}
+
+/** A deployment of one test, which is closed when the test is finished. */
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const world = await createWorld(options);
+  onTestFinished(async () => await world.close());
+  return world;
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>;

@@ -64,6 +64,9 @@ function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitD
 
 export const typeOf = remembering((gitDir, oid) => line(gitDir, 'cat-file', '-t', oid));
 
+/** The content of a file. */
+export const blobOf = remembering((gitDir, oid) => git(gitDir, 'cat-file', 'blob', oid));
+
 export const treeOf = remembering(async (gitDir, oid): Promise<readonly TreeEntry[]> => {
   const output = (await git(gitDir, 'ls-tree', '-z', '--full-tree', oid))?.toString('latin1') ?? '';
   return output.split('\0').slice(0, -1).map((entry) => {

@@ -16,7 +16,7 @@ export interface DoubleRequest {
 export interface DoubleResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A text is sent as it is; anything else as JSON. */
+  /** Text and bytes are sent as they are; anything else as JSON. */
   readonly body?: unknown;
 }
 
@@ -46,7 +46,7 @@ export async function readRequest(message: IncomingMessage, prefix: string): Pro
 }
 
 export function send(response: ServerResponse, { status, headers = {}, body }: DoubleResponse): void {
-  const isText = typeof body === 'string';
+  const isText = typeof body === 'string' || Buffer.isBuffer(body);
   const type = isText ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8';
   const text = body === undefined ? '' : isText ? body : JSON.stringify(body);
   response.writeHead(status, { 'content-type': type, ...headers, 'content-length': Buffer.byteLength(text) });

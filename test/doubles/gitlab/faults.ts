@@ -27,7 +27,7 @@ interface FaultPlan {
   readonly after?: number;
 }
 
-export type RouteName = 'project' | 'commit' | 'commits' | 'tree' | 'version';
+export type RouteName = 'project' | 'commit' | 'commits' | 'tree' | 'blob' | 'version';
 
 export interface Faults {
   add(plan: FaultPlan): void;
@@ -86,5 +86,5 @@ export function send(response: ServerResponse, reply: Reply, fault: Fault | null
 
 function write(response: ServerResponse, { status, headers, body }: Reply): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(JSON.stringify(body));
+  response.end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
 }

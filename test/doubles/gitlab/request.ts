@@ -22,6 +22,7 @@ export interface ProjectExchange extends Exchange {
 export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Bytes are sent as they are; anything else as JSON. */
   readonly body: unknown;
 }
 

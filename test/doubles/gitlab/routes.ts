@@ -13,10 +13,15 @@ export interface Route {
 
 const segment = '([^/]+)';
 const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree)(?:/${segment})?)?$`, 'u');
+const blobRoute = new RegExp(`^/projects/${segment}/repository/blobs/${segment}/raw$`, 'u');
 
 /** The route of a path below the API's, which is still encoded; null where there is none. */
 export function routeOf(path: string): Route | null {
   if (path === '/version') return { name: 'version', project: null, answer: async (_, isKnown) => version(isKnown) };
+  const [, owner, blob] = blobRoute.exec(path) ?? [];
+  if (owner !== undefined && blob !== undefined) {
+    return { name: 'blob', project: decodeURIComponent(owner), answer: async (exchange) => await showBlob(inProject(exchange), decodeURIComponent(blob)) };
+  }
   const [, id, kind, rest] = projectRoute.exec(path) ?? [];
   if (id === undefined) return null;
   const project = decodeURIComponent(id);
@@ -35,6 +40,13 @@ function inProject({ request, url, base, query, project, git }: Exchange & Parti
 
 function version(isKnown: boolean): Reply {
   return isKnown ? json({ version: '19.1.0-ee', revision: '0123456789a' }) : refusal(401, 'Unauthorized');
+}
+
+/** `GET /projects/:id/repository/blobs/:sha/raw` */
+async function showBlob({ git }: ProjectExchange, sha: string): Promise<Reply> {
+  const content = /^[0-9a-f]{40}$/u.test(sha) ? await git(['cat-file', 'blob', sha]) : null;
+  if (content === null) return refusal(404, 'Blob Not Found');
+  return { status: 200, headers: { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' }, body: Buffer.from(content, 'latin1') };
 }
 
 /** `GET /projects/:id` */

@@ -1,11 +1,17 @@
+import { createHash } from 'node:crypto';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { GitHostFamily } from '../../../src/domain/microagent.ts';
 import { parseRepositoryName } from '../../../src/domain/repository-name.ts';
 import type { DatedFile, GitProvider, RepositoryInfo } from '../../../src/ports/git-provider.ts';
 
+/** A regular file; empty if it has no content. */
+export interface MemoryFile extends Omit<DatedFile, 'blobId'> {
+  readonly content?: string | Uint8Array;
+}
+
 export interface MemoryRepository extends RepositoryInfo {
   /** The regular files of the default branch. */
-  readonly files: readonly DatedFile[];
+  readonly files: readonly MemoryFile[];
 }
 
 export interface MemoryGitProviderOptions {
@@ -45,7 +51,15 @@ export function createMemoryGitProvider(options: MemoryGitProviderOptions = {}):
       const directory = query.directory(path.slice(path.lastIndexOf('/') + 1));
       const prefix = `${directory}/`;
       const accepted = files.filter((file) => file.path.startsWith(prefix) && query.accepts(file.path.slice(prefix.length)));
-      return { directory, files: accepted };
+      return { directory, files: accepted.map((file) => ({ path: file.path, blobId: blobIdOf(file), createdAt: file.createdAt })) };
+    },
+    async readFile(repository, { path, blobId }, maxBytes, signal) {
+      const { files } = await get(repository, signal);
+      const found = files.find((file) => blobIdOf(file) === blobId);
+      if (found === undefined) throw new Failure('file_not_found', { path });
+      const bytes = bytesOf(found);
+      if (bytes.length <= maxBytes) return bytes;
+      throw new Failure('provider_failed', { provider: 'memory', reason: { code: 'too_large', limit: `${maxBytes} bytes` } });
     },
     async find(repository, signal) {
       const { path, defaultBranch } = await get(repository, signal);
@@ -61,4 +75,14 @@ export function createMemoryGitProvider(options: MemoryGitProviderOptions = {}):
     put: (repository) => void repositories.set(repository.path, repository),
     remove: (path) => void repositories.delete(path),
   };
+}
+
+function bytesOf({ content = '' }: MemoryFile): Buffer {
+  return Buffer.from(content);
+}
+
+/** As git makes it of the content. */
+function blobIdOf(file: MemoryFile): string {
+  const bytes = bytesOf(file);
+  return createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex');
 }

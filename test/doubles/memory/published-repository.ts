@@ -1,5 +1,5 @@
 import type { MemoryRepository } from './index.ts';
-import { git } from '../../contracts/git-repository.ts';
+import { git, readBlob } from '../../contracts/git-repository.ts';
 
 /** What a repository has on its default branch, found out in the plainest way: by one log of everything. */
 export async function readPublished(gitDir: string, path: string): Promise<MemoryRepository> {
@@ -8,8 +8,16 @@ export async function readPublished(gitDir: string, path: string): Promise<Memor
   if (branches === '') return { path, defaultBranch: null, files: [] };
   const entries = (await git(gitDir, ['ls-tree', '-r', '-z', 'HEAD'])).split('\0').filter((entry) => entry.startsWith('100'));
   const dates = await firstDates(gitDir);
-  const names = entries.map((entry) => entry.slice(entry.indexOf('\t') + 1)).filter((name) => !name.includes('\ufffd'));
-  return { path, defaultBranch: branch, files: names.map((name) => ({ path: name, createdAt: (dates.get(name) ?? Number.NaN) * 1000 })) };
+  const contents = new Map<string, Promise<Buffer>>();
+  const files = entries.flatMap((entry) => {
+    const name = entry.slice(entry.indexOf('\t') + 1);
+    if (name.includes('\ufffd')) return [];
+    const blobId = entry.split(/[ \t]/u)[2] ?? '';
+    const content = contents.get(blobId) ?? readBlob(gitDir, blobId);
+    contents.set(blobId, content);
+    return [{ path: name, createdAt: (dates.get(name) ?? Number.NaN) * 1000, content }];
+  });
+  return { path, defaultBranch: branch, files: await Promise.all(files.map(async (file) => ({ ...file, content: await file.content }))) };
 }
 
 /** The date of each path's first commit: the last one in the log that touches it. */

@@ -1,4 +1,5 @@
 import type { Reason } from '../../../src/domain/reason.ts';
+import type { DiskSpace } from '../../../src/domain/disk-pressure.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
@@ -44,6 +45,8 @@ export class MemoryEngine {
   /** What `provide` does: all is at hand unless a test says otherwise. */
   provider: MemoryProvider = async () => ({ kind: 'provided' });
   canFreeze = true;
+  /** What the runtime says of its disk. */
+  disk: DiskSpace | null = { totalBytes: 100, freeBytes: 90 };
   readonly #sandboxes = new Map<string, Entry>();
   readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
   readonly #program: MemoryProgram;

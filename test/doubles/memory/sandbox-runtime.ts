@@ -58,6 +58,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       return packed(engine.files(id), sandboxPath(path, 'path'), signal);
     },
     usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
+    diskSpace: async () => engine.disk,
     lastOutput: async (id) => engine.lastOutput(id),
     subscribe(listener) {
       const end = engine.subscribe(listener);

@@ -20,6 +20,8 @@ export interface Call {
   readonly follow?: boolean;
   /** The caller can ask for less at a time, which is better than to retry what took the host too long. */
   readonly divisible?: boolean;
+  /** How large the response may be, in bytes, if that is less than what the options allow. */
+  readonly maxAnswerBytes?: number;
 }
 
 export type GitHubApi = ReturnType<typeof createGitHubApi>;
@@ -46,8 +48,12 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   return {
     /** Failures: all but `repository_not_found`. */
     async send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
-      const { route, parameters, headers = {}, expects = [], follow = false, divisible = false } = call;
-      const policy = { ...(follow && { redirectTarget: sameOriginUrl }), ...(divisible && { withoutRetry: heavyStatuses }) };
+      const { route, parameters, headers = {}, expects = [], follow = false, divisible = false, maxAnswerBytes } = call;
+      const policy = {
+        ...(follow && { redirectTarget: sameOriginUrl }),
+        ...(divisible && { withoutRetry: heavyStatuses }),
+        ...(maxAnswerBytes !== undefined && { maxAnswerBytes }),
+      };
       const sent: { response: HttpResponse | null } = { response: null };
       const fetchIt: Fetch = async (url, init) => {
         // An App asks a second time if its new token is not known everywhere yet.

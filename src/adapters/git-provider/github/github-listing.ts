@@ -103,7 +103,7 @@ function inheritDates(files: readonly TreeFile[], before: readonly CachedFile[])
   const byPath = new Map(before.map((file) => [file.path, file]));
   return files.map((file) => {
     const known = byPath.get(file.path);
-    return { ...file, createdAt: known?.mark === file.mark ? known.createdAt : null };
+    return { ...file, createdAt: known?.blobId === file.blobId ? known.createdAt : null };
   });
 }
 

@@ -36,6 +36,12 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
         const token = await api.gitToken(signal);
         return hostedRemote(pagesUrl, `${owner}/${repo}`, token === null ? null : basicAuthorization('x-access-token', token));
       },
+      async readBlob(repository, blobId, maxAnswerBytes, signal) {
+        const blob = await readBlob(api, repository, { blobId, maxAnswerBytes }, signal);
+        // GitHub does not say whether it is the repository that does not exist.
+        if (blob === null) await source.find(repository, signal);
+        return blob;
+      },
       check: (signal) => check(api, resolved, signal),
       failureOf: (error) => error,
       permissions: 'It needs to read the contents and metadata of the repositories.',
@@ -50,6 +56,28 @@ function sourceOf(options: ResolvedOptions, api: GitHubApi): RepositorySource {
   const trees = createRestTrees(api, maxFiles);
   if (!hasCredential(options)) return createRestListing(api, url, trees);
   return createGraphqlListing(createAskGraphql(api, graphqlUrl), trees, options);
+}
+
+/** One request. Null if there is no such content, or no such repository. */
+async function readBlob(
+  api: GitHubApi,
+  repository: string,
+  { blobId, maxAnswerBytes }: { readonly blobId: string; readonly maxAnswerBytes: number },
+  signal: AbortSignal,
+): Promise<Buffer | null> {
+  const { status, body } = await api.send(
+    {
+      route: 'GET /repos/{owner}/{repo}/git/blobs/{file_sha}',
+      parameters: { ...parseName(repository), file_sha: blobId },
+      headers: { accept: 'application/vnd.github.raw' },
+      // 409 is an empty repository, 422 an id of the other length.
+      expects: [404, 409, 422],
+      follow: true,
+      maxAnswerBytes,
+    },
+    signal,
+  );
+  return status === 200 ? body : null;
 }
 
 /** What it requests does not count against the rate limit. */

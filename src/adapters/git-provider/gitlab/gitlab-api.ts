@@ -2,7 +2,7 @@ import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-
 import { Commits, Projects, Repositories } from '@gitbeaker/rest';
 import { z } from 'zod';
 import { CommitDate, jsonOrNull, linkIn, Oid } from '../answers.ts';
-import { HttpClient, type HttpResponse, isOfOrigin, rateLimitIn } from '../http-client.ts';
+import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../http-client.ts';
 import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
 import { failed, failures, isJson, malformed, parse, Refusal } from './gitlab-error-responses.ts';
 
@@ -32,7 +32,7 @@ const Commit = z.object({
 export type Commit = z.infer<typeof Commit>;
 
 const TreeEntry = z.object({
-  id: z.string(),
+  id: Oid,
   type: z.string(),
   path: z.string().min(1),
   mode: z.string(),
@@ -60,7 +60,10 @@ export interface HistoryQuery {
   readonly page?: number;
 }
 
-export type GitLabApi = ReturnType<typeof apiOf>;
+export interface GitLabApi extends ReturnType<typeof apiOf> {
+  /** Returns the content with this id. */
+  blob(project: ProjectName, id: string, maxAnswerBytes: number): Promise<Buffer>;
+}
 
 /** The largest page that GitLab gives. */
 export const pageSize = 100;
@@ -80,14 +83,25 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
   });
 
   return (signal) => {
-    const get: Get = async (endpoint, { searchParams = '' } = {}) => {
+    const send = async (endpoint: string, query: string, limits: Pick<HttpRequest, 'maxAnswerBytes'> = {}): Promise<HttpResponse> => {
       const headers = { accept: 'application/json', 'user-agent': 'skep', ...(await credentialHeaders(credential)) };
       const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
-      const response = await http.send({ url: urlOf(host, endpoint, String(searchParams)), headers, redirectTarget }, signal);
+      const response = await http.send({ url: urlOf(host, endpoint, query), headers, redirectTarget, ...limits }, signal);
       if (response.status < 200 || response.status > 299) throw new Refusal(response);
+      return response;
+    };
+    const get: Get = async (endpoint, { searchParams = '' } = {}) => {
+      const response = await send(endpoint, String(searchParams));
       return { body: bodyOf(response, host), headers: {}, status: response.status };
     };
-    return apiOf(get, host);
+    return {
+      ...apiOf(get, host),
+      // gitbeaker would take the bytes for JSON or text.
+      async blob(project, id, maxAnswerBytes) {
+        const endpoint = `projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`;
+        return (await send(endpoint, '', { maxAnswerBytes })).body;
+      },
+    };
   };
 }
 

@@ -1,4 +1,4 @@
-import { type CachedFile, prefixOf } from '../incremental-listing.ts';
+import { type CachedFile, prefixOf, type TreeFile } from '../incremental-listing.ts';
 import type { Commit, GitLabApi, HistoryQuery, PageName, ProjectName } from './gitlab-api.ts';
 import { failed, isOfDirectory, Refusal, tooLarge } from './gitlab-error-responses.ts';
 
@@ -29,7 +29,7 @@ export async function readSince(api: GitLabApi, request: TreeRequest, earlier: S
   // What a merge changes is known only if nothing else has changed the directory.
   if (changes === null || (changes.length > 1 && changes.some(isMerge))) return await fresh();
   const tree = await readTree(api, request);
-  if (changes.some(isMerge)) for (const { path, mark } of earlier.files) if (tree.get(path) !== mark) dates.delete(path);
+  if (changes.some(isMerge)) for (const file of earlier.files) if (isChanged(file, tree)) dates.delete(file.path);
   return withDates(tree, dates);
 }
 
@@ -75,11 +75,16 @@ function isMerge({ parent_ids: parents }: Commit): boolean {
 }
 
 function withDates(tree: Tree, dates: ReadonlyMap<string, number>): CachedFile[] {
-  return [...tree].map(([path, mark]) => ({ path, mark, createdAt: dates.get(path) ?? null }));
+  return [...tree.values()].map((file) => ({ ...file, createdAt: dates.get(file.path) ?? null }));
 }
 
-/** The regular files below a directory: their paths, each with a mark that changes with the content or the mode. */
-type Tree = ReadonlyMap<string, string>;
+function isChanged({ path, blobId, mode }: TreeFile, tree: Tree): boolean {
+  const now = tree.get(path);
+  return now?.blobId !== blobId || now.mode !== mode;
+}
+
+/** The regular files below a directory, by their paths. */
+type Tree = ReadonlyMap<string, TreeFile>;
 
 interface TreeRequest {
   readonly project: ProjectName;
@@ -106,7 +111,7 @@ async function readTree(api: GitLabApi, request: TreeRequest): Promise<Tree> {
  */
 async function readPages(api: GitLabApi, request: TreeRequest, first: PageName | null): Promise<Tree | null> {
   const { project, sha, directory, maxFiles } = request;
-  const files = new Map<string, string>();
+  const files = new Map<string, TreeFile>();
   const paths = new Set<string>();
   const names = new Set<string>();
   for (let name = first; ; ) {
@@ -114,7 +119,8 @@ async function readPages(api: GitLabApi, request: TreeRequest, first: PageName |
     const before = paths.size;
     for (const { path, type, mode, id } of page.items) {
       paths.add(path);
-      if (type === 'blob' && /^100\d{3}$/u.test(mode) && path.startsWith(prefixOf(directory))) files.set(path, `${mode} ${id}`);
+      const isRegular = type === 'blob' && /^100\d{3}$/u.test(mode);
+      if (isRegular && path.startsWith(prefixOf(directory))) files.set(path, { path, blobId: id, mode });
     }
     if (paths.size > maxFiles) throw tooLarge(`${maxFiles} files and folders`);
     if (page.next === null) return files;

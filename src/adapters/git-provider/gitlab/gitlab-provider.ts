@@ -5,7 +5,7 @@ import { createTimeLimit } from '../time-limit.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import { credentialHeaders, gitAuthorization, type GitLabOptions, type ResolvedOptions, resolveOptions } from './gitlab-options.ts';
-import { failureOf, failures, providerName, Refusal, unauthorized } from './gitlab-error-responses.ts';
+import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-error-responses.ts';
 
 /** Serves the projects of a GitLab, by its REST API. */
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
@@ -33,6 +33,15 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       async remote(repository) {
         checkName(repository);
         return hostedRemote(host.pagesUrl, repository, gitAuthorization(await credentialHeaders(credential)));
+      },
+      async readBlob(repository, blobId, maxAnswerBytes, signal) {
+        checkName(repository);
+        try {
+          return await apiFor(signal).blob(repository, blobId, maxAnswerBytes);
+        } catch (error) {
+          if (isOfContent(error)) return null;
+          throw error;
+        }
       },
       check: (signal) => check(apiFor(signal), resolved),
       failureOf: (error, repository) => (error instanceof Refusal ? failureOf(error, repository) : error),

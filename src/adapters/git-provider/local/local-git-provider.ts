@@ -1,12 +1,15 @@
 import { opendir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
-import { isFailure } from '../../../domain/failure.ts';
+import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import type { DirectoryListing, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
-import { checkGit } from '../../shared/git-process.ts';
+import type { DirectoryListing, FileContentId, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
+import { checkGit, oidForm } from '../../shared/git-process.ts';
+import { createSemaphore } from '../../shared/semaphore.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers } from '../../shared/timeout.ts';
 import { createTimeLimit } from '../time-limit.ts';
+import { readBlob } from './blob-reader.ts';
 import { failed, failures, providerName } from './failures.ts';
 import { readHead, readShallow } from './head.ts';
 import { createFetchFolders } from './private-git-folders.ts';
@@ -54,7 +57,9 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
   const { root, timeoutMs } = resolved;
   const limit = createTimeLimit(realTimers, timeoutMs, failures);
-  const snapshots = createSnapshotCache(resolved, limit.closing);
+  const places = createSemaphore(resolved.concurrency);
+  const snapshots = createSnapshotCache(resolved, places, limit.closing);
+  const reads = createSingleFlight<Buffer | null>();
   const fetchFolders = createFetchFolders(resolved.temporaryFolder);
 
   async function list(name: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
@@ -67,11 +72,22 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
     return { directory, files: files.filter(({ path }) => query.accepts(path.slice(from))) };
   }
 
+  async function read(name: string, { path, blobId }: FileContentId, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
+    const repository = await findRepository(root, name);
+    const key = JSON.stringify([repository.gitDir, blobId, maxBytes]);
+    const readOnce = (unwanted: AbortSignal): Promise<Buffer | null> =>
+      places.use(unwanted, () => readBlob(resolved, { repository, oid: blobId, shallow: '' }, maxBytes, unwanted));
+    const blob = oidForm.test(blobId) ? await reads.join(key, signal, readOnce) : null;
+    if (blob === null) throw new Failure('file_not_found', { path });
+    return blob;
+  }
+
   return {
     name: providerName,
     family: 'other',
     hosts: ['localhost'],
     listFiles: (name, query, signal) => limit.run(signal, (either) => list(name, query, either)),
+    readFile: (name, file, maxBytes, signal) => limit.run(signal, (either) => read(name, file, maxBytes, either)),
     find: (name, signal) =>
       limit.run(signal, async () => {
         const repository = await findRepository(root, name);
@@ -88,7 +104,7 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
       })),
     async close() {
       limit.close();
-      await snapshots.settled();
+      await Promise.all([snapshots.settled(), reads.settled()]);
       await fetchFolders.remove();
     },
   };

@@ -1,10 +1,11 @@
 import { lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bareConfig } from '../../shared/git-process.ts';
+import { bareConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
-import { failed, hasCode } from './failures.ts';
+import { failed, hasCode, tooLarge } from './failures.ts';
 import { readHead, readShallow, type Head } from './head.ts';
+import type { ResolvedOptions } from './local-git-provider.ts';
 import { listObjectFolders, refuseOutsideObjects } from './object-folders.ts';
 import type { LocalRepository } from './repository-location.ts';
 
@@ -12,7 +13,7 @@ import type { LocalRepository } from './repository-location.ts';
  * Runs a task with a private git folder: a configuration of ours, and no refs, hooks, attributes or grafts. Git runs in it and takes
  * nothing but objects from the repository, so the repository's own configuration has no effect. The folder is removed afterwards.
  */
-export async function withPrivateGitFolder<T>(
+async function withPrivateGitFolder<T>(
   parent: string,
   { oid, shallow }: { readonly oid: string; readonly shallow: string },
   task: (folder: string) => Promise<T>,
@@ -29,6 +30,46 @@ export async function withPrivateGitFolder<T>(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Objects of a repository that git is to read. */
+export interface ObjectsRequest {
+  readonly repository: LocalRepository;
+  /** The id of one of them. */
+  readonly oid: string;
+  /** Where the history is cut off, as `readShallow` returns it. */
+  readonly shallow: string;
+}
+
+/** How git is run over the objects. */
+export interface ObjectReader {
+  readonly command: Omit<GitCommand, 'args'>;
+  readonly limit: OutputLimit;
+}
+
+/** Runs a task that reads objects with git. Ends it if they turn out to lie outside the root. */
+export async function readObjects<T>(
+  { temporaryFolder, gitBinary, maxOutputBytes }: ResolvedOptions,
+  request: ObjectsRequest,
+  signal: AbortSignal,
+  task: (reader: ObjectReader, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const objects = await listObjectFolders(request.repository);
+  return await withPrivateGitFolder(temporaryFolder, request, async (folder) => {
+    const environment = gitEnvironment({ GIT_DIR: folder, GIT_OBJECT_DIRECTORY: objects[0] });
+    const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes`) };
+    const ending = new AbortController();
+    const either = AbortSignal.any([signal, ending.signal]);
+    const check = refuseOutsideObjects(request.repository, objects, either);
+    const work = task({ command: { binary: gitBinary, folder, environment, failed }, limit }, either);
+    try {
+      const [result] = await Promise.all([work, check]);
+      return result;
+    } finally {
+      ending.abort();
+      await Promise.allSettled([work, check]);
+    }
+  });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
-import { createSemaphore } from '../../shared/semaphore.ts';
+import type { Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers, startTimeout } from '../../shared/timeout.ts';
 import { timedOut } from './failures.ts';
@@ -8,12 +8,11 @@ import type { ResolvedOptions } from './local-git-provider.ts';
 import { readSnapshot, type Snapshot, type SnapshotRequest } from './snapshot-reader.ts';
 
 /** What directories hold, cached for as long as it is true. The latest snapshot of each directory is kept. */
-export function createSnapshotCache(options: ResolvedOptions, closing: AbortSignal) {
+export function createSnapshotCache(options: ResolvedOptions, places: Semaphore, closing: AbortSignal) {
   const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
   const reads = createSingleFlight<Snapshot>();
   // A slow repository takes one place of all.
   const repositories = new KeyedMutex();
-  const places = createSemaphore(options.concurrency);
   const { timeoutMs } = options;
 
   /** Settles when its git processes are gone; the callers do not wait for that. */

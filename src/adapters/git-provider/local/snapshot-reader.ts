@@ -1,17 +1,12 @@
-import type { DatedFile } from '../../../ports/git-provider.ts';
-import { type GitCommand, gitEnvironment, type OutputLimit, runGit, splitAtNul } from '../../shared/git-process.ts';
+import type { DatedFile, FileContentId } from '../../../ports/git-provider.ts';
+import { runGit, splitAtNul } from '../../shared/git-process.ts';
 import { demandSuccess, failed, tooLarge } from './failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import { listObjectFolders, refuseOutsideObjects } from './object-folders.ts';
-import { withPrivateGitFolder } from './private-git-folders.ts';
-import type { LocalRepository } from './repository-location.ts';
+import { type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 
-export interface SnapshotRequest {
-  readonly repository: LocalRepository;
+/** A directory at the commit `oid`. */
+export interface SnapshotRequest extends ObjectsRequest {
   readonly directory: string;
-  readonly oid: string;
-  /** Where the history is cut off, as `readShallow` returns it. */
-  readonly shallow: string;
 }
 
 /** What a directory holds at one commit. */
@@ -26,36 +21,20 @@ type PathDates = ReadonlyMap<string, number>;
 
 type Earlier = { readonly oid: string; readonly dates: PathDates };
 
-interface Reading extends SnapshotRequest {
-  readonly command: Omit<GitCommand, 'args'>;
-  readonly limit: OutputLimit;
+interface Reading extends SnapshotRequest, ObjectReader {
   readonly maxPaths: number;
 }
 
 /** Reads a directory at a commit with git. What an earlier snapshot of it holds is not read again. */
 export async function readSnapshot(
-  { temporaryFolder, gitBinary, maxPaths, maxOutputBytes }: ResolvedOptions,
+  options: ResolvedOptions,
   request: SnapshotRequest,
   earlier: Snapshot | null,
   signal: AbortSignal,
 ): Promise<Snapshot> {
-  const objects = await listObjectFolders(request.repository);
-  return await withPrivateGitFolder(temporaryFolder, request, async (folder) => {
-    const environment = gitEnvironment({ GIT_DIR: folder, GIT_OBJECT_DIRECTORY: objects[0] });
-    const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes`) };
-    const reading = { ...request, command: { binary: gitBinary, folder, environment, failed }, limit, maxPaths };
-    const ending = new AbortController();
-    const either = AbortSignal.any([signal, ending.signal]);
-    const check = refuseOutsideObjects(request.repository, objects, either);
-    const snapshot = readWith(reading, usable(earlier, request), either);
-    try {
-      const [read] = await Promise.all([snapshot, check]);
-      return read;
-    } finally {
-      ending.abort();
-      await Promise.allSettled([snapshot, check]);
-    }
-  });
+  const { maxPaths } = options;
+  return await readObjects(options, request, signal, (reader, either) =>
+    readWith({ ...request, ...reader, maxPaths }, usable(earlier, request), either));
 }
 
 /** Dates stay valid only if the history is cut off at the same commits. */
@@ -72,10 +51,10 @@ async function readWith(reading: Reading, earlier: Earlier | null, signal: Abort
   // Its failure is handled below, after the tree is known.
   readingDates.catch(() => null);
   try {
-    const paths = await readPaths(reading, signal);
-    if (paths.length === 0) return { oid, shallow, files: [], dates: null };
+    const tree = await readTree(reading, signal);
+    if (tree.length === 0) return { oid, shallow, files: [], dates: null };
     const dates = await readingDates;
-    const files = dates === null ? null : dateFiles(paths, dates);
+    const files = dates === null ? null : dateFiles(tree, dates);
     if (files !== null) return { oid, shallow, files, dates };
     if (earlier === null) throw failed("the repository's history does not say where its files come from");
   } finally {
@@ -85,21 +64,22 @@ async function readWith(reading: Reading, earlier: Earlier | null, signal: Abort
   return await readWith(reading, null, signal);
 }
 
-const regularFile = /^100\d{3} blob [0-9a-f]+\t/u;
+const regularFile = /^100\d{3} blob ([0-9a-f]+)\t/u;
 
-/** The paths of the regular files, as byte strings. */
-async function readPaths({ command, limit, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<string[]> {
+/** The regular files, with their paths as byte strings. */
+async function readTree({ command, limit, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<FileContentId[]> {
   const prefix = directory === '' ? '' : `${Buffer.from(directory, 'utf8').toString('latin1')}/`;
-  const paths: string[] = [];
+  const files: FileContentId[] = [];
   const collect = splitAtNul((entry) => {
     const path = entry.slice(entry.indexOf('\t') + 1);
-    if (!regularFile.test(entry) || !path.startsWith(prefix)) return;
-    if (paths.length === maxPaths) throw tooLarge(`${maxPaths} paths`);
-    paths.push(path);
+    const blobId = regularFile.exec(entry)?.[1];
+    if (blobId === undefined || !path.startsWith(prefix)) return;
+    if (files.length === maxPaths) throw tooLarge(`${maxPaths} paths`);
+    files.push({ path, blobId });
   });
   const args = ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
   demandSuccess(await runGit({ ...command, args }, limit, signal, collect));
-  return paths;
+  return files;
 }
 
 /**
@@ -122,12 +102,12 @@ async function readDates(reading: Reading, earlier: Earlier | null, signal: Abor
 }
 
 /** Null if a path has no date. Bytes of a path that are not UTF-8 become U+FFFD. */
-function dateFiles(paths: readonly string[], dates: PathDates): DatedFile[] | null {
+function dateFiles(tree: readonly FileContentId[], dates: PathDates): DatedFile[] | null {
   const files: DatedFile[] = [];
-  for (const path of paths) {
+  for (const { path, blobId } of tree) {
     const seconds = dates.get(path);
     if (seconds === undefined) return null;
-    files.push({ path: Buffer.from(path, 'latin1').toString('utf8'), createdAt: seconds * 1000 });
+    files.push({ path: Buffer.from(path, 'latin1').toString('utf8'), blobId, createdAt: seconds * 1000 });
   }
   return files;
 }

@@ -1,19 +1,48 @@
 import { z } from 'zod';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import type { MicroagentContent } from '../../../application/microagents/list-microagents.ts';
 import type { Microagent } from '../../../domain/microagent.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import { timestamp, toTimestamp } from '../common-schemas.ts';
+import { text, timestamp, toTimestamp } from '../common-schemas.ts';
 import { gitProviderFailures, noInput, operation } from '../operation.ts';
+import type { RequestContext } from '../request-context.ts';
+
+const microagentFields = {
+  name: z.string().meta({ description: 'The path below the directory, without its ending.', example: 'deploy/aws' }),
+  path: z.string().meta({ description: "Relative to the repository's root.", example: '.skep/microagents/deploy/aws.md' }),
+  created_at: timestamp.meta({
+    description: 'When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC.',
+  }),
+};
 
 const microagentResource = z
-  .object({
-    name: z.string().meta({ description: 'The path below the directory, without its ending.', example: 'deploy/aws' }),
-    path: z.string().meta({ description: "Relative to the repository's root.", example: '.skep/microagents/deploy/aws.md' }),
-    created_at: timestamp.meta({
-      description: 'When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC.',
-    }),
-  })
+  .object(microagentFields)
   .meta({ id: 'MicroagentResponse', description: 'A Markdown file in a repository that guides agents.' });
+
+const frontMatterProblem = z
+  .object({
+    code: z.string().meta({ examples: ['not_yaml', 'triggers'], description: 'For programs. New codes may come with any version.' }),
+    detail: z.string().meta({ description: 'What is wrong, as a sentence.' }),
+    line: z.int().min(1).nullable().meta({ description: 'The line of the file; null if it is not one line.' }),
+  })
+  .meta({ id: 'FrontMatterProblem' });
+
+const microagentContentResource = z
+  .object({
+    ...microagentFields,
+    content: z.string().meta({
+      description:
+        'The text after the front matter; the whole text if there is none, or it can not be read. What is not UTF-8 is U+FFFD, and ' +
+        'a byte order mark is left out.',
+    }),
+    triggers: z.array(z.string()).meta({ description: 'Words that call the microagent; empty if the front matter has none.' }),
+    front_matter: z.record(z.string(), z.unknown()).nullable().meta({
+      description: 'The mapping between the two lines `---` at the beginning of the file; null if there is none, or it can not be read.',
+    }),
+    front_matter_problem: frontMatterProblem.nullable().meta({ description: 'What is wrong with the front matter.' }),
+    git_provider: z.string().meta({ example: 'github' }),
+  })
+  .meta({ id: 'MicroagentContentResponse', description: 'A microagent with its content.' });
 
 export const repositoryName = z
   .string()
@@ -30,6 +59,23 @@ export const repositoryName = z
 
 function presentMicroagent({ name, path, createdAt }: Microagent): z.output<typeof microagentResource> {
   return { name, path, created_at: toTimestamp(createdAt) };
+}
+
+function presentContent(read: MicroagentContent): z.output<typeof microagentContentResource> {
+  const { content, triggers, frontMatter, frontMatterProblem: reason, gitProvider } = read;
+  return {
+    ...presentMicroagent(read),
+    content,
+    triggers: [...triggers],
+    front_matter: frontMatter,
+    front_matter_problem: reason === null ? null : { code: reason.problem, detail: sentenceOf(reason), line: reason.line },
+    git_provider: gitProvider,
+  };
+}
+
+/** Says how old a listing is. */
+function setAge({ skep, response }: RequestContext, confirmedAt: number | null): void {
+  if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
 }
 
 export const microagentOperations = [
@@ -49,11 +95,35 @@ export const microagentOperations = [
     success: { status: 200, description: 'The microagents.', schema: z.array(microagentResource) },
     failures: ['repository_not_found', ...gitProviderFailures],
     handle: async (context, { params }) => {
-      const { skep, principal, response } = context;
+      const { skep, principal } = context;
       const patterns = principal.repositories ?? null;
       const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.closed);
-      if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
+      setAge(context, confirmedAt);
       return microagents.map(presentMicroagent);
+    },
+  }),
+  operation({
+    ...noInput,
+    method: 'get',
+    path: '/api/user/repository/{repository_name}/microagents/content',
+    operationId: 'get_microagent_content',
+    tag: 'Microagents',
+    summary: 'Read a microagent of a repository',
+    description:
+      'Its content and front matter, from the default branch. Only what the list of microagents shows is found. Front matter that is ' +
+      'broken is reported, and is no failure. A file of more than 1 MiB is a failure. The header `Age` is as in the list.',
+    needsKey: true,
+    params: z.object({ repository_name: repositoryName }),
+    query: z.object({
+      file_path: text(4096).min(1).meta({ description: 'The `path` that the list shows.', example: '.skep/microagents/deploy/aws.md' }),
+    }),
+    success: { status: 200, description: 'The microagent.', schema: microagentContentResource },
+    failures: ['repository_not_found', 'file_not_found', ...gitProviderFailures],
+    handle: async (context, { params, query }) => {
+      const patterns = context.principal.repositories ?? null;
+      const read = await context.skep.microagents.read(params.repository_name, query.file_path, patterns, context.closed);
+      setAge(context, read.confirmedAt);
+      return presentContent(read);
     },
   }),
 ];

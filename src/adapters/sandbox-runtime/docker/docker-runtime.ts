@@ -1,3 +1,4 @@
+import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
@@ -10,6 +11,7 @@ import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { keptLaunch } from './container-config.ts';
 import { Containers, isFreezeRefused } from './containers.ts';
+import { diskSpace } from './disk-space.ts';
 import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, unavailable, withFailures } from './engine.ts';
 import { type Client, configFolder, createClient } from './engine-client.ts';
 import { Executions } from './executions.ts';
@@ -164,6 +166,10 @@ class DockerRuntime implements SandboxRuntime {
 
   usage(id: string): Promise<SandboxUsage> {
     return withFailures(() => this.#observer.usage(id));
+  }
+
+  diskSpace(): Promise<DiskSpace | null> {
+    return this.#client.remoteHost === null ? withFailures(() => diskSpace(this.#engine)) : Promise.resolve(null);
   }
 
   subscribe(listener: (id: string) => void): () => void {

@@ -1,5 +1,7 @@
 import { access, constants } from 'node:fs/promises';
+import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
@@ -153,6 +155,10 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async usage(id: string): Promise<SandboxUsage> {
     return { cpuMs: null, memoryBytes: null, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
+  }
+
+  diskSpace(): Promise<DiskSpace> {
+    return this.#opened(() => diskSpaceOf(this.#layout.root));
   }
 
   subscribe(listener: (id: string) => void): () => void {

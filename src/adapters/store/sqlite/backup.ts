@@ -5,7 +5,7 @@ import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { type DataFolder, dataFolderAt, StoreRefused, syncFolders, whyUnusable } from './data-folder.ts';
 import { applicationId, migrations, versionOf } from './migrations.ts';
 import { openCurrent, schemaVersionOf } from './open-database.ts';
-import { checkLog, clearMarker } from './shutdown-marker.ts';
+import { checkLog, clearMarker, type StoreWarning } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 import { closeAsVisitor } from './store.ts';
 
@@ -17,7 +17,7 @@ export interface BackupOptions {
   readonly file: string;
   /** The runtime that has the sandboxes; null if that is not known. */
   readonly runtime: string | null;
-  readonly warn: (message: string) => void;
+  readonly warn: (warning: StoreWarning) => void;
 }
 
 /**

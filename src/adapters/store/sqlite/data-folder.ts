@@ -209,11 +209,14 @@ const marker = Symbol.for('skep.store-refused');
 export class StoreRefused extends Error {
   readonly [marker] = true;
   readonly reason: RefusalReason;
+  /** The path of the database that is refused, if it can be restored in its own place; otherwise null. */
+  readonly database: string | null;
 
-  constructor(reason: RefusalReason, message: string, options?: { cause?: unknown }) {
+  constructor(reason: RefusalReason, message: string, options: { readonly cause?: unknown; readonly database?: string } = {}) {
     super(message, options);
     this.name = 'StoreRefused';
     this.reason = reason;
+    this.database = options.database ?? null;
   }
 }
 

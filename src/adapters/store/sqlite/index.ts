@@ -6,3 +6,4 @@ export { createInMemoryStore, createSqliteStore, lookIntoSqlite } from './store.
 export type { InMemoryStoreOptions, SqliteLook, SqliteStoreOptions } from './store.ts';
 export { isStoreRefused, StoreRefused } from './data-folder.ts';
 export type { RefusalReason } from './data-folder.ts';
+export type { StoreWarning } from './shutdown-marker.ts';

@@ -9,6 +9,15 @@ import { reasonOf } from './sqlite-error.ts';
 const closed = '-'.repeat(36);
 
 /**
+ * What is not as it should be and does not stop the store. `log_lost`: the server did not close the store, and its write-ahead log is gone.
+ * Unless another program merged the log, the last changes are lost.
+ */
+export interface StoreWarning {
+  readonly code: 'log_lost';
+  readonly dataDir: string;
+}
+
+/**
  * While a server has a store open, the main file `skep.db` holds the id of this opening, and so does the file `skep.db-open` beside
  * it. The last changes are in the write-ahead log then. So a `skep.db` with an id was copied without its log if there is none, and
  * one with another id than its folder's is not the file that the log belongs to. A crash leaves both ids as they are.
@@ -58,9 +67,9 @@ export function clearMarker(database: DatabaseSync): boolean {
 
 /**
  * Checks that the write-ahead log in the folder is that of its database, before anything reads it. Throws `log_missing` or
- * `log_of_another`. `warn` gets a sentence if the log of a crashed server is gone, which is no loss if another program merged it.
+ * `log_of_another`. Warns if the log of a crashed server is gone, which is no loss if another program merged it.
  */
-export function checkLog(folder: DataFolder, warn: (message: string) => void = () => {}): void {
+export function checkLog(folder: DataFolder, warn: (warning: StoreWarning) => void = () => {}): void {
   // In this order a server that closes meanwhile does not look like a copy.
   const hasLog = sizeOf(`${folder.database}-wal`) > 0;
   const found = readMainFile(folder);
@@ -68,10 +77,7 @@ export function checkLog(folder: DataFolder, warn: (message: string) => void = (
   const expected = readMarkerFile(folder) ?? closed;
   const where = `in the data folder ${folder.path}`;
   if (found === expected) {
-    if (found !== closed && !hasLog) {
-      warn(`skep.db ${where} was not closed, and its write-ahead log skep.db-wal is gone. Unless another program (sqlite3) merged it, the `
-        + 'last changes are lost. If you have a newer copy, stop the server and restore it: skep restore <file>');
-    }
+    if (found !== closed && !hasLog) warn({ code: 'log_lost', dataDir: folder.path });
     return;
   }
   if (hasLog && expected !== closed) {
@@ -85,8 +91,8 @@ export function checkLog(folder: DataFolder, warn: (message: string) => void = (
   throw new StoreRefused(
     'log_missing',
     `skep.db ${where} was copied from a running server without its write-ahead log skep.db-wal, so its last changes are missing. Put the `
-      + `log of the same moment beside it. If there is none, accept the loss: skep restore ${folder.database}\n`
-      + 'To copy the store of a running server, use: skep backup <file>. Nothing was changed.',
+      + 'log of the same moment beside it. If there is none, accept the loss: restore skep.db in its own place. Nothing was changed.',
+    { database: folder.database },
   );
 }
 

@@ -18,7 +18,7 @@ import {
 } from './data-folder.ts';
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
-import { checkLog, isMarkedOpen, markClosed, markOpen } from './shutdown-marker.ts';
+import { checkLog, isMarkedOpen, markClosed, markOpen, type StoreWarning } from './shutdown-marker.ts';
 import { openAndMigrate, openCurrent, openInMemory, openReadOnly, schemaVersionOf } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
@@ -46,8 +46,7 @@ export interface SqliteStoreOptions extends InMemoryStoreOptions {
    * is refused if it is another one: a runtime would not find the sandboxes of the records.
    */
   readonly deploymentId?: (kept: string | null) => string;
-  /** Gets a sentence about what is not as it should be and does not stop the store. */
-  readonly warn?: (message: string) => void;
+  readonly warn?: (warning: StoreWarning) => void;
 }
 
 /**
@@ -83,7 +82,7 @@ export type SqliteLook =
   | { readonly kind: 'current'; readonly store: Store };
 
 /** Reads a data folder and changes nothing in it, whether a server has it open or not. Rejects with {@link StoreRefused}. */
-export async function lookIntoSqlite(dataDir: string, warn?: (message: string) => void): Promise<SqliteLook> {
+export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteLook> {
   const folder = dataFolderAt(dataDir);
   checkLog(folder, warn);
   const schema = schemaVersionOf(folder);

@@ -47,7 +47,7 @@ describe('whatever a name holds, it stays one segment of the path', () => {
     for (const provider of [scene.provider(), scene.anonymous()]) {
       for (const directory of directories) {
         const { files } = await provider.listFiles('acme/shop', { directory: () => directory, accepts: () => true });
-        expect(files).toEqual([{ path: `${directory}/-1?#%.md`, createdAt: start * 1000 }]);
+        expect(files).toEqual([{ path: `${directory}/-1?#%.md`, blobId: expect.any(String), createdAt: start * 1000 }]);
       }
     }
     expect(scene.double.requests.every(({ segments }) => segments[0] === 'graphql' || segments[1] === 'acme')).toBe(true);

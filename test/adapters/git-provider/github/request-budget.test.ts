@@ -198,3 +198,33 @@ describe('what a listing may take is bounded', () => {
     for (let time = 0; time < 3; time += 1) expect(await list(provider)).toHaveLength(3);
   });
 });
+
+describe('the content of a file', () => {
+  const blob = 'GET /repos/acme/shop/git/blobs/';
+
+  test('costs one request, also for a hundred callers at once, and another one if it is missing', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    for (const [provider, find] of [[scene.provider(), ['POST /graphql']], [scene.anonymous(), ['GET /repos/acme/shop', 'GET /repos/acme/shop/commits/HEAD']]] as const) {
+      const { files: [file] } = await provider.listFiles('acme/shop', everything);
+      scene.asked();
+      const contents = await Promise.all(Array.from({ length: 100 }, () => provider.readFile('acme/shop', file!, 100)));
+      expect(new Set(contents.map(String)).size).toBe(1);
+      expect(scene.asked()).toEqual([blob + file!.blobId]);
+      const missing = { path: 'a.md', blobId: '0'.repeat(40) };
+      expect(await failureOf(provider.readFile('acme/shop', missing, 100))).toMatch(/^file_not_found: /u);
+      expect(scene.asked()).toEqual([blob + missing.blobId, ...find]);
+    }
+  });
+
+  test('is not read beyond its bound, nor asked for by what is no id', async () => {
+    const scene = await createScene();
+    await scene.publish({ commits: [{ id: 'x', at: start, files: [[`${agents}/a.md`, 'x'.repeat(2 ** 20)]] }] });
+    const provider = scene.provider();
+    const { files: [file] } = await provider.listFiles('acme/shop', everything);
+    expect(await failureOf(provider.readFile('acme/shop', file!, 100))).toMatch(/^provider_failed: .*too_large/u);
+    scene.asked();
+    expect(await failureOf(provider.readFile('acme/shop', { path: 'a.md', blobId: '../trees/main' }, 100))).toMatch(/^file_not_found: /u);
+    expect(scene.asked()).toEqual([]);
+  });
+});

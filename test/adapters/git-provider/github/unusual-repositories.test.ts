@@ -87,7 +87,7 @@ describe('a renamed repository is followed', () => {
     for (let time = 0; time < 2; time += 1) {
       expect(await provider.listFiles('acme/shop', query)).toEqual({
         directory: 'microagents',
-        files: [{ path: 'microagents/b.md', createdAt: start * 1000 }],
+        files: [{ path: 'microagents/b.md', blobId: expect.any(String), createdAt: start * 1000 }],
       });
     }
     expect(await provider.find('acme/shop')).toEqual({ path: 'acme/.skep', defaultBranch: 'main' });

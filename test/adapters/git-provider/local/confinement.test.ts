@@ -104,6 +104,19 @@ describe('nothing leads local-git out of its root', () => {
     expect(await failureOf(list(providerOf({ root }), 'second'))).toMatch(/^provider_failed: .*quoted name/u);
   });
 
+  test('the content of a file outside is not read by its id', async () => {
+    const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
+    const secret = await bare(outside, 'secret.git', { commits: [{ id: 'x', at: 0, files: [['key', 'a secret']] }] });
+    const gitDir = await bare(root, 'shop');
+    const file = { path: 'key', blobId: await gitIn(secret, 'rev-parse', 'main:key') };
+    const provider = providerOf({ root });
+    expect(await failureOf(provider.readFile('shop', file, 100))).toMatch(/^file_not_found: /u);
+    await mkdir(join(gitDir, 'objects/info'), { recursive: true });
+    await writeFile(join(gitDir, 'objects/info/alternates'), `${secret}/objects\n`);
+    expect(await failureOf(provider.readFile('shop', file, 100))).toMatch(leadsOut);
+    expect(await failureOf(provider.readFile('../secret', file, 100))).toMatch(/^repository_not_found: /u);
+  });
+
   test('refs and lists of refs outside are refused', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git');

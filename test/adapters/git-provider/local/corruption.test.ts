@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { agents, bare, failureOf, gitIn, list, providerOf, script, simpleListing, start, temporaryFolder } from './support.ts';
+import { agents, bare, everything, failureOf, gitIn, list, providerOf, script, simpleListing, start, temporaryFolder } from './support.ts';
 
 const damaged = /^provider_failed: .*missing or corrupt/u;
 const run = promisify(execFile);
@@ -99,6 +99,38 @@ describe('a damaged repository is a clear failure', () => {
     for (let time = 0; time < 2; time += 1) expect(await failureOf(list(provider, 'shop'))).toMatch(damaged);
     await writeFile(object, content);
     expect(await list(provider, 'shop')).toEqual(simpleListing);
+  });
+});
+
+describe('the content of a file', () => {
+  test('is a clear failure where it is rubbish, and not found where it is missing', async () => {
+    const root = await temporaryFolder();
+    const gitDir = await bare(root, 'shop');
+    const provider = providerOf({ root });
+    const { files: [file] } = await provider.listFiles('shop', everything);
+    const object = join(gitDir, 'objects', file!.blobId.slice(0, 2), file!.blobId.slice(2));
+    await chmod(object, 0o600);
+    for (const damage of [() => writeFile(object, 'rubbish'), () => truncate(object, 0)]) {
+      await damage();
+      expect(await failureOf(provider.readFile('shop', file!, 100))).toMatch(damaged);
+    }
+    await rm(object);
+    expect(await failureOf(provider.readFile('shop', file!, 100))).toMatch(/^file_not_found: /u);
+  });
+
+  test('beyond its bound is not read, and leaves nothing behind', async () => {
+    const [root, temporary] = [await temporaryFolder(), await temporaryFolder()];
+    await bare(root, 'shop', { commits: [{ id: 'x', at: start, files: [[`${agents}/a.md`, 'x'.repeat(1000)]] }] });
+    const log = join(await temporaryFolder(), 'log');
+    const gitBinary = await script(await temporaryFolder(), `echo "$@" >> '${log}'\nexec git "$@"`);
+    const provider = providerOf({ root, gitBinary, temporaryFolder: temporary });
+    const { files: [file] } = await provider.listFiles('shop', everything);
+    expect(await failureOf(provider.readFile('shop', file!, 999))).toMatch(/^provider_failed: .*too_large/u);
+    expect(await readFile(log, 'utf8')).not.toContain('cat-file blob');
+    expect(String(await provider.readFile('shop', file!, 1000))).toBe('x'.repeat(1000));
+    expect(await readFile(log, 'utf8')).toContain('cat-file blob');
+    await provider.close();
+    expect(await readdir(temporary)).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readHead } from '../../../../src/adapters/git-provider/local/head.ts';
 import { findRepository } from '../../../../src/adapters/git-provider/local/repository-location.ts';
-import { agents, bare, failureOf, gitIn, list, providerOf, simple, simpleListing, start, temporaryFolder } from './support.ts';
+import { agents, bare, everything, failureOf, gitIn, list, providerOf, simple, simpleListing, start, temporaryFolder } from './support.ts';
 
 describe('local-git reads every kind of repository', () => {
   test('a bare one, with and without its ending, and with its packed refs', async () => {
@@ -60,6 +60,8 @@ describe('local-git reads every kind of repository', () => {
     expect((await gitIn(gitDir, 'rev-parse', 'HEAD')).length).toBe(64);
     const provider = providerOf({ root });
     expect(await list(provider, 'shop')).toEqual(simpleListing);
+    const { files: [file] } = await provider.listFiles('shop', everything);
+    expect([file!.blobId.length, String(await provider.readFile('shop', file!, 100))]).toEqual([64, '2']);
     const tree = await gitIn(gitDir, 'rev-parse', 'HEAD^{tree}');
     await gitIn(gitDir, 'update-ref', 'HEAD', await gitIn(gitDir, 'commit-tree', '-p', 'HEAD', '-m', 'new', tree));
     expect(await list(provider, 'shop')).toEqual(simpleListing);

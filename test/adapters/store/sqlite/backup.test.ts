@@ -31,7 +31,7 @@ afterEach(async () => {
 const now = someTime + 10 * 86_400_000;
 
 const backup = async (changes: Partial<BackupOptions> = {}): Promise<void> =>
-  await backupSqlite({ dataDir, file, runtime: 'docker', warn: (message) => expect.unreachable(message), ...changes });
+  await backupSqlite({ dataDir, file, runtime: 'docker', warn: ({ code }) => expect.unreachable(code), ...changes });
 
 async function open(deployment = 'dep-1', exclusive = true): Promise<Store> {
   const store = await createSqliteStore({ dataDir, exclusive, deploymentId: () => deployment });
@@ -175,7 +175,7 @@ describe('a restore', () => {
     await restore();
     await (await open()).close();
     copyFileSync(file, join(dataDir, 'skep.db'));
-    await refused(open(), 'log_missing', `skep restore ${join(dataDir, 'skep.db')}`);
+    await expect(open()).rejects.toMatchObject({ reason: 'log_missing', database: join(dataDir, 'skep.db') });
     expect((await restore({ file: join(dataDir, 'skep.db') })).replaced).not.toBeNull();
     await open();
   });

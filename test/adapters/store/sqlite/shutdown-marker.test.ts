@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:f
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createSqliteStore, isStoreRefused, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
+import { createSqliteStore, isStoreRefused, lookIntoSqlite, type StoreWarning } from '../../../../src/adapters/store/sqlite/index.ts';
 import { someConversation } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
@@ -10,8 +10,8 @@ import { endChildren, startChild } from './processes.ts';
 let folder: ReturnType<typeof newFolder>;
 let dataDir: string;
 let copyDir: string;
-let warnings: string[];
-const warn = (message: string): void => void warnings.push(message);
+let warnings: StoreWarning[];
+const warn = (warning: StoreWarning): void => void warnings.push(warning);
 
 beforeEach(() => {
   folder = newFolder();
@@ -102,7 +102,7 @@ describe('after a crash', () => {
     rmSync(join(dataDir, 'skep.db-wal'));
     await open(dataDir);
     await open(dataDir);
-    expect(warnings).toEqual([expect.stringMatching(/was not closed, and its write-ahead log skep\.db-wal is gone.*skep restore/)]);
+    expect(warnings).toEqual([{ code: 'log_lost', dataDir }]);
   });
 
   test('a visitor, who merges the log, leaves a closed store behind', async () => {

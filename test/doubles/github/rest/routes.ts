@@ -1,5 +1,6 @@
 import type { Repositories, ServedRepository } from '../repositories.ts';
 import { type DoubleRequest, type DoubleResponse, refusal } from '../request.ts';
+import { readBlob } from './blobs.ts';
 import { listCommits } from './commits.ts';
 import { compare } from './compare.ts';
 import { listContents } from './contents.ts';
@@ -28,6 +29,7 @@ const routes: readonly (readonly [begin: readonly string[], values: number, rout
   [['commits'], 0, listCommits],
   [['commits'], 1, readHead],
   [['git', 'trees'], 1, readTree],
+  [['git', 'blobs'], 1, readBlob],
   [['compare'], 1, compare],
   [['contents'], Number.POSITIVE_INFINITY, listContents],
 ];

@@ -1,0 +1,87 @@
+import { isUnsettled } from '../../domain/conversation-next-step.ts';
+import { type DiskPressure, diskPressure, expendable } from '../../domain/disk-pressure.ts';
+import { isFailure } from '../../domain/failure.ts';
+import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { unlessAborted } from '../timers.ts';
+import type { SandboxDeps } from './sandbox-deps.ts';
+import { writeMove } from './sandbox-records.ts';
+import type { SandboxReconciler } from './sandbox-reconciler.ts';
+
+interface DiskWatchDeps extends SandboxDeps {
+  readonly reconciler: SandboxReconciler;
+  /** How much of the runtime's disk may be used. 100: all of it. */
+  readonly diskUsedPercent: number;
+}
+
+/** How many sandboxes are deleted at a time, so that no more go than are needed: only what is removed gives space. */
+const atOnce = 3;
+
+/** For so long after the last pressure pools are not filled, so that they are not made and dropped in turn. */
+const poolsAfterMs = 5 * 60_000;
+
+/** Knows whether the runtime's disk is too full, as it was at the last sweep, and deletes what rests to make space. */
+export class DiskWatch {
+  readonly #deps: DiskWatchDeps;
+  #pressure: DiskPressure | null = null;
+  #pressedAt = -Infinity;
+
+  constructor(deps: DiskWatchDeps) {
+    this.#deps = deps;
+  }
+
+  /** Null also if the runtime can't tell. */
+  get pressure(): DiskPressure | null {
+    return this.#pressure;
+  }
+
+  /** Returns false under pressure, and for some time after it. */
+  get allowsPools(): boolean {
+    return this.#deps.clock.now() - this.#pressedAt >= poolsAfterMs;
+  }
+
+  /** Asks the runtime. Returns as soon as the signal fires. */
+  async look(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#deps;
+    const before = this.#pressure;
+    this.#pressure = await this.#measure(signal);
+    if (this.#pressure !== null) this.#pressedAt = clock.now();
+    if (before === null && this.#pressure !== null) logger.warn({ reason: this.#pressure }, 'the disk is too full to start sandboxes');
+    if (before !== null && this.#pressure === null) logger.info({}, 'the disk has space for sandboxes again');
+  }
+
+  /** Under pressure, deletes a few of these sandboxes, which are all there are. Does not wait until they are removed. */
+  async relieve(sandboxes: readonly Sandbox[]): Promise<void> {
+    const { conversations, clock, reconciler } = this.#deps;
+    const reason = this.#pressure;
+    if (reason === null) return;
+    let open = atOnce - sandboxes.filter(isGoing).length;
+    for (const sandbox of expendable(sandboxes, clock.now())) {
+      if (open <= 0) return;
+      // It is to be resumed for a message.
+      if ((await conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
+      open -= 1;
+      // Somebody else was quicker: another process that makes space too, or a resumption.
+      if (!(await writeMove(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;
+      void reconciler.interrupt(sandbox.id).catch(() => reconciler.enqueue(sandbox.id));
+    }
+  }
+
+  async #measure(signal: AbortSignal): Promise<DiskPressure | null> {
+    const { runtime, logger, diskUsedPercent } = this.#deps;
+    try {
+      const space = await unlessAborted(signal, runtime.diskSpace());
+      return space === null ? null : diskPressure(space, diskUsedPercent);
+    } catch (error) {
+      if (signal.aborted) return null;
+      if (!isFailure(error)) throw error;
+      logger.warn({ code: error.code, context: error.context }, 'the runtime does not say how full its disk is');
+      return null;
+    }
+  }
+}
+
+/** Returns true for one that is deleted for space, and not removed yet. */
+function isGoing({ deletedAt, removedAt, statusReason }: Sandbox): boolean {
+  return deletedAt !== null && removedAt === null && statusReason?.code === 'disk_pressure';
+}

@@ -1,0 +1,52 @@
+import { nextIdleAction } from './idle-policy.ts';
+import { isQuarantined } from './quarantine.ts';
+import type { ReasonOf } from './reason.ts';
+import { isPooled, type Sandbox } from './sandbox.ts';
+
+/** The disk that sandboxes are on, without what is reserved for root. */
+export interface DiskSpace {
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+}
+
+/** More of the disk is used than may be. */
+export type DiskPressure = ReasonOf<'disk_pressure'>;
+
+/** How much of the disk may be used, in percent, if nothing else is configured. */
+export const defaultDiskUsedPercent = 90;
+
+/** How long a sandbox is at rest at least before it is deleted early. */
+const minIdleMs = 5 * 60_000;
+
+/** Returns how much of the disk is used, in percent. Rounds up, as `df` does. */
+export function usedPercentOf({ totalBytes, freeBytes }: DiskSpace): number {
+  return Math.ceil((100 * (totalBytes - freeBytes)) / totalBytes);
+}
+
+/** Returns null if the disk is not used beyond the limit. With a limit of 100 it never is. */
+export function diskPressure(space: DiskSpace, limitPercent: number): DiskPressure | null {
+  const usedPercent = usedPercentOf(space);
+  return usedPercent > limitPercent ? { code: 'disk_pressure', usedPercent, limitPercent } : null;
+}
+
+/**
+ * Returns what is deleted under disk pressure, in this order: the members of pools, and only if there is none, the sandboxes at rest that a
+ * rule of their spec deletes anyway, the longest idle first. Nothing else is ever deleted for it.
+ */
+export function expendable(sandboxes: readonly Sandbox[], now: number): readonly Sandbox[] {
+  const members = sandboxes.filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
+  if (members.length > 0) return members;
+  return sandboxes.filter((sandbox) => isExpendable(sandbox, now)).toSorted((a, b) => idleSince(a) - idleSince(b));
+}
+
+/** What is kept in quarantine, and what is only frozen, is not: a frozen sandbox is to be stopped first. */
+function isExpendable(sandbox: Sandbox, now: number): boolean {
+  const { status, pauseKind, spec } = sandbox;
+  const isAtRest = status === 'ERROR' || (status === 'PAUSED' && pauseKind === 'stop');
+  if (!isAtRest || isQuarantined(sandbox) || spec.rest.deleteAfterMs === null) return false;
+  return nextIdleAction(sandbox)?.tier === 'delete' && now - idleSince(sandbox) >= minIdleMs;
+}
+
+function idleSince({ statusSince, lastActiveAt }: Sandbox): number {
+  return Math.max(statusSince, lastActiveAt);
+}

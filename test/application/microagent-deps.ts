@@ -1,0 +1,12 @@
+import { parseYamlFrontMatter } from '../../src/adapters/front-matter/yaml-front-matter.ts';
+import type { MicroagentDeps } from '../../src/application/microagents/list-microagents.ts';
+
+/** What the use cases of microagents need besides repositories. */
+export function microagentDeps(): Omit<MicroagentDeps, 'repositories'> {
+  const texts = new Map<string, string>();
+  return {
+    product: 'skep',
+    parseFrontMatter: parseYamlFrontMatter,
+    texts: { get: (key) => texts.get(key) ?? null, set: (key, text) => void texts.set(key, text) },
+  };
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { diskPressure, expendable } from '../../src/domain/disk-pressure.ts';
+import { quarantined } from '../../src/domain/quarantine.ts';
+import { limitReached, unlimited } from '../../src/domain/sandbox-limits.ts';
+import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
+import { type RestRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+
+const minute = 60_000;
+const now = 1000 * minute;
+const rest: RestRule = { freezeAfterMs: null, stopAfterMs: 120 * minute, deleteAfterMs: 14_400 * minute, maxLifeMs: null };
+const mortal: RestRule = { ...rest, maxLifeMs: 28_800 * minute };
+const of = (id: string, fields: Partial<Sandbox>, rules: Partial<RestRule> = {}): Sandbox => {
+  const spec = sandboxSpec({ id: 'x', rest: { ...rest, ...rules } });
+  return { ...newSandbox({ id, ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), ...fields };
+};
+const stopped = { status: 'PAUSED', pauseKind: 'stop' } as const;
+const idsOf = (sandboxes: readonly Sandbox[]): string[] => expendable(sandboxes, now).map(({ id }) => id);
+
+describe('the pressure of a disk', () => {
+  test('begins beyond the limit, and not at it; it is rounded up as df rounds', () => {
+    expect(diskPressure({ totalBytes: 1000, freeBytes: 100 }, 90)).toBeNull();
+    expect(diskPressure({ totalBytes: 1000, freeBytes: 99 }, 90)).toEqual({ code: 'disk_pressure', usedPercent: 91, limitPercent: 90 });
+  });
+
+  test('never is with a limit of 100, nor on a disk without a size', () => {
+    expect(diskPressure({ totalBytes: 1000, freeBytes: 0 }, 100)).toBeNull();
+    expect(diskPressure({ totalBytes: 0, freeBytes: 0 }, 90)).toBeNull();
+  });
+
+  test('is a limit for what is new, not for what is resumed', () => {
+    const none = { runningOfOwner: 0, running: 0, existingOfOwner: 0, existing: 0 };
+    expect(limitReached({ ...unlimited, diskUsedPercent: 90 }, none, 'new')).toEqual({ limit: 'disk', max: 90 });
+    expect(limitReached({ ...unlimited, diskUsedPercent: 90 }, none, 'resumed')).toBeNull();
+    expect(limitReached(unlimited, none, 'new')).toBeNull();
+  });
+});
+
+describe('what is deleted under disk pressure', () => {
+  test('is what rests and a rule would delete later, the longest idle first', () => {
+    const sandboxes = [
+      of('later', { ...stopped, statusSince: 500 * minute }),
+      of('first', { ...stopped, statusSince: 400 * minute }),
+      of('failed', { status: 'ERROR', statusSince: 450 * minute }, mortal),
+      of('active', { ...stopped, statusSince: 300 * minute, lastActiveAt: 600 * minute }),
+    ];
+    expect(idsOf(sandboxes)).toEqual(['first', 'failed', 'later', 'active']);
+  });
+
+  test.each<[string, Sandbox]>([
+    ['runs', of('x', { status: 'RUNNING' }, mortal)],
+    ['is frozen', of('x', { status: 'PAUSED', pauseKind: 'freeze' })],
+    ['is frozen, and would be deleted for its age', of('x', { status: 'PAUSED', pauseKind: 'freeze' }, { ...mortal, stopAfterMs: null })],
+    ['has no delete_after', of('x', stopped, { ...mortal, deleteAfterMs: null })],
+    ['failed, and no rule deletes it', of('x', { status: 'ERROR' })],
+    ['is being resumed', of('x', { status: 'RESUMING', pauseKind: 'stop' })],
+    ['was stopped a moment ago', of('x', { ...stopped, statusSince: now - 5 * minute + 1 })],
+    ['was active a moment ago', of('x', { ...stopped, lastActiveAt: now - 5 * minute + 1 })],
+    ['is lost', of('x', { status: 'MISSING' }, mortal)],
+    ['is deleted', of('x', { ...stopped, deletedAt: 5 })],
+    ['is in quarantine', { ...quarantined(of('x', {}), { keptForMs: minute, specId: null, ownerId: null }, 0), ...stopped }],
+  ])('is nothing that %s', (_what, sandbox) => expect(idsOf([sandbox])).toEqual([]));
+
+  test('is only what waits in pools, while something does', () => {
+    const idle = of('idle', stopped);
+    const member = of('member', { status: 'RUNNING', ownerId: unowned }, { deleteAfterMs: null });
+    expect(idsOf([idle, member])).toEqual(['member']);
+    expect(idsOf([idle, { ...member, deletedAt: 5 }])).toEqual(['idle']);
+  });
+});
