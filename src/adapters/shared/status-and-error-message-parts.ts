@@ -36,11 +36,12 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-type ParameterReason =
-  | 'env_reserved' | 'env_credential' | 'secrets_not_allowed' | 'timeout_above_spec' | 'resource_above_spec' | 'resources_not_limited';
+type ArgumentReason =
+  | 'env_reserved' | 'env_credential' | 'secrets_not_allowed' | 'timeout_above_spec' | 'resource_above_spec' | 'resources_not_limited'
+  | 'sandbox_path' | 'sandbox_directory' | 'sandbox_working_dir' | 'sandbox_archive' | 'not_known_to_runtime' | 'not_in_quarantine';
 
-/** What is wrong with the parameters of a start. */
-export const parameterReasons: { readonly [C in ParameterReason]: (reason: ReasonOf<C>) => string } = {
+/** What is wrong with an argument, as the parameters of a start. */
+export const argumentReasons: { readonly [C in ArgumentReason]: (reason: ReasonOf<C>) => string } = {
   env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
   env_credential: ({ names }) =>
     `must not hold what looks like a credential: ${names.join(', ')}; put the value into a variable of the server's environment, list that `
@@ -51,6 +52,12 @@ export const parameterReasons: { readonly [C in ParameterReason]: (reason: Reaso
   timeout_above_spec: ({ maxMs }) => `must be at most ${maxMs / 1000} seconds, the max_life of the spec`,
   resource_above_spec: ({ resource, max }) => aboveSpec(resource, max),
   resources_not_limited: () => 'must be left out, since the runtime of the server limits no resources',
+  sandbox_path: ({ message }) => message,
+  sandbox_directory: ({ message }) => message,
+  sandbox_working_dir: ({ message }) => message,
+  sandbox_archive: ({ message }) => message,
+  not_known_to_runtime: () => 'must be given, since the runtime does not know it',
+  not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
 };
 
 /** Returns what is wrong with a resource that a start asks for. A spec without a bound allows none. */

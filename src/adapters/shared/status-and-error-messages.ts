@@ -2,7 +2,7 @@ import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/fail
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
   asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions, missed, nameProblems,
-  ofBytes, parameterReasons, quoted, subjects,
+  ofBytes, argumentReasons, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -42,15 +42,9 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
   user_id: () => 'must have 1 to 100 characters, none of them a control character, and not begin with skep:',
-  ...parameterReasons,
+  ...argumentReasons,
   unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
   repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
-  sandbox_path: ({ message }) => message,
-  sandbox_directory: ({ message }) => message,
-  sandbox_working_dir: ({ message }) => message,
-  sandbox_archive: ({ message }) => message,
-  not_known_to_runtime: () => 'must be given, since the runtime does not know it',
-  not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
 
   paused_by_owner: () => 'Paused on request.',
   resumed_by_owner: () => 'Resumed on request.',
