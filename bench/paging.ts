@@ -105,6 +105,7 @@ function conversationOf(n: number, rows: number): Conversation {
     sandboxId: n < 100 ? 'shared' : `sandbox-${n}`,
     sandboxSpecId: 'node',
     startsSandbox: true,
+  sandboxParameters: {},
     selectedRepository: 'acme/shop',
     selectedBranch: 'main',
     gitProvider: 'local', repositoryPath: null,

@@ -1,6 +1,7 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
 import type { Reason, ReasonOf } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
+import type { SandboxParameters } from './sandbox-parameters.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
 export const conversationStartStatuses = [
@@ -55,6 +56,8 @@ export interface Conversation {
   readonly sandboxSpecId: string;
   /** True if the conversation starts its sandbox; false if it uses one that exists. */
   readonly startsSandbox: boolean;
+  /** What it starts its sandbox with, besides the spec. */
+  readonly sandboxParameters: SandboxParameters;
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly gitProvider: string | null;
@@ -132,6 +135,7 @@ export interface NewConversation
   /** The existing sandbox that it uses; null if it starts one with the id `sandboxId`. */
   readonly taken: Sandbox | null;
   readonly spec: SandboxSpec;
+  readonly sandboxParameters?: SandboxParameters;
   /** Waits in the queue until the agent runs; without an agent it stays there. */
   readonly initialMessage: QueuedMessage | null;
   /** Null is the spec's. */
@@ -141,13 +145,14 @@ export interface NewConversation
 
 /** Returns the record of a conversation that is to be started. */
 export function newConversation(from: NewConversation): Conversation {
-  const { repository, taken, spec, initialMessage, permissionPolicy, now, ...given } = from;
+  const { repository, taken, spec, sandboxParameters = {}, initialMessage, permissionPolicy, now, ...given } = from;
   return {
     ...given,
     gitProvider: repository?.provider ?? null,
     repositoryPath: repository?.path ?? null,
     sandboxSpecId: spec.id,
     startsSandbox: taken === null,
+    sandboxParameters,
     queue: initialMessage === null ? [] : [initialMessage],
     turn: null,
     permission: null,

@@ -33,6 +33,11 @@ export function dueEndOfLife(sandbox: Sandbox, now: number): IdleAction | null {
   return end === null || now < end.at ? null : end;
 }
 
+/** Returns when the sandbox is deleted however active it is, in milliseconds since the epoch; null for never. */
+export function expiresAt(sandbox: Sandbox): number | null {
+  return endOfLife(sandbox)?.at ?? null;
+}
+
 /** Returns when something becomes due for the sandbox without a request, in milliseconds since the epoch; null for never. */
 export function nextDueAt(sandbox: Sandbox): number | null {
   if (sandbox.deletedAt !== null) return null;

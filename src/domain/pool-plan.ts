@@ -22,7 +22,10 @@ export interface PoolMember {
 
 /** Returns the digest of everything in a spec that a running sandbox can't change. */
 export function poolFingerprint(spec: SandboxSpec): string {
-  const { description: _description, rest: _rest, pool: _pool, agent: _agent, wakeOnAccess: _wakeOnAccess, ...content } = spec;
+  const {
+    description: _description, rest: _rest, pool: _pool, agent: _agent, wakeOnAccess: _wakeOnAccess, allowedSecrets: _allowedSecrets,
+    allowPlainSecrets: _allowPlainSecrets, ...content
+  } = spec;
   return fingerprintOf(content);
 }
 

@@ -3,6 +3,7 @@ import { canonicalJson } from './fingerprint.ts';
 import type { ExecutionReasonData } from './execution-reason.ts';
 import type { FailureData } from './failure.ts';
 import type { FrontMatterProblem } from './microagent.ts';
+import type { ParameterReasonData } from './parameter-reason.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';
@@ -45,7 +46,7 @@ export interface Authentication extends Said {
  * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
  * (see `adapters/shared/status-and-error-messages.ts`) does not compile until it is complete. Times are in milliseconds.
  */
-export interface ReasonData extends ExecutionReasonData {
+export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   // Any part
   /** An adapter explains what has no code of its own. */
   explained: Said;

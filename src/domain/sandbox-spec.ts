@@ -13,6 +13,10 @@ export interface SandboxSpec {
   readonly initialEnv: Readonly<Record<string, string>>;
   /** Variables of Skep's own environment that the command gets too. Their values are never stored in a record or a response. */
   readonly secrets: readonly string[];
+  /** Variables of Skep's own environment that a start may ask for. */
+  readonly allowedSecrets: readonly string[];
+  /** Whether variables may hold what looks like a credential. */
+  readonly allowPlainSecrets: boolean;
   /** Environment variable that holds the sandbox's own key. */
   readonly sessionKeyEnv: string;
   readonly ports: readonly SandboxPort[];
@@ -175,6 +179,8 @@ export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
     workingDir: '/workspace',
     initialEnv: {},
     secrets: [],
+    allowedSecrets: [],
+    allowPlainSecrets: false,
     sessionKeyEnv: 'SESSION_API_KEY',
     ports: [],
     wakeOnAccess: 'none',

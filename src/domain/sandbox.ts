@@ -52,8 +52,10 @@ export interface Sandbox {
   readonly instanceId: string;
   /** {@link unowned} while it waits in a pool. */
   readonly ownerId: string;
-  /** The spec as it was at the start, so that a later change of the configuration does not change what runs. */
+  /** The spec as it was at the start, with the start's parameters. A later change of the configuration does not change what runs. */
   readonly spec: SandboxSpec;
+  /** What its owner wrote down with it, to find it again. */
+  readonly metadata: Readonly<Record<string, string>>;
   readonly status: SandboxStatus;
   /** Why it has this status, or what happens right now. */
   readonly statusReason: Reason | null;
@@ -92,14 +94,16 @@ export interface NewSandbox {
   readonly id: string;
   readonly ownerId: string;
   readonly spec: SandboxSpec;
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly sessionApiKey: string;
   readonly now: number;
 }
 
 /** Returns the record of a sandbox that is to be started. */
-export function newSandbox({ now, ...given }: NewSandbox): Sandbox {
+export function newSandbox({ now, metadata = {}, ...given }: NewSandbox): Sandbox {
   return {
     ...given,
+    metadata,
     instanceId: given.id,
     status: 'STARTING',
     statusReason: null,

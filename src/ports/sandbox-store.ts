@@ -9,6 +9,8 @@ import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
 export interface SandboxFilter {
   readonly status?: SandboxStatus | undefined;
   readonly specId?: string | undefined;
+  /** Only those whose metadata has all of these. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 export type InsertSandboxOutcome =

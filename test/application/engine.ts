@@ -119,6 +119,11 @@ export class ScriptedEngine {
     return { id, state, exposedUrls, reason, endedFromOutside };
   }
 
+  /** What the container was last run with. */
+  launchOf(id: string): SandboxLaunch | undefined {
+    return this.#containers.get(id)?.launch;
+  }
+
   run(launch: SandboxLaunch): void {
     const container: Container = { launch, state: 'running', reason: null, endedFromOutside: false };
     this.#containers.set(launch.id, container);

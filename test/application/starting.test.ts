@@ -141,10 +141,10 @@ describe('a start', () => {
   test('under an id that was used is that of before, and not possible once it was deleted', async () => {
     const { sandboxes } = await started();
     const id = 'sb-chosen';
-    const [one, two] = await Promise.all([sandboxes.startAs('me', id, null), sandboxes.startAs('me', id, null)]);
+    const [one, two] = await Promise.all([sandboxes.startAs('me', id, { specId: null }), sandboxes.startAs('me', id, { specId: null })]);
     expect(two.sessionApiKey).toBe(one.sessionApiKey);
     await sandboxes.delete('me', id);
-    expect(await codeOf(sandboxes.startAs('me', id, null))).toBe('sandbox_not_found');
+    expect(await codeOf(sandboxes.startAs('me', id, { specId: null }))).toBe('sandbox_not_found');
   });
 });
 

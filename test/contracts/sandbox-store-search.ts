@@ -47,6 +47,31 @@ function searchCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await found({ specId: 'none' }), []);
       deepEqual(await found({ status: 'MISSING' }), []);
     }),
+    storeCase(harness, 'filters by metadata: every pair has to match, as it is written', async ([{ sandboxes }]) => {
+      const hostile = { [`it's "quoted" $.a[0]`]: '%_\\\u{1f600}', '0': '1' };
+      await fill(sandboxes, [
+        someSandbox('a', { metadata: { task: '7', user: 'ann' }, status: 'RUNNING' }),
+        someSandbox('b', { metadata: { task: '7', user: 'Ann' } }),
+        someSandbox('c', { metadata: hostile }),
+        someSandbox('d', { metadata: { user: 'task', other: '7' } }),
+        someSandbox('e'),
+        someSandbox('f', { metadata: { task: '7' }, deletedAt: someTime }),
+        someSandbox('bobs', { metadata: { task: '7' }, ownerId: 'bob' }),
+      ]);
+      const found = async (filter: Parameters<SandboxStore['search']>[1], scope: string | null = 'ann'): Promise<string[]> =>
+        idsOf((await sandboxes.search(scope, filter, { after: null, limit: 100 })).items).toSorted();
+      deepEqual(await found({ metadata: { task: '7' } }), ['a', 'b']);
+      deepEqual(await found({ metadata: { task: '7', user: 'ann' } }), ['a']);
+      deepEqual(await found({ metadata: { task: '7' }, status: 'RUNNING', specId: 'node' }), ['a']);
+      deepEqual(await found({ metadata: { task: '7' } }, null), ['a', 'b', 'bobs']);
+      deepEqual(await found({ metadata: hostile }), ['c']);
+      deepEqual(await found({ metadata: { task: '' } }), []);
+      deepEqual(await found({ metadata: {} }), ['a', 'b', 'c', 'd', 'e']);
+      deepEqual((await sandboxes.find('c'))?.metadata, hostile);
+      const first = await sandboxes.search('ann', { metadata: { task: '7' } }, { after: null, limit: 1 });
+      const second = await sandboxes.search('ann', { metadata: { task: '7' } }, { after: first.next, limit: 1 });
+      deepEqual([...idsOf(first.items), ...idsOf(second.items)], ['b', 'a']);
+    }),
     storeCase(harness, 'shows what holds now', async (connections) => {
       const [{ sandboxes }] = connections;
       const other = connections.at(-1)?.sandboxes ?? sandboxes;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
-import { createClient } from '../support/client.ts';
+import { createClient, object } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { cleanEnv, removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -24,7 +24,10 @@ beforeAll(async () => {
   folder = await temporaryFolder();
   const command = ['sh', '-c', 'exec sleep infinity'];
   const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' };
-  server = await startServer({ dataDir: folder, env: { SKEP_API_KEY: key }, config: { specs: [{ id: 'coder', command, agent }, { id: 'plain', command }, { id: 'speaks', command: ['sh', '-c', 'echo one; echo two >&2; exec sleep infinity'] }] } });
+  const tell = ['sh', '-c', 'echo "LEVEL is $LEVEL, the token has ${#SKEP_TEST_TOKEN} characters: $SKEP_TEST_TOKEN"; exit 3'];
+  const specs = [{ id: 'coder', command, agent }, { id: 'plain', command }, { id: 'told', command: tell, allowed_secrets: ['SKEP_TEST_TOKEN'] },
+    { id: 'speaks', command: ['sh', '-c', 'echo one; echo two >&2; exec sleep infinity'] }];
+  server = await startServer({ dataDir: folder, env: { SKEP_API_KEY: key, SKEP_TEST_TOKEN: 'hush-hush' }, config: { specs } });
   env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
 });
 afterAll(async () => {
@@ -116,6 +119,26 @@ describe('the client in the terminal', () => {
     // The shell says that it was ended.
     expect([await following.exitCode(), following.shown()]).toEqual([0, expect.stringMatching(/^one\ntwo\n(?:Terminated\n)?$/)]);
     await runSkep(['sandboxes', 'delete', id], env);
+  });
+
+  test('starts a sandbox with what it is given, which its command gets', { timeout: 120_000 }, async () => {
+    const start = ['sandboxes', 'start', 'told', '--json', '--env', 'LEVEL=a=b', '--metadata', 'task=4 2', '--timeout', '90s', '--secret', 'SKEP_TEST_TOKEN'];
+    const { id, metadata, created_at, expires_at } = JSON.parse((await runSkep(start, env)).stdout) as Record<string, string>;
+    expect([metadata, Date.parse(expires_at ?? '') - Date.parse(created_at ?? '')]).toEqual([{ task: '4 2' }, 90_000]);
+    const call = createClient(server.url, key);
+    const failed = await until(async () => object(await call('GET', `/api/v1/sandboxes/${String(id)}`)), (one) => one['status'] === 'ERROR', 60_000);
+    // The value of the secret is masked in the output.
+    expect(failed['status_reason']).toMatchObject({ output: expect.stringContaining('LEVEL is a=b, the token has 9 characters: **********') });
+    const listed = async (pair: string) => (await runSkep(['sandboxes', 'list', '--metadata', pair], env)).stdout;
+    expect(await listed('task=4 2')).toContain(id);
+    expect(await listed('task=42')).not.toContain(id);
+    for (const [args, words] of [
+      [['--secret', 'PATH'], /secrets: .*SKEP_TEST_TOKEN; not allowed: PATH/],
+      [['--cpus', '1'], /resources: /],
+      [['--env', 'LEVEL'], /KEY=VALUE/],
+      [['--timeout', '90'], /duration/],
+      [['--memory', '1'], /size/],
+    ] as const) expect(await runSkep(['sandboxes', 'start', 'told', ...args], env)).toMatchObject({ code: 1, stderr: expect.stringMatching(words) });
   });
 
   test('says what it can not do, and why', async () => {

@@ -20,7 +20,7 @@ const nowhere = 'unix:///nonexistent/docker.sock';
 const counter = 'mkdir -p www && echo started >> starts && cp starts www/index.html && exec httpd -f -p 8000 -h www';
 const web = {
   id: 'web', image: images.tiny, command: ['sh', '-c', counter], ports: [{ name: 'WEB', port: 8000 }],
-  ready: { http: '/index.html', port: 8000, within: '60s' }, labels: { team: 'shop' }, isolation: { network: 'isolated' },
+  ready: { http: '/index.html', port: 8000, within: '60s' }, labels: { team: 'shop' }, isolation: { network: 'isolated' }, allowed_secrets: ['SHOP_TOKEN'],
 };
 const config = { specs: [web, { id: 'pooled', image: images.tiny, command: ['sleep', '100000'], pool: { size: 1 } }], limits: { existing: 5 } };
 
@@ -35,7 +35,8 @@ describeWithDocker('a server with Docker', () => {
   let call: Client;
 
   async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-    server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'auto', SKEP_PROXY_PORT: 'off', ...env } });
+    const settings = { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'auto', SKEP_PROXY_PORT: 'off', SHOP_TOKEN: 'hush-hush' };
+    server = await startServer({ dataDir, config, env: { ...settings, ...env } });
     call = createClient(server.url, key);
   }
 
@@ -94,6 +95,29 @@ describeWithDocker('a server with Docker', () => {
       if (line.includes('/resume')) await untilStatus(id, 'RUNNING');
     }
     expect((await call('GET', `/api/v1/sandboxes/${id}`)).status).toBe(404);
+  });
+
+  test('a sandbox gets what its start was given, and again after it was stopped', async () => {
+    const given = { env: { LEVEL: 'two' }, metadata: { task: '7' }, resources: { cpus: 0.5, memory_bytes: 2 ** 28, pids: 64 }, secrets: ['SHOP_TOKEN'] };
+    const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web', ...given }));
+    const path = `/api/v1/sandboxes/${String(id)}`;
+    await untilStatus(String(id), 'RUNNING');
+    const container = docker.getContainer(`skep_${deploymentOf(dataDir)}_${String(id)}`);
+    const told = async (): Promise<string> => (await run('docker', ['exec', container.id, 'sh', '-c', 'tr "\\0" "\\n" < /proc/1/environ; tr "\\0" "\\n" < /proc/$(pidof httpd)/environ'])).stdout;
+    for (const kind of ['start', 'resumption']) {
+      if (kind === 'resumption') {
+        await call('POST', `${path}/pause`, { pause_kind: 'stop' });
+        await call('POST', `${path}/resume`);
+        await untilStatus(String(id), 'RUNNING');
+      }
+      expect((await told()).split('\n')).toEqual(expect.arrayContaining(['LEVEL=two', 'SHOP_TOKEN=hush-hush']));
+    }
+    const found = await container.inspect();
+    expect(found.HostConfig).toMatchObject({ CpuPeriod: 100_000, CpuQuota: 50_000, Memory: 2 ** 28, PidsLimit: 64 });
+    expect(JSON.stringify(found)).not.toContain('hush-hush');
+    const refused = await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web', resources: { memory_bytes: 2 ** 31 + 1 } });
+    expect(refused).toMatchObject({ status: 422, body: { detail: [{ type: 'resource_above_spec' }] } });
+    expect((await call('DELETE', path)).status).toBe(204);
   });
 
   test('hands out from the pool, and names the limit that is reached', async () => {

@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
+import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { executeInSandbox } from './execute.ts';
@@ -112,10 +113,11 @@ function addConversations(parent: Command): void {
 }
 
 function addSandboxes(parent: Command): void {
-  addReads(parent, sandboxes, sandbox, sandboxTable);
-  subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named')
-    .action(async (spec: string | undefined, options: Common) =>
-      showSandbox(options, await clientOf(options).post(sandboxes, { sandbox_spec_id: spec }, sandbox)));
+  addReads(parent, sandboxes, sandbox, sandboxTable)
+    .option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair);
+  addStartOptions(subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named'))
+    .action(async (spec: string | undefined, options: Common & StartOptions) =>
+      showSandbox(options, await clientOf(options).post(sandboxes, startBody(spec, options), sandbox)));
   subcommand(parent, 'follow', 'show status changes as they happen').action(followSandboxes);
   subcommand(parent, 'pause <id>', 'pause one')
     .addOption(new Option('--kind <kind>', 'freeze keeps its processes, stop frees their memory').choices(['freeze', 'stop']))
@@ -133,10 +135,15 @@ function addSandboxes(parent: Command): void {
     .action(async (id: string, options: Common) => await remove(options, sandboxes, id, `The sandbox ${id} is deleted, with its files.`));
 }
 
-/** Adds the commands that show the newest resources of a collection, and one of them. */
-function addReads<T>(parent: Command, collection: string, item: z.ZodType<T>, table: (items: readonly T[]) => string): void {
-  subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: Common) => {
-    const page = await clientOf(options).get(collection, pageOf(item));
+interface ListOptions extends Common {
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** Adds the commands that show the newest resources of a collection, and one of them. Returns the first. */
+function addReads<T>(parent: Command, collection: string, item: z.ZodType<T>, table: (items: readonly T[]) => string): Command {
+  const list = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
+    const pairs = Object.entries(options.metadata ?? {}).map((pair) => ['metadata__eq', pair.join('=')]);
+    const page = await clientOf(options).get(`${collection}?${new URLSearchParams(pairs).toString()}`, pageOf(item));
     print(options, page, table(page.items));
     if (page.next_page_id !== null) notice('There are older ones.');
   });
@@ -144,6 +151,7 @@ function addReads<T>(parent: Command, collection: string, item: z.ZodType<T>, ta
     const found = await clientOf(options).get(pathOf(collection, id), item);
     print(options, found, table([found]));
   });
+  return list;
 }
 
 function pathOf(collection: string, id: string): string {

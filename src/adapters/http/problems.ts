@@ -114,6 +114,7 @@ export function statusOf(code: ProblemCode): number {
 const argumentLocations: Readonly<Record<string, string[]>> = {
   repositoryName: ['path', 'repository_name'],
   ownerId: ['body', 'user_id'],
+  timeoutMs: ['body', 'timeout_seconds'],
   id: ['path', 'id'],
 };
 

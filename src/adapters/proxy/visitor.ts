@@ -53,7 +53,8 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: s
 function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, target: Target): Grant | null {
   if (target.by === 'headers') return null;
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const texts = [...(target.token !== null && isRead ? [target.token] : []), ...(mayUseCookie(request, target.by, url) ? cookieTokens(request) : [])];
+  const linked = target.token !== null && isRead ? [target.token] : [];
+  const texts = [...linked, ...(mayUseCookie(request, target.by, url) ? cookieTokens(request) : [])];
   for (const text of texts) {
     const token = tokens.open(text);
     const isOfPort = token !== null && token.sandboxId === target.sandboxId && token.port === target.port;

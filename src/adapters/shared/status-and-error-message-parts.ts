@@ -36,6 +36,37 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
+type ArgumentReason =
+  | 'env_reserved' | 'env_credential' | 'secrets_not_allowed' | 'timeout_above_spec' | 'resource_above_spec' | 'resources_not_limited'
+  | 'sandbox_path' | 'sandbox_directory' | 'sandbox_working_dir' | 'sandbox_archive' | 'not_known_to_runtime' | 'not_in_quarantine';
+
+/** What is wrong with an argument, as the parameters of a start. */
+export const argumentReasons: { readonly [C in ArgumentReason]: (reason: ReasonOf<C>) => string } = {
+  env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
+  env_credential: ({ names }) =>
+    `must not hold what looks like a credential: ${names.join(', ')}; put the value into a variable of the server's environment, list that `
+    + 'one in the spec under allowed_secrets, and ask for it in secrets; if it is not a secret, the spec needs allow_plain_secrets: true',
+  secrets_not_allowed: ({ names, allowed }) =>
+    `must be names that the spec allows${allowed.length === 0 ? ', which are none' : `: ${allowed.join(', ')}`}; not allowed: `
+    + `${names.join(', ')}; allowed_secrets of the spec can add them`,
+  timeout_above_spec: ({ maxMs }) => `must be at most ${maxMs / 1000} seconds, the max_life of the spec`,
+  resource_above_spec: ({ resource, max }) => aboveSpec(resource, max),
+  resources_not_limited: () => 'must be left out, since the runtime of the server limits no resources',
+  sandbox_path: ({ message }) => message,
+  sandbox_directory: ({ message }) => message,
+  sandbox_working_dir: ({ message }) => message,
+  sandbox_archive: ({ message }) => message,
+  not_known_to_runtime: () => 'must be given, since the runtime does not know it',
+  not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
+};
+
+/** Returns what is wrong with a resource that a start asks for. A spec without a bound allows none. */
+function aboveSpec(resource: string, max: number | null): string {
+  const field = `resources.${resource.replace('_bytes', '')}`;
+  if (max === null) return `must not have ${resource}: the spec has no bound for it; give it ${field}`;
+  return `must have at most ${max} ${resource}, the ${field} of the spec`;
+}
+
 const units = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000]] as const;
 
 /** Returns the duration in the largest unit that divides it: `15 min`. */

@@ -1,8 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions, missed,
-  movedBecause, nameProblems, ofBytes, quoted, subjects,
+  argumentReasons, asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions,
+  missed, movedBecause, nameProblems, ofBytes, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 /** Returns the reason in plain English: one sentence or more. */
@@ -42,14 +42,9 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
   user_id: () => 'must have 1 to 100 characters, none of them a control character, and not begin with skep:',
+  ...argumentReasons,
   unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
   repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
-  sandbox_path: ({ message }) => message,
-  sandbox_directory: ({ message }) => message,
-  sandbox_working_dir: ({ message }) => message,
-  sandbox_archive: ({ message }) => message,
-  not_known_to_runtime: () => 'must be given, since the runtime does not know it',
-  not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
 
   quarantined: ({ keptForMs, specId, ownerId }) =>
     `The store did not know it: its record was lost, for example by the restore of a backup. It is deleted ${duration(keptForMs)} after it `
@@ -57,7 +52,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   adopted: () => 'Adopted from the quarantine. Its files are kept; resume it to continue.',
   claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
   idle: ({ tier, afterMs }) => idleActions[tier](duration(afterMs)),
-  life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec allows no longer life.`,
+  life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec or its start allows no longer life.`,
   disk_pressure: ({ usedPercent, limitPercent }) =>
     `Deleted early to make space: ${usedPercent}% of the disk was used, and at most ${limitPercent}% may be.`,
   made_room: ({ forSandbox, limit, max }) =>

@@ -17,7 +17,9 @@ import { permissionSchema } from '../shared/event-data.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
-import { jsonReader, QueueColumn, QueuedMessageColumn, reasonOrNull, TextsColumn } from './json-columns.ts';
+import {
+  columnReader, jsonReader, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn, TextsColumn,
+} from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
@@ -175,6 +177,7 @@ const readQueue = jsonReader(QueueColumn);
 const conversationOf = rowReader<Conversation, ConversationRow>(
   {
     startsSandbox: (flag) => flag === 1,
+    sandboxParameters: columnReader(SandboxParametersColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),

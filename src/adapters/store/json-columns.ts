@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
+import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data.ts';
@@ -70,6 +71,8 @@ const Spec = z.object({
   workingDir: z.string(),
   initialEnv: z.record(z.string(), z.string()),
   secrets: z.array(z.string()).default([]),
+  allowedSecrets: z.array(z.string()).default([]),
+  allowPlainSecrets: z.boolean().default(false),
   sessionKeyEnv: z.string(),
   ports: z.array(z.object({
     name: z.string(), port: z.number(), public: z.boolean().optional(), wantsSessionKey: z.boolean().optional(),
@@ -124,6 +127,18 @@ const Spec = z.object({
 });
 
 export const SpecColumn: z.ZodType<SandboxSpec> = z.preprocess(withRuntimeOptions, Spec);
+
+const Texts = z.record(z.string(), z.string());
+
+export const MetadataColumn: z.ZodType<Readonly<Record<string, string>>> = Texts;
+
+export const SandboxParametersColumn: z.ZodType<SandboxParameters> = z.object({
+  env: Texts.optional(),
+  metadata: Texts.optional(),
+  timeoutMs: z.number().optional(),
+  resources: z.object({ cpus: z.number(), memoryBytes: z.number(), pids: z.number() }).partial().optional(),
+  secrets: z.array(z.string()).optional(),
+});
 
 export const ExposedUrlsColumn: z.ZodType<readonly ExposedUrl[]> = z.array(
   z.object({ name: z.string(), url: z.string(), port: z.number() }),

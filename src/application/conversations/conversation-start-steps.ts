@@ -50,7 +50,9 @@ async function take(
       await advance(deps, conversation, step.status, step.reason);
       return true;
     case 'start-sandbox':
-      await deps.sandboxes.startAs(conversation.ownerId, conversation.sandboxId, conversation.sandboxSpecId);
+      await deps.sandboxes.startAs(conversation.ownerId, conversation.sandboxId, {
+        specId: conversation.sandboxSpecId, parameters: conversation.sandboxParameters,
+      });
       return true;
     case 'resume-sandbox':
       await access.resume(conversation);

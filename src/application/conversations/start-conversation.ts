@@ -2,6 +2,7 @@ import type { PermissionPolicy } from '../../domain/agent.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
+import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
@@ -18,6 +19,8 @@ export interface StartConversationRequest {
   readonly sandboxId: string | null;
   /** Null is the deployment's default. */
   readonly sandboxSpecId: string | null;
+  /** Of the sandbox that is started. Default: those of the spec. */
+  readonly sandboxParameters?: SandboxParameters;
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly initialMessage: Message | null;
@@ -30,8 +33,8 @@ export interface StartConversationRequest {
 
 /**
  * Starts a conversation and returns it while its sandbox gets ready. Throws `repository_not_found`, `branch_not_found`,
- * `repository_empty` and the other failures of git providers and checkouts, `sandbox_not_found`, `invalid_request` (unknown spec, a
- * message without an agent), `sandbox_limit_reached`, `conversation_limit_reached`,
+ * `repository_empty` and the other failures of git providers and checkouts, `sandbox_not_found`, `invalid_request` (unknown spec,
+ * parameters that it does not allow, a message without an agent), `sandbox_limit_reached`, `conversation_limit_reached`,
  * `idempotency_conflict` or `store_unavailable`.
  */
 export async function startConversation(
@@ -55,7 +58,8 @@ export async function startConversation(
   if (outcome.kind !== 'inserted') return await outcomeOfEarlier(deps, ownerId, outcome, claim);
   if (conversation.startsSandbox) {
     try {
-      await sandboxes.startAs(ownerId, conversation.sandboxId, conversation.sandboxSpecId);
+      const { sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
+      await sandboxes.startAs(ownerId, sandboxId, { specId, parameters });
     } catch (error) {
       // If this fails too, the start continues without its caller, as after a crash here.
       await store.withdraw(conversation.id).catch(() => {});
@@ -80,10 +84,11 @@ async function toConversation(
   patterns: RepositoryPatterns,
 ): Promise<Conversation> {
   const { sandboxes, specs, repositories, checkouts, clock, random } = deps;
-  const { sandboxId, sandboxSpecId, selectedRepository, selectedBranch, initialMessage: message } = asked;
+  const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = asked;
   const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
   const spec = taken?.spec ?? specs.find(sandboxSpecId);
   if (spec === undefined) throw unknownSpec(sandboxSpecId);
+  sandboxes.checkParameters(spec, sandboxParameters);
   if (message !== null && spec.agent === null) {
     throw new Failure('invalid_request', { problems: [{ argument: 'initialMessage', reason: { code: 'agent_not_named' } }] });
   }

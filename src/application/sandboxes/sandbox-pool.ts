@@ -1,7 +1,9 @@
 import { isFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
-import { claimedFromPool, newPoolMember, planPool, type PooledSpec, type PoolMember, type PoolPlan } from '../../domain/pool-plan.ts';
+import {
+  claimedFromPool, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember, type PoolPlan,
+} from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
@@ -42,10 +44,15 @@ export class SandboxPool {
     this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
   }
 
-  /** Yields the running members of the spec's pool, each with the record that its owner would get, until the caller has claimed one. */
+  /**
+   * Yields the running members of the spec's pool, each with the record that its owner would get, until the caller has claimed one. None
+   * if the start asks for something that a running sandbox can't change.
+   */
   async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
-    const fingerprint = this.#deps.specs.pooled(asked.spec.id)?.fingerprint;
-    if (fingerprint === undefined) return;
+    const pooled = this.#deps.specs.pooled(asked.spec.id);
+    if (pooled === undefined) return;
+    const { fingerprint } = pooled;
+    if (asked.spec !== pooled.spec && poolFingerprint(asked.spec) !== fingerprint) return;
     const members = await this.#deps.store.pooled();
     const running = members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === 'RUNNING');
     for (const { sandbox: member } of running) {

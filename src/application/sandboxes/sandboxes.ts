@@ -14,7 +14,7 @@ import { resumeSandbox } from './resume-sandbox.ts';
 import { readLogs } from './read-logs.ts';
 import type { SandboxesDeps } from './sandbox-deps.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { startSandbox, startSandboxAs } from './start-sandbox.ts';
+import { checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
 export type { PortAccess, PortVisitor } from './authorize-port.ts';
 export type { PortGrant } from './create-port-link.ts';
@@ -24,6 +24,7 @@ export type { StartSandboxRequest } from './start-sandbox.ts';
 const useCases = {
   start: startSandbox,
   startAs: startSandboxAs,
+  checkParameters,
   get: ({ store }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
   /** Returns the sandboxes, newest first. Reads the store only. */
   search: ({ store }: SandboxesDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>

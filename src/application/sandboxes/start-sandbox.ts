@@ -1,7 +1,10 @@
 import { movedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
+import { parameterProblems, type SandboxParameters, specWith } from '../../domain/sandbox-parameters.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited, limitFailure } from './make-room.ts';
 import type { SandboxesDeps } from './sandbox-deps.ts';
@@ -10,6 +13,8 @@ import { getSandbox, logMove } from './sandbox-records.ts';
 export interface StartSandboxRequest {
   /** Null is the deployment's default. */
   readonly specId: string | null;
+  /** Default: those of the spec. */
+  readonly parameters?: SandboxParameters;
   /** Default: a new one. */
   readonly id?: string;
   readonly claim?: IdempotencyClaim;
@@ -17,13 +22,17 @@ export interface StartSandboxRequest {
 
 /**
  * Starts a sandbox and returns it while it is STARTING, or RUNNING if it came from the pool of its spec. Throws
- * `invalid_request` (unknown spec), `sandbox_limit_reached`, `idempotency_conflict` or `store_unavailable`.
+ * `invalid_request` (unknown spec, parameters that it does not allow), `sandbox_limit_reached`, `idempotency_conflict` or
+ * `store_unavailable`.
  */
 export async function startSandbox(deps: SandboxesDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
-  const { specId, claim, id = deps.random.id('sb') } = request;
-  const spec = deps.specs.find(specId);
-  if (spec === undefined) throw unknownSpec(specId);
-  const started = await admit(deps, { id, ownerId }, () => startOnce(deps, { id, ownerId, spec, now: deps.clock.now() }, claim));
+  const { specId, claim, parameters = {}, id = deps.random.id('sb') } = request;
+  const template = deps.specs.find(specId);
+  if (template === undefined) throw unknownSpec(specId);
+  checkParameters(deps, template, parameters);
+  const spec = specWith(template, parameters);
+  const { metadata = {} } = parameters;
+  const started = await admit(deps, { id, ownerId }, () => startOnce(deps, { id, ownerId, spec, metadata, now: deps.clock.now() }, claim));
   switch (started.kind) {
     case 'started':
       return started.sandbox;
@@ -40,9 +49,19 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
  * Starts a sandbox under an id that was chosen before. Idempotent by id. Throws what `startSandbox` throws, and
  * `sandbox_not_found` if it was started before and deleted since.
  */
-export async function startSandboxAs(deps: SandboxesDeps, ownerId: string, id: string, specId: string | null): Promise<Sandbox> {
-  if ((await deps.store.find(id)) === null) await startSandbox(deps, ownerId, { id, specId });
+export async function startSandboxAs(
+  deps: SandboxesDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
+): Promise<Sandbox> {
+  if ((await deps.store.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });
   return await getSandbox(deps.store, ownerId, id);
+}
+
+/** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */
+export function checkParameters(
+  { runtime }: { readonly runtime: Pick<SandboxRuntime, 'ignores'> }, spec: SandboxSpec, parameters: SandboxParameters,
+): void {
+  const problems = parameterProblems(spec, parameters, { limitsResources: !runtime.ignores.includes('resources') });
+  if (problems.length > 0) throw new Failure('invalid_request', { problems });
 }
 
 export function unknownSpec(specId: string | null): Failure {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
 // The description of a schema says what its field takes, with an example. A field that is marked `secret` may hold a secret: what is
 // found in it, or below it, is never shown.
@@ -32,9 +33,6 @@ export const command = (example: string) => z.array(z.string().describe('a text,
 export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
   z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
-const durationUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const sizeUnits = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
-
 function quantity(name: string, units: Readonly<Record<string, number>>): z.ZodType<number, string> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
   return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
@@ -43,14 +41,6 @@ function quantity(name: string, units: Readonly<Record<string, number>>): z.ZodT
     context.addIssue({ code: 'custom', message: message(input) });
     return z.NEVER;
   });
-}
-
-function parseQuantity(text: string, units: Readonly<Record<string, number>>): number | null {
-  const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]+)$/.exec(text.trim());
-  const unit = units[match?.[2] ?? ''];
-  if (match === null || unit === undefined) return null;
-  const value = Math.round(Number(match[1]) * unit);
-  return Number.isSafeInteger(value) && value > 0 ? value : null;
 }
 
 /** Returns the members that are not undefined. */

@@ -5,6 +5,7 @@ import {
   defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
 } from '../../domain/sandbox-spec.ts';
 import type { CheckedOptions } from '../options.ts';
+import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
 import { type Settings, settingsSchema } from './settings.ts';
 
@@ -105,8 +106,9 @@ export const specSchema = z.strictObject({
     .describe('an absolute path inside the sandbox, for example /workspace'),
   initial_env: variables('a mapping of variables, each a text, for example { CI: "1" }'),
   secrets: secretNames,
+  allowed_secrets: secretNames,
   allow_plain_secrets: z.boolean()
-    .describe('true if initial_env, command, labels and description may hold what looks like a credential, or false'),
+    .describe('true if initial_env, command, labels, description and env of a start may hold what looks like a credential, or false'),
   session_key_env: variableName
     .describe('the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY'),
   ports: z.array(port).describe('a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]'),
@@ -122,11 +124,8 @@ export const specSchema = z.strictObject({
   agent,
 }).partial().required({ id: true })
   .describe('a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }')
-  .transform(({ id, working_dir: workingDir, initial_env: initialEnv, session_key_env: sessionKeyEnv, docker, ...others }) => {
-    const { allow_plain_secrets: _, wake_on_access: wakeOnAccess, ...same } = others;
-    const named = { wakeOnAccess, workingDir, initialEnv, sessionKeyEnv };
-    return sandboxSpec({ ...defined({ ...same, ...named }), id, runtimeOptions: defined({ docker }) });
-  });
+  .transform(({ id, docker, ...fields }) =>
+    sandboxSpec({ ...defined(inCamelCase(fields)), id, runtimeOptions: defined({ docker }) }));
 
 export const limitFields = {
   running_per_owner: positiveInteger('5'),

@@ -25,9 +25,10 @@ export function asksForContainer({ image, isolation, runtimeOptions }: SandboxSp
   return image !== null || isolation !== defaultIsolation || 'docker' in runtimeOptions;
 }
 
-/** Returns the names of the variables that are secrets of the specs and of their agents. */
+/** Returns the names of the variables that are secrets of the specs, of their starts and of their agents. */
 export function namedSecrets(specs: unknown): readonly unknown[] {
-  return listOf(specs).map(mappingOf).flatMap(({ secrets, agent }) => [...listOf(secrets), ...listOf(mappingOf(agent)['secrets'])]);
+  return listOf(specs).map(mappingOf).flatMap(({ secrets, allowed_secrets: allowed, agent }) =>
+    [...listOf(secrets), ...listOf(allowed), ...listOf(mappingOf(agent)['secrets'])]);
 }
 
 const plainSecret = 'looks like a credential, which every API key may read; put the value into an environment variable of the server '

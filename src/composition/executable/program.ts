@@ -1,10 +1,10 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { addClientCommands } from '../../adapters/cli/commands.ts';
+import { toDuration } from '../../adapters/cli/arguments.ts';
 import type { JsonOption } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
-import { duration } from '../config/field-schemas.ts';
 import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
@@ -117,10 +117,4 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
 
 function toPatterns(text: string): readonly string[] {
   return text.split(',').map((pattern) => pattern.trim());
-}
-
-function toDuration(text: string): number {
-  const { data: ms } = duration('30d').safeParse(text);
-  if (ms === undefined) throw new InvalidArgumentError('It takes a duration, for example 12h or 30d.');
-  return ms;
 }

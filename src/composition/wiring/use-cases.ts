@@ -17,7 +17,7 @@ import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconcile
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
-import { Sweeper } from '../../application/sweeper.ts';
+import { Sweeper, type SweeperDeps } from '../../application/sweeper.ts';
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
 import { parseYamlFrontMatter } from '../../adapters/front-matter/yaml-front-matter.ts';
 import { createLruMap } from '../../adapters/shared/lru-map.ts';
@@ -31,6 +31,7 @@ const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
 const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
+const reconcilers = token<Pick<SweeperDeps, 'sandboxReconciler' | 'conversationReconciler' | 'executionReconciler'>>('Reconcilers');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -88,11 +89,13 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
 export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
     new Quarantine({ ...rules, ...deps, sandboxReconciler }));
+  provide(bind, reconcilers, [sandboxReconciler, conversationReconciler, executionReconciler],
+    (sandboxReconciler, conversationReconciler, executionReconciler) =>
+      ({ sandboxReconciler, conversationReconciler, executionReconciler }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch, events,
-      system, closers],
-    (rules, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events, system, closers) => {
-      const deps = { store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, events };
+    [rules, store, runtime, reconcilers, sandboxPool, tokens.quarantine, diskWatch, events, system, closers],
+    (rules, store, runtime, reconcilers, pool, quarantine, disk, events, system, closers) => {
+      const deps = { store, runtime, ...reconcilers, pool, quarantine, disk, events };
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });

@@ -134,10 +134,11 @@ describe('the OpenAPI document', () => {
     );
     expect(schemas['Sandbox']?.required).toEqual([
       'id', 'created_by_user_id', 'sandbox_spec_id', 'status', 'status_detail', 'status_reason', 'pause_kind', 'paused_by', 'paused_reason',
-      'session_api_key', 'exposed_urls', 'created_at', 'updated_at', 'last_active_at',
+      'session_api_key', 'exposed_urls', 'metadata', 'created_at', 'updated_at', 'last_active_at', 'expires_at',
     ]);
     expect(schemas['SandboxSpec']?.required).toEqual([
-      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'ports', 'wake_on_access', 'agent', 'resources', 'created_at',
+      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'allowed_secrets', 'ports', 'wake_on_access', 'agent', 'resources',
+      'created_at',
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',

@@ -89,9 +89,11 @@ describe('sandboxes', () => {
       paused_reason: null,
       session_api_key: null,
       exposed_urls: null,
+      metadata: {},
       created_at: expect.stringMatching(timestamp),
       updated_at: expect.stringMatching(timestamp),
       last_active_at: expect.stringMatching(timestamp),
+      expires_at: null,
     });
     const path = `/api/v1/sandboxes/${String(id)}`;
     const running = await until(() => world.ann('GET', path), (answer) => object(answer)['status'] === 'RUNNING');

@@ -12,6 +12,7 @@ import {
 } from '../common-schemas.ts';
 import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { claimedParameters, parametersOf, sandboxParameterFields, sandboxParameterNames } from '../sandbox-parameters.ts';
 import { repositoryName } from './microagents.ts';
 import { refuseUnknownSpec } from './sandbox-specs.ts';
 
@@ -60,6 +61,7 @@ const conversationStartBody = z
     title: text(maxTitle).nullable().default(null),
     sandbox_id: orNull(resourceId, 'Use this sandbox; otherwise one is started.'),
     sandbox_spec_id: orNull(specId, 'Start the sandbox from this spec; otherwise from the default one.'),
+    ...sandboxParameterFields,
     selected_repository: orNull(repositoryName, 'The repository to work on, which must exist; named as in the path of its microagents.'),
     selected_branch: orNull(branchName, 'A branch of that repository.'),
     initial_message: message.nullable().default(null),
@@ -71,6 +73,11 @@ const conversationStartBody = z
   .superRefine((body, context) => {
     if (body.sandbox_id !== null && body.sandbox_spec_id !== null) {
       context.addIssue({ code: 'custom', path: ['sandbox_spec_id'], message: 'must be left out where sandbox_id names the sandbox' });
+    }
+    if (body.sandbox_id !== null) {
+      for (const path of sandboxParameterNames.filter((name) => body[name] != null)) {
+        context.addIssue({ code: 'custom', path: [path], message: 'is for a sandbox that is started; leave it out, or sandbox_id' });
+      }
     }
     if (body.selected_branch !== null && body.selected_repository === null) {
       context.addIssue({ code: 'custom', path: ['selected_branch'], message: 'needs selected_repository' });
@@ -127,8 +134,9 @@ export const conversationOperations = [
     operationId: 'start_app_conversation',
     summary: 'Start a conversation',
     description:
-      'Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` and `sandbox_spec_id` exclude each ' +
-      'other; `selected_branch` needs `selected_repository`. `start_status` says how far the start has come.',
+      'Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` excludes `sandbox_spec_id` and what a start is ' +
+      'given (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`); `selected_branch` needs ' +
+      '`selected_repository`. `start_status` says how far the start has come.',
     headers: idempotencyHeaders,
     body: conversationStartBody,
     success: { status: 201, description: 'The conversation.', schema: conversationResource, headers: locationHeader },
@@ -140,9 +148,13 @@ export const conversationOperations = [
     handle: async (context, { headers, body }) => {
       const { skep, principal } = context;
       if (body.sandbox_spec_id !== null) refuseUnknownSpec(skep, body.sandbox_spec_id, 'body');
-      const asked = inCamelCase(body);
-      const claim = claimOf(headers, principal.userId, 'start_app_conversation', asked);
-      const view = await skep.conversations.start(principal.userId, { ...asked, ...claim, patterns: principal.repositories ?? null });
+      const { env, metadata, timeout_seconds, resources, secrets, ...others } = body;
+      const asked = inCamelCase(others);
+      const parameters = parametersOf({ env, metadata, timeout_seconds, resources, secrets });
+      const claim = claimOf(headers, principal.userId, 'start_app_conversation', { ...asked, ...claimedParameters(parameters) });
+      const view = await skep.conversations.start(principal.userId, {
+        ...asked, ...claim, sandboxParameters: parameters, patterns: principal.repositories ?? null,
+      });
       context.response.location(context.link(`${conversations}/${view.conversation.id}`));
       return presentConversation(view);
     },

@@ -26,6 +26,7 @@ const sandboxSpecResource = z
     }),
     working_dir: z.string(),
     initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
+    allowed_secrets: z.array(z.string()).meta({ description: 'Names that a start may have in `secrets`.' }),
     ports: z.array(z.object({
       name: z.string(), port: z.int(), public: z.boolean().meta({ description: 'Anyone may reach it through the proxy.' }),
     }).meta({ id: 'SandboxPort' })),
@@ -48,6 +49,7 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
     command: spec.command === null || access === 'read' ? null : [...spec.command],
     working_dir: spec.workingDir,
     initial_env: shownEnv(spec.initialEnv),
+    allowed_secrets: [...spec.allowedSecrets],
     ports: spec.ports.map(({ name, port, public: isPublic = false }) => ({ name, port, public: isPublic })),
     wake_on_access: spec.wakeOnAccess,
     agent: spec.agent === null ? null : { protocol: spec.agent.protocol },

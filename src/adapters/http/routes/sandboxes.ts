@@ -1,57 +1,28 @@
 import { z } from 'zod';
 import { scopeOf } from '../../../domain/principal.ts';
-import { pauseOf, pauseKinds, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
-import {
-  claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, specId, statusFields, statusReason, text, timestamp,
-  toTimestamp,
-} from '../common-schemas.ts';
+import { sandboxStatuses } from '../../../domain/sandbox.ts';
+import { claimOf, idempotencyHeaders, locationHeader, resourceId, specId, text } from '../common-schemas.ts';
 import { alias, noBody, noInput, operation } from '../operation.ts';
-import { portUrl, type ProxyAddress } from '../port-links.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
-import type { RequestContext } from '../request-context.ts';
+import { claimedParameters, metadataQuery, parametersOf, sandboxParameterFields } from '../sandbox-parameters.ts';
+import { pauseKind, presentSandbox, sandboxResource } from '../sandbox-resource.ts';
 import { specAskedFor } from './sandbox-specs.ts';
-
-const pauseKind = z
-  .enum(pauseKinds)
-  .meta({ description: '`freeze` keeps memory and processes; `stop` frees the memory and keeps the files.' });
-
-const exposedUrl = z
-  .object({
-    name: z.string(),
-    url: z.string().meta({ format: 'uri', example: 'http://127.0.0.1:41873' }),
-    port: z.int().meta({ description: 'The port inside the sandbox.' }),
-  })
-  .meta({ id: 'ExposedUrl' });
-
-const sandboxResource = z
-  .object({
-    id: z.string(),
-    created_by_user_id: z.string(),
-    sandbox_spec_id: z.string(),
-    status: sandboxStatusSchema,
-    ...statusFields,
-    pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
-    paused_by: z.enum(eventActors).nullable()
-      .meta({ description: 'Who paused it, until it runs again: its owner, a rule of Skep, or something outside.' }),
-    paused_reason: statusReason.nullable(),
-    session_api_key: z.string().nullable().meta({
-      description: "The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only read.",
-    }),
-    exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'Where its ports are reached; only while it is RUNNING.' }),
-    created_at: timestamp,
-    updated_at: timestamp,
-    last_active_at: timestamp,
-  })
-  .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
   status__eq: z.enum(sandboxStatuses).optional().meta({ description: 'Only those with this status.' }),
   sandbox_spec_id__eq: specId.optional().meta({ description: 'Only those of this spec.' }),
+  metadata__eq: metadataQuery.optional().meta({
+    description: 'Only those whose metadata has this `key=value`; repeat the parameter for each. Each key and value is percent-encoded.',
+  }),
 });
 
-const sandboxStartBody = z.strictObject({ sandbox_spec_id: specId.nullable().default(null) }).meta({ id: 'SandboxStartRequest' });
+const sandboxStartBody = z
+  .strictObject({ sandbox_spec_id: specId.nullable().default(null), ...sandboxParameterFields })
+  .meta({
+    id: 'SandboxStartRequest',
+    example: { sandbox_spec_id: 'workspace', env: { CI: '1' }, metadata: { task: '42' }, timeout_seconds: 3600 },
+  });
 
 const sandboxStartQuery = z.object({
   sandbox_spec_id: specId.optional().meta({ description: 'Instead of the one in the body.' }),
@@ -73,31 +44,6 @@ const sandboxUsage = z
   .meta({ id: 'SandboxUsage' });
 
 export const sandboxPath = z.object({ id: resourceId });
-
-/** A key that may only read does not get the sandbox's own key, with which it could do more. */
-function presentSandbox(sandbox: Sandbox, { principal: { access }, http: { options } }: RequestContext): z.output<typeof sandboxResource> {
-  const running = sandbox.status === 'RUNNING';
-  return {
-    id: sandbox.id,
-    created_by_user_id: sandbox.ownerId,
-    sandbox_spec_id: sandbox.spec.id,
-    status: sandbox.status,
-    ...presentStatus(sandbox.statusReason),
-    pause_kind: sandbox.pauseKind,
-    paused_by: pauseOf(sandbox)?.actor ?? null,
-    paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
-    session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    exposed_urls: running ? exposedUrlsOf(sandbox, options.proxy) : null,
-    created_at: toTimestamp(sandbox.createdAt),
-    updated_at: toTimestamp(sandbox.updatedAt),
-    last_active_at: toTimestamp(sandbox.lastActiveAt),
-  };
-}
-
-/** By the proxy, if there is one: the addresses of the runtime are for the server's machine. */
-function exposedUrlsOf({ id, exposedUrls }: Sandbox, proxy: ProxyAddress | undefined): z.output<typeof exposedUrl>[] {
-  return exposedUrls.map(({ name, url, port }) => ({ name, url: proxy === undefined ? url : portUrl(proxy, id, port), port }));
-}
 
 const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
@@ -121,7 +67,7 @@ const search = operation({
   failures: [],
   handle: async (context, { query }) => {
     const { skep, principal } = context;
-    const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq };
+    const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq, metadata: query.metadata__eq };
     const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
     return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context));
   },
@@ -145,8 +91,9 @@ export const sandboxOperations = [
     handle: async (context, { query, headers, body }) => {
       const { skep, principal } = context;
       const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
-      const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId });
-      const sandbox = await skep.sandboxes.start(principal.userId, { specId, ...claim });
+      const parameters = parametersOf(body);
+      const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId, ...claimedParameters(parameters) });
+      const sandbox = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
       context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
       return presentSandbox(sandbox, context);
     },

@@ -232,8 +232,7 @@ export const migrations: readonly string[] = [
     status TEXT NOT NULL, status_reason TEXT, exit_code INTEGER,
     begun INTEGER NOT NULL, durable INTEGER NOT NULL,
     stdout_bytes INTEGER NOT NULL, stderr_bytes INTEGER NOT NULL,
-    started_at INTEGER NOT NULL, deadline INTEGER, ended_at INTEGER,
-    version INTEGER NOT NULL,
+    started_at INTEGER NOT NULL, deadline INTEGER, ended_at INTEGER, version INTEGER NOT NULL,
     deleted_at INTEGER, removed_at INTEGER,
     unsettled INTEGER NOT NULL
   ) STRICT;
@@ -242,5 +241,10 @@ export const migrations: readonly string[] = [
   CREATE INDEX executions_running ON executions (sandbox_id) WHERE status = 'running' AND deleted_at IS NULL;
   CREATE INDEX executions_unsettled ON executions (id) WHERE unsettled = 1;
   CREATE INDEX executions_removed ON executions (removed_at) WHERE removed_at IS NOT NULL;
+  `,
+  // What a start asks for besides its spec.
+  `
+  ALTER TABLE sandboxes ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
+  ALTER TABLE conversations ADD COLUMN sandbox_parameters TEXT NOT NULL DEFAULT '{}';
   `,
 ];

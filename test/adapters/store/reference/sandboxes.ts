@@ -127,12 +127,13 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
           .slice(0, limit),
       ),
 
-    search: (scope, { status, specId }, page) =>
+    search: (scope, { status, specId, metadata = {} }, page) =>
       atOnce(() => {
         const found = all()
           .filter((sandbox) => !isPooled(sandbox) && isInScope(sandbox.ownerId, scope) && sandbox.deletedAt === null)
           .filter((sandbox) => status === undefined || sandbox.status === status)
-          .filter((sandbox) => specId === undefined || sandbox.spec.id === specId);
+          .filter((sandbox) => specId === undefined || sandbox.spec.id === specId)
+          .filter((sandbox) => Object.entries(metadata).every(([key, value]) => sandbox.metadata[key] === value));
         return pageIn(found, ({ createdAt, id }) => ({ value: createdAt, id }), 'desc', page);
       }),
 

@@ -131,6 +131,7 @@ describe('the plan of a statement', () => {
     [{ status: 'RUNNING' }, 'sandboxes_by_status (owner_id=? AND status=?'],
     [{ specId: 'x' }, 'sandboxes_by_spec (owner_id=? AND spec_id=?'],
     [{ status: 'RUNNING', specId: 'x' }, 'sandboxes_by_spec_and_status (owner_id=? AND spec_id=? AND status=?'],
+    [{ metadata: { task: '7', user: 'x' } }, 'sandboxes_by_owner (owner_id=?'],
   ])('sandboxes: %j begins in the index where the page begins', async (filter, index) => {
     const range = `${index} AND (created_at,id)<(?,?))`;
     expect(await plansOf(() => sandboxes.search('x', filter, next))).toEqual([expect.stringContaining(range)]);

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { canonicalJson } from '../../domain/fingerprint.ts';
+import { parameterLimits, type SandboxParameters } from '../../domain/sandbox-parameters.ts';
+import { list, text } from './common-schemas.ts';
+
+const limits = parameterLimits;
+
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a name of letters, digits and _ that begins with no digit');
+
+/** An object of at most so many members. */
+const few = <K extends z.core.$ZodRecordKey, V extends z.ZodType>(max: number, key: K, value: V) =>
+  z
+    .record(key, value)
+    .refine((entries) => Object.keys(entries).length <= max, `must have at most ${max} members`)
+    .meta({ maxProperties: max });
+
+const env = few(limits.variables, variableName, text(limits.envCharacters)).refine(
+  (variables) => Object.entries(variables).flat().join('').length <= limits.envCharacters,
+  `must have at most ${limits.envCharacters} characters in all`,
+);
+
+/** Without `=`, which separates it from its value in a query. */
+// oxlint-disable-next-line no-control-regex -- they have no place in a key
+const metadataKey = text(limits.metadataKey).regex(/^[^=\u0000-\u001f\u007f]+$/, 'must not be empty or contain = or a control character');
+
+/** Null and left out are the same: what the spec says. */
+const optional = <S extends z.ZodType>(schema: S, description: string) => schema.nullish().meta({ description });
+
+/** The fields of a body that say what a sandbox is started with. */
+export const sandboxParameterFields = {
+  env: optional(env, "Variables of the sandbox's command, besides those of the spec or in place of them. No answer shows them."),
+  metadata: optional(
+    few(limits.metadata, metadataKey, text(limits.metadataValue)),
+    'Texts by which to find the sandbox again. Whoever may read it sees them.',
+  ),
+  timeout_seconds: optional(
+    z.int().min(1).max(limits.timeoutSeconds),
+    'From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if left out.',
+  ),
+  resources: optional(
+    z
+      .strictObject({ cpus: z.number().positive(), memory_bytes: z.int().positive(), pids: z.int().positive() })
+      .partial()
+      .meta({ id: 'ChosenResources' }),
+    'Limits of the sandbox; each at most that of the spec, and that if left out.',
+  ),
+  secrets: optional(
+    z.array(variableName).max(limits.variables).meta({ example: ['NPM_TOKEN'] }),
+    "Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's command gets too.",
+  ),
+};
+
+export const sandboxParameterNames = ['env', 'metadata', 'timeout_seconds', 'resources', 'secrets'] as const;
+
+/** What the start asks for. */
+export function parametersOf(body: z.output<z.ZodObject<typeof sandboxParameterFields>>): SandboxParameters {
+  const { env, metadata, timeout_seconds: seconds, resources, secrets } = body;
+  const { cpus, memory_bytes: memoryBytes, pids } = resources ?? {};
+  return {
+    env: env ?? undefined,
+    metadata: metadata ?? undefined,
+    timeoutMs: seconds == null ? undefined : seconds * 1000,
+    resources: resources == null ? undefined : { cpus, memoryBytes, pids },
+    secrets: secrets ?? undefined,
+  };
+}
+
+/** What the claim of a start has of the parameters: nothing if there are none, as before there were any. */
+export function claimedParameters(parameters: SandboxParameters): { readonly parameters?: string } {
+  const given = canonicalJson(parameters);
+  return given === '{}' ? {} : { parameters: given };
+}
+
+const pair = text(limits.metadataKey + 1 + limits.metadataValue).regex(/^[^=]+=/, 'must be key=value').meta({ example: 'task=42' });
+
+/** Pairs of `key=value` in a query; becomes an object. */
+export const metadataQuery = list(z.array(pair).max(limits.metadata)).transform((pairs, context) => {
+  const entries = pairs.map((one): [string, string] => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]);
+  const metadata = Object.fromEntries(entries);
+  if (Object.keys(metadata).length < entries.length) context.addIssue('must name each key once');
+  return metadata;
+});

@@ -1,0 +1,88 @@
+import type { RequestProblem } from './failure.ts';
+import type { Reason } from './reason.ts';
+import { looksLikeCredential, type SandboxResources, type SandboxSpec } from './sandbox-spec.ts';
+
+/** The resources that a start may choose. */
+export type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pids'>;
+
+/** What a start asks for besides its spec. What is left out is the spec's. */
+export interface SandboxParameters {
+  /** Added to the spec's variables, or in place of one. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** What the owner writes down with the sandbox, to find it again. Skep does not read it. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** From the creation to the deletion. */
+  readonly timeoutMs?: number | undefined;
+  readonly resources?: { readonly [R in ChosenResource]?: number | undefined } | undefined;
+  /** Secrets that the spec allows, besides those that it has. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** How much a start may give. */
+export const parameterLimits = {
+  variables: 100,
+  /** Names and values together, since each record of a sandbox holds them. */
+  envCharacters: 32_768,
+  metadata: 32,
+  metadataKey: 128,
+  metadataValue: 512,
+  timeoutSeconds: 365 * 86_400,
+} as const;
+
+/** Returns the spec of one sandbox: the given one with what its start asked for. It is the same object if that changes nothing in it. */
+export function specWith(spec: SandboxSpec, { env, timeoutMs, resources, secrets }: SandboxParameters): SandboxSpec {
+  if (env === undefined && timeoutMs === undefined && resources === undefined && secrets === undefined) return spec;
+  const { cpus, memoryBytes, pids } = { ...resources };
+  const own = spec.resources;
+  return {
+    ...spec,
+    initialEnv: { ...spec.initialEnv, ...env },
+    secrets: [...new Set([...spec.secrets, ...(secrets ?? [])])],
+    resources: { ...own, cpus: cpus ?? own.cpus, memoryBytes: memoryBytes ?? own.memoryBytes, pids: pids ?? own.pids },
+    rest: { ...spec.rest, maxLifeMs: timeoutMs ?? spec.rest.maxLifeMs },
+  };
+}
+
+/** Returns what the spec, or a runtime that limits no resources, does not let a start have. A reason names variables and no value. */
+export function parameterProblems(
+  spec: SandboxSpec, parameters: SandboxParameters, { limitsResources }: { readonly limitsResources: boolean },
+): readonly RequestProblem[] {
+  const { timeoutMs, secrets = [] } = parameters;
+  const problems: RequestProblem[] = [...envProblems(spec, parameters), ...resourceProblems(spec, parameters, limitsResources)];
+  const { maxLifeMs } = spec.rest;
+  if (timeoutMs !== undefined && maxLifeMs !== null && timeoutMs > maxLifeMs) {
+    problems.push({ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs: maxLifeMs } });
+  }
+  const allowed = [...spec.secrets, ...spec.allowedSecrets];
+  const refused = secrets.filter((name) => !allowed.includes(name));
+  if (refused.length > 0) problems.push({ argument: 'secrets', reason: { code: 'secrets_not_allowed', names: refused, allowed } });
+  return problems;
+}
+
+function envProblems(spec: SandboxSpec, { env = {}, secrets = [] }: SandboxParameters): RequestProblem[] {
+  const names = Object.keys(env);
+  const ofSecrets = new Set([...spec.secrets, ...secrets]);
+  const reserved = names.filter((name) => isReserved(name, spec) || ofSecrets.has(name));
+  const plain = spec.allowPlainSecrets ? [] : names.filter((name) => looksLikeCredential(env[name] ?? ''));
+  const reasons: Reason[] = [];
+  if (reserved.length > 0) reasons.push({ code: 'env_reserved', names: reserved });
+  if (plain.length > 0) reasons.push({ code: 'env_credential', names: plain });
+  return reasons.map((reason) => ({ argument: 'env', reason }));
+}
+
+/** Skep sets these variables itself, so another value would have no effect. */
+function isReserved(name: string, { sessionKeyEnv, ports }: SandboxSpec): boolean {
+  return name.startsWith('SKEP_') || name === sessionKeyEnv || (name === 'PORT' && ports.length === 1);
+}
+
+const resourceNames = { cpus: 'cpus', memoryBytes: 'memory_bytes', pids: 'pids' } as const satisfies Record<ChosenResource, string>;
+
+function resourceProblems(spec: SandboxSpec, { resources = {} }: SandboxParameters, limitsResources: boolean): RequestProblem[] {
+  const chosen = (['cpus', 'memoryBytes', 'pids'] as const).filter((resource) => resources[resource] !== undefined);
+  if (chosen.length > 0 && !limitsResources) return [{ argument: 'resources', reason: { code: 'resources_not_limited' } }];
+  return chosen.flatMap((resource) => {
+    const max = spec.resources[resource];
+    if (max !== null && (resources[resource] ?? 0) <= max) return [];
+    return [{ argument: 'resources', reason: { code: 'resource_above_spec', resource: resourceNames[resource], max } }];
+  });
+}

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { items, object } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import { conversations } from './support.ts';
+import { createWorld, plainSpec, type World } from './world.ts';
+
+const sandboxes = '/api/v1/sandboxes';
+const spec = { ...plainSpec, allowedSecrets: ['HOME'], rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 7_200_000 } };
+
+let world: World;
+beforeAll(async () => {
+  world = await createWorld({ specs: [spec] });
+});
+afterAll(() => world.close());
+
+const start = async (body: unknown, headers: Readonly<Record<string, string>> = {}) => await world.ann('POST', sandboxes, body, headers);
+const problems = (answer: { readonly body: unknown }) =>
+  (answer.body as { detail: { loc: string[]; type: string }[] }).detail.map(({ loc, type }) => [loc.join('.'), type]);
+
+describe('a start with parameters', () => {
+  test('shows metadata and when it ends, and its variables nowhere', async () => {
+    const answer = await start({ env: { LEVEL: 'a-level-of-mine' }, metadata: { task: '7' }, timeout_seconds: 3600, secrets: ['HOME'] });
+    expect(answer).toMatchObject({ status: 201, body: { metadata: { task: '7' }, created_at: expect.any(String) } });
+    const { id, created_at: from, expires_at: to } = object(answer);
+    expect(Date.parse(String(to)) - Date.parse(String(from))).toBe(3_600_000);
+    const path = `${sandboxes}/${String(id)}`;
+    const found = await until(() => world.ann('GET', path), (one) => object(one)['status'] === 'RUNNING');
+    const specs = await world.ann('GET', '/api/v1/sandbox-specs/search');
+    const events = await world.ann('GET', '/api/v1/events');
+    expect(JSON.stringify([found.body, specs.body, events.body])).not.toContain('a-level-of-mine');
+    expect(items(specs)[0]).toMatchObject({ allowed_secrets: ['HOME'], initial_env: { CI: '1' } });
+    expect((await world.skep.sandboxes.get('ann', String(id))).spec.initialEnv).toMatchObject({ CI: '1', LEVEL: 'a-level-of-mine' });
+  });
+
+  test('ends with the spec if it says nothing, and null is nothing', async () => {
+    const answer = await start({ env: null, metadata: null, timeout_seconds: null, resources: null, secrets: null });
+    const { created_at: from, expires_at: to, metadata } = object(answer);
+    expect([Date.parse(String(to)) - Date.parse(String(from)), metadata]).toEqual([7_200_000, {}]);
+  });
+
+  test('is found by its metadata alone', async () => {
+    const odd = 'a&b=c+d é';
+    const { id } = object(await start({ metadata: { user: odd, run: 'one' } }));
+    await start({ metadata: { user: 'other', run: 'one' } });
+    const found = async (query: string) => items(await world.ann('GET', `${sandboxes}/search?${query}`)).map((one) => one['id']);
+    expect(await found(new URLSearchParams([['metadata__eq', `user=${odd}`]]).toString())).toEqual([id]);
+    expect(await found(`metadata__eq=run=one&metadata__eq=user%3D${encodeURIComponent(odd)}`)).toEqual([id]);
+    expect(await found('metadata__eq=run%3Done')).toHaveLength(2);
+    expect(await found('metadata__eq=run=two')).toEqual([]);
+    expect(items(await world.client(world.keys.ben)('GET', `${sandboxes}/search?metadata__eq=run=one`))).toEqual([]);
+  });
+
+  test.each([
+    ['metadata__eq=run'],
+    ['metadata__eq==x'],
+    ['metadata__eq=a=1&metadata__eq=a=2'],
+  ])('refuses the filter %s', async (query) => {
+    expect((await world.ann('GET', `${sandboxes}/search?${query}`)).status).toBe(422);
+  });
+
+  test.each<[string, unknown, readonly (readonly [string, string])[]]>([
+    ['a longer life', { timeout_seconds: 7201 }, [['body.timeout_seconds', 'timeout_above_spec']]],
+    ['a reserved variable', { env: { SESSION_API_KEY: 'x' } }, [['body.env', 'env_reserved']]],
+    ['a credential', { env: { URL: 'https://me:hunter2@example.org' } }, [['body.env', 'env_credential']]],
+    ['another secret', { secrets: ['PATH'] }, [['body.secrets', 'secrets_not_allowed']]],
+    ['resources that nobody limits', { resources: { memory_bytes: 1 } }, [['body.resources', 'resources_not_limited']]],
+    ['all of it', { env: { PORT: '1' }, secrets: ['PATH'], timeout_seconds: 7201 }, [['body.env', 'env_reserved'], ['body.timeout_seconds', 'timeout_above_spec'], ['body.secrets', 'secrets_not_allowed']]],
+  ])('refuses %s by name', async (_, body, expected) => {
+    const [answer, ofConversation] = [await start(body), await world.ann('POST', conversations, body)];
+    expect([answer.status, problems(answer)]).toEqual([422, expected]);
+    expect([ofConversation.status, problems(ofConversation)]).toEqual([422, expected]);
+    expect(JSON.stringify(answer.body)).not.toContain('hunter2');
+  });
+
+  test.each<[string, unknown]>([
+    ['a name with a dash', { env: { 'A-B': 'x' } }],
+    ['a value with NUL', { env: { A: 'x\0' } }],
+    ['a number', { env: { A: 1 } }],
+    ['too many variables', { env: Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`A${index}`, 'x'])) }],
+    ['too long variables', { env: { A: 'x'.repeat(20_000), B: 'x'.repeat(20_000) } }],
+    ['too much metadata', { metadata: Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`a${index}`, 'x'])) }],
+    ['a key with =', { metadata: { 'a=b': 'x' } }],
+    ['an empty key', { metadata: { '': 'x' } }],
+    ['a long key', { metadata: { ['x'.repeat(129)]: 'x' } }],
+    ['a long value', { metadata: { a: 'x'.repeat(513) } }],
+    ['no time', { timeout_seconds: 0 }],
+    ['half a second', { timeout_seconds: 0.5 }],
+    ['too long a time', { timeout_seconds: 31_536_001 }],
+    ['an unknown resource', { resources: { disk: 1 } }],
+    ['no CPUs', { resources: { cpus: 0 } }],
+    ['a secret that is no name', { secrets: ['sk-x'] }],
+  ])('refuses %s', async (_, body) => {
+    expect((await start(body)).status).toBe(422);
+  });
+
+  test('the parameters belong to what an idempotency key stands for', async () => {
+    const body = { env: { A: '1', B: '2' }, metadata: { task: '1' } };
+    const headers = { 'Idempotency-Key': 'with-parameters' };
+    const { id } = object(await start(body, headers));
+    expect(object(await start({ ...body, env: { B: '2', A: '1' } }, headers))['id']).toBe(id);
+    expect((await start({ ...body, env: { A: '1', B: '3' } }, headers)).status).toBe(409);
+    expect((await start({}, headers)).status).toBe(409);
+  });
+});
+
+describe('a conversation with parameters', () => {
+  test('starts its sandbox with them', async () => {
+    const { sandbox_id: id } = object(await world.ann('POST', conversations, { env: { LEVEL: '3' }, metadata: { of: 'talk' }, timeout_seconds: 60 }));
+    const sandbox = await world.skep.sandboxes.get('ann', String(id));
+    expect(sandbox).toMatchObject({ metadata: { of: 'talk' }, spec: { initialEnv: { LEVEL: '3' }, rest: { maxLifeMs: 60_000 } } });
+  });
+
+  test('has none for a sandbox that exists', async () => {
+    const { id } = object(await start({}));
+    const answer = await world.ann('POST', conversations, { sandbox_id: id, metadata: { a: 'b' }, timeout_seconds: 5 });
+    expect([answer.status, problems(answer)]).toEqual([422, [['body.metadata', 'custom'], ['body.timeout_seconds', 'custom']]]);
+  });
+});
