@@ -39,6 +39,7 @@ describe('sandbox specs', () => {
           ports: [{ name: 'AGENT_SERVER', port: 8000, public: false }],
           wake_on_access: 'none',
           agent: null,
+          allowed_secrets: [],
           resources: { cpus: 2, memory_bytes: 2_147_483_648, pids: 512 },
           created_at: expect.stringMatching(timestamp),
         },
