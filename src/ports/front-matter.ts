@@ -12,6 +12,6 @@ export interface FrontMatter {
 
 /**
  * Takes a Markdown file apart: front matter is what stands between the first line and another one if both are `---`. The text may come
- * from anybody. Never throws, and its work and result are bounded, whatever the text is.
+ * from anybody. Never rejects, and its work and result are bounded, whatever the text is.
  */
-export type ParseFrontMatter = (text: string) => FrontMatter;
+export type ParseFrontMatter = (text: string) => Promise<FrontMatter>;

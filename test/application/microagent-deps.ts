@@ -6,7 +6,7 @@ export function microagentDeps(): Omit<MicroagentDeps, 'repositories'> {
   const texts = new Map<string, string>();
   return {
     product: 'skep',
-    parseFrontMatter: parseYamlFrontMatter,
+    parseFrontMatter: async (text: string) => parseYamlFrontMatter(text),
     texts: { get: (key) => texts.get(key) ?? null, set: (key, text) => void texts.set(key, text) },
   };
 }

@@ -1,6 +1,6 @@
 import { type Document, parseDocument, visit } from 'yaml';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
-import type { FrontMatter, ParseFrontMatter } from '../../ports/front-matter.ts';
+import type { FrontMatter } from '../../ports/front-matter.ts';
 
 /** How many characters of YAML are read. */
 const maxLength = 16_384;
@@ -9,7 +9,7 @@ const opening = /^---[ \t]*\r?\n/u;
 const closing = /(?:^|\n)---[ \t]*(?:\r?\n|$)/u;
 
 /** Reads front matter in YAML. */
-export const parseYamlFrontMatter: ParseFrontMatter = (text) => {
+export function parseYamlFrontMatter(text: string): FrontMatter {
   const first = opening.exec(text)?.[0];
   if (first === undefined) return { content: text, data: null, problem: null };
   const broken = (problem: FrontMatterProblem, line: number | null = null): FrontMatter =>
@@ -33,7 +33,7 @@ export const parseYamlFrontMatter: ParseFrontMatter = (text) => {
     // It is nested too deeply for the stack.
     return broken('not_yaml');
   }
-};
+}
 
 /** A few aliases of aliases stand for more than fits into memory. */
 function hasAlias(document: Document): boolean {

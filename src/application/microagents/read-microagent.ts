@@ -43,7 +43,7 @@ export async function readMicroagent(
     text = new TextDecoder().decode(await provider.readFile(repository, file, maxFileBytes, signal));
     texts.set(key, text);
   }
-  const { content, data: frontMatter, problem } = parseFrontMatter(text);
+  const { content, data: frontMatter, problem } = await parseFrontMatter(text);
   const triggers = frontMatter === null ? [] : triggersOf(frontMatter);
   const frontMatterProblem = triggers === null ? ({ code: 'front_matter', problem: 'triggers', line: null } as const) : problem;
   return { content, triggers: triggers ?? [], frontMatter, frontMatterProblem, gitProvider: provider.name };

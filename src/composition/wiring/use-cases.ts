@@ -19,7 +19,7 @@ import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
 import { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper, type SweeperDeps } from '../../application/sweeper.ts';
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
-import { parseYamlFrontMatter } from '../../adapters/front-matter/yaml-front-matter.ts';
+import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import { createLruMap } from '../../adapters/shared/lru-map.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
@@ -63,12 +63,15 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
 const cachedTexts = 256;
 const cachedCharacters = 4 * 2 ** 20;
 
+const parseFrontMatter: ParseFrontMatter = async (text) =>
+  (await import('../../adapters/front-matter/yaml-front-matter.ts')).parseYamlFrontMatter(text);
+
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
   provide(bind, microagents, [repositories, tokens.deployment], (repositories, { product }) => {
     const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
-    return new Microagents({ repositories, product, parseFrontMatter: parseYamlFrontMatter, texts });
+    return new Microagents({ repositories, product, parseFrontMatter, texts });
   });
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
