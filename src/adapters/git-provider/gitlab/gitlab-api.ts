@@ -178,7 +178,8 @@ function renamedUrl(location: string, from: URL, host: HostUrl): URL {
 /** What a URL asks about a project, without its name. Null if it is about no project. */
 function askedOf({ pathname }: URL, { apiPath }: HostUrl): string | null {
   const [, projects, project = '', ...asked] = pathname.slice(apiPath.length).split('/');
-  return projects === 'projects' && project !== '' ? asked.join('/') : null;
+  // A slash at the end asks for something else.
+  return projects === 'projects' && project !== '' ? asked.map((segment) => `/${segment}`).join('') : null;
 }
 
 /** A list is returned as one object: gitbeaker would follow the links of an array to wherever they lead. */

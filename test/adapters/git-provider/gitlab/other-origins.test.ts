@@ -16,6 +16,9 @@ describe('nobody but the host is asked', () => {
       expect(await failureOf(list(providerOf(host)))).toMatch(/^provider_failed: .*redirects/u);
     }
     expect(asked).toEqual([]);
+    host.faults.clear();
+    host.faults.add({ fault: { kind: 'status', status: 301, headers: { location: 'other/' } }, route: 'project' });
+    expect(await failureOf(providerOf(host).find('acme/shop'))).toMatch(/^provider_failed: .*redirects/u);
   });
 
   test('where redirects lead in circles', async () => {
