@@ -10,8 +10,10 @@ export interface ExecutionReasonData {
   execution_sandbox_ended: None;
   /** Something in the sandbox ended what watched over it. */
   execution_end_unknown: None;
-  /** It is not durable, since the sandbox has none of these. */
-  execution_tools_missing: { readonly tools: readonly string[] };
+  /** It is not durable. */
+  execution_attached: None;
+  /** The runtime has no terminals. */
+  terminal_unsupported: None;
   /** The engine does not carry out anything in the container of the sandbox. */
   container_stuck: { readonly container: string };
 }

@@ -64,6 +64,7 @@ describe('skep exec', () => {
   test('says what is wrong', async () => {
     expect(await runSkep(['exec', 'sb-none', 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no sandbox') });
     expect(await runSkep(['exec', '-it', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('no terminal') });
+    expect(await runSkep(['exec', '-t', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('has no terminals') });
     expect(await runSkep(['exec', '-e', 'X', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('NAME=VALUE') });
   });
 });

@@ -1,5 +1,4 @@
 import { Failure } from '../../domain/failure.ts';
-import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputRequest, SandboxExecutions } from '../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
@@ -8,22 +7,23 @@ import { streamOf } from './kept-bytes.ts';
 
 type Runtime = Pick<SandboxRuntime, 'execute' | 'inspect'>;
 
-/** Executions that end with this process, for sandboxes that lack what durable ones need. A signal of any name ends the command. */
+/** Executions that end with this process, without terminals. A signal of any name ends the command. */
 export class AttachedExecutions implements SandboxExecutions {
   readonly #runtime: Runtime;
-  readonly #why: Reason;
   readonly #own = new Map<string, AttachedExecution>();
 
-  constructor(runtime: Runtime, why: Reason) {
+  constructor(runtime: Runtime) {
     this.#runtime = runtime;
-    this.#why = why;
   }
 
   async start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const key = `${sandboxId}/${start.executionId}`;
     const earlier = this.#own.get(key);
     if (earlier !== undefined) return earlier.state;
-    const execution = new AttachedExecution(start, await this.#runtime.execute(sandboxId, start, signal), this.#why);
+    if (start.tty !== null) {
+      throw new Failure('invalid_request', { problems: [{ argument: 'tty', reason: { code: 'terminal_unsupported' } }] });
+    }
+    const execution = new AttachedExecution(start, await this.#runtime.execute(sandboxId, start, signal), { code: 'execution_attached' });
     this.#own.set(key, execution);
     return execution.state;
   }

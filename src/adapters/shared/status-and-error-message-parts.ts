@@ -147,8 +147,8 @@ export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (rea
   execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
   execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
   execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
-  execution_tools_missing: ({ tools }) =>
-    `It ends with the server that started it, since the sandbox lacks ${tools.join(', ')}. Add that to its image.`,
+  execution_attached: () => 'It ends with the server that started it: its runtime runs no commands apart from the server.',
+  terminal_unsupported: () => 'must be left out: the runtime of this deployment has no terminals',
   container_stuck: ({ container }) =>
     `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
     'Thaw its cgroup or restart the engine.',

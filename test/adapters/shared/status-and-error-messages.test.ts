@@ -147,7 +147,8 @@ const examples: Examples = {
 
   execution_sandbox_ended: none,
   execution_end_unknown: none,
-  execution_tools_missing: { tools: ['dd', 'tee'] },
+  execution_attached: none,
+  terminal_unsupported: none,
   container_stuck: { container: 'skep_main_sb-1' },
 };
 

@@ -61,7 +61,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly #executions: Executions;
   /** The steps of one sandbox are done one after another. */
   readonly #mutex = new KeyedMutex();
-  readonly executions = new AttachedExecutions(this, { code: 'execution_tools_missing', tools: ['dd'] });
+  readonly executions = new AttachedExecutions(this);
   readonly #stopping = new Set<string>();
   #canFreeze = true;
 

@@ -49,7 +49,7 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #watch: Watch;
   readonly #logs: SandboxLogs;
   readonly #mutex = new KeyedMutex();
-  readonly executions = new AttachedExecutions(this, { code: 'execution_tools_missing', tools: ['dd'] });
+  readonly executions = new AttachedExecutions(this);
   readonly #removals = new Set<string>();
   #root: ReturnType<typeof openRoot> | null = null;
 
