@@ -9,6 +9,8 @@ import { benchGitLab } from './gitlab.ts';
 import { benchHttp } from './http.ts';
 import { benchListing } from './listing.ts';
 import { benchPaging } from './paging.ts';
+import { benchProxy } from './ports/proxy.ts';
+import { benchWake } from './ports/wake.ts';
 import { benchCold } from './sandboxes/cold.ts';
 import { benchCrash } from './sandboxes/crash.ts';
 import { benchPool } from './sandboxes/pool.ts';
@@ -35,9 +37,11 @@ const parts: Readonly<Record<string, Part>> = {
   benchSearch: { bench: benchSearch, about: 'a search with 10,000 sandboxes known' },
   benchLatency: { bench: benchLatency, about: "from a message to the agent's first event" },
   benchCrowd: { bench: benchCrowd, about: '200 conversations at once' },
+  benchProxy: { bench: benchProxy, about: 'requests and WebSockets to a port of a sandbox, beside the library alone' },
   benchCold: { bench: benchCold, about: 'a cold start of a sandbox', engine: { ...tiny, usesCli: true } },
   benchPool: { bench: benchPool, about: 'a start from the pool', engine: tiny },
   benchRest: { bench: benchRest, about: 'freeze and resume', engine: tiny },
+  benchWake: { bench: benchWake, about: 'the first byte from a frozen sandbox', engine: tiny },
   benchThroughput: { bench: benchThroughput, about: '50 cold starts at once', engine: tiny },
   benchCrash: { bench: benchCrash, about: 'a crash in a sandbox, until it is seen', engine: tiny },
   benchReady: { bench: benchReady, about: 'a conversation until it is READY', engine: { image: 'skep-test/debian', usesCli: true } },

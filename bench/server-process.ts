@@ -16,7 +16,7 @@ export interface ServerProcess extends AsyncDisposable {
 
 /** Starts a server in a process of its own. It begins with the message, and ends when it is disconnected. */
 export async function startServerProcess(module: string, message: string | object): Promise<ServerProcess> {
-  const child = fork(join(import.meta.dirname, module), { env: { ...process.env, NODE_ENV: 'production' } });
+  const child = fork(join(import.meta.dirname, module), { env: { ...process.env, NODE_ENV: 'production' }, execArgv: ['--expose-gc'] });
   child.send(message);
   const [listening]: unknown[] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
   if (!isListening(listening)) throw new Error(`${module} ended with ${String(listening)}`);

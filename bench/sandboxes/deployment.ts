@@ -23,14 +23,16 @@ export interface BenchDeployment extends AsyncDisposable {
 }
 
 /** `poolSize` members are kept ready. */
-export async function openDeployment(poolSize = 0, options: SkepOptions = {}): Promise<BenchDeployment> {
+export async function openDeployment(
+  poolSize = 0, options: SkepOptions = {}, spec: Partial<NonNullable<SkepOptions['specs']>[number]> = {},
+): Promise<BenchDeployment> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir });
   const skep = await createSkep({
     dataDir,
     store,
     runtime: { kind: 'docker' },
-    specs: [{ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready, pool: { size: poolSize } }],
+    specs: [{ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready, pool: { size: poolSize }, ...spec }],
     ...options,
   });
   const arrivals = followArrivals(skep);

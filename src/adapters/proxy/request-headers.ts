@@ -4,9 +4,15 @@ import { addressHeaders, type Target } from './target.ts';
 import { linkParameter } from '../http/port-links.ts';
 
 /** Headers of one connection, which are not for the next. The framing of the body stays, since the library makes its own from it. */
-const ofConnection = [
+const ofConnection: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'upgrade', 'expect',
-];
+]);
+
+/**
+ * The framing of a body. A WebSocket has none: a sandbox that declined it would read the next request on the connection as the body that was
+ * announced.
+ */
+const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 
 /** Headers that Skep reads, and those that only a proxy in front may set. */
 const ofSkep: ReadonlySet<string> = new Set(['x-session-api-key', 'forwarded', 'x-real-ip', ...addressHeaders.flat()]);
@@ -27,18 +33,12 @@ export interface ForwardedRequest {
 /** Returns the headers that the sandbox gets: nothing of Skep's credentials, and where the request came from. */
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
   const { target, client, protocol, isWebSocket, keepsAuthorization, sessionKey } = forwarded;
-  const kept = withoutHeadersOfConnection(headers);
-  for (const name of Object.keys(kept)) if (ofSkep.has(name) || name.startsWith('x-forwarded-')) delete kept[name];
-  if (!keepsAuthorization) delete kept.authorization;
+  const kept = headersWithout(headers, (name) =>
+    ofSkep.has(name) || name.startsWith('x-forwarded-') || name === 'cookie' || (name === 'authorization' && !keepsAuthorization) ||
+    (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framing.has(name)));
   const cookie = passedCookies(headers.cookie);
-  if (cookie === undefined) delete kept.cookie;
-  else kept.cookie = cookie;
-  if (kept.referer?.includes(linkParameter) === true) delete kept.referer;
-  if (isWebSocket) {
-    Object.assign(kept, { connection: 'Upgrade', upgrade: 'websocket' });
-    // No body is sent. A sandbox that declined would read the next request on the connection as the one announced.
-    for (const name of ['content-length', 'transfer-encoding']) delete kept[name];
-  }
+  if (cookie !== undefined) kept.cookie = cookie;
+  if (isWebSocket) Object.assign(kept, { connection: 'Upgrade', upgrade: 'websocket' });
   kept['x-forwarded-for'] = client;
   kept['x-forwarded-proto'] = protocol;
   if (headers.host !== undefined) kept['x-forwarded-host'] = headers.host;
@@ -47,9 +47,13 @@ export function requestHeaders({ headers }: IncomingMessage, forwarded: Forwarde
   return kept;
 }
 
-/** Returns a copy without the headers that are for one connection, also those that `Connection` names. */
-export function withoutHeadersOfConnection(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const named = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase());
-  const dropped = new Set([...ofConnection, ...named.filter((name) => name !== 'content-length' && name !== 'transfer-encoding')]);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name)));
+/** Returns a copy without those that are to be dropped, and those that are for one connection, also if only `Connection` says so. */
+export function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) => boolean): IncomingHttpHeaders {
+  const named = (headers.connection ?? '').toLowerCase().split(',').map((name) => name.trim());
+  const kept: IncomingHttpHeaders = {};
+  for (const name of Object.keys(headers)) {
+    const isOfConnection = ofConnection.has(name) || (named.includes(name) && !framing.has(name));
+    if (!isOfConnection && !isDropped(name)) kept[name] = headers[name];
+  }
+  return kept;
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isOwnCookie } from './credentials.ts';
-import { withoutHeadersOfConnection } from './request-headers.ts';
+import { headersWithout } from './request-headers.ts';
 import type { Target } from './target.ts';
 
 export interface ReturnedResponse {
@@ -12,18 +12,22 @@ export interface ReturnedResponse {
 }
 
 /** With these, a page could take hold of the whole origin, or send its visitors elsewhere. */
-const neverReturned = ['service-worker-allowed', 'alt-svc'];
+const forBrowsers = ['service-worker-allowed', 'alt-svc'];
 
 /** The server frames the body itself. With these, a server in front would send one of its own files, or read one answer as two. */
-const neverForServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
+const forServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
+
+const neverReturned: ReadonlySet<string> = new Set([...forBrowsers, ...forServers]);
 
 /** The same, where several sandboxes share an origin. */
-const notByPath = ['clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints'];
+const notByPath: ReadonlySet<string> = new Set([
+  'clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints',
+]);
 
 /** Returns the headers that the client gets. What a sandbox sets stays within its own addresses. */
 export function responseHeaders(headers: IncomingHttpHeaders, returned: ReturnedResponse): IncomingHttpHeaders {
-  const kept = withoutHeadersOfConnection(headers);
-  for (const name of [...neverReturned, ...neverForServers, ...(returned.target.by === 'host' ? [] : notByPath)]) delete kept[name];
+  const isByHost = returned.target.by === 'host';
+  const kept = headersWithout(headers, (name) => neverReturned.has(name) || (!isByHost && notByPath.has(name)));
   const { location, 'set-cookie': cookies } = headers;
   if (location !== undefined) kept.location = rewriteLocation(location, returned);
   if (cookies !== undefined) kept['set-cookie'] = cookies.flatMap((cookie) => rewriteCookie(cookie, returned.target));

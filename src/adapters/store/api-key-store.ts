@@ -2,7 +2,7 @@ import { type ApiKeyRecord, keyAccesses } from '../../domain/principal.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Db } from './database.ts';
 import { jsonReader, TextsColumn } from './json-columns.ts';
-import { orNull, rowOf, type RowOf, rowReader, word } from './record-rows.ts';
+import { compiledOnce, orNull, rowOf, type RowOf, rowReader, word } from './record-rows.ts';
 
 const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
   access: word(keyAccesses),
@@ -10,6 +10,7 @@ const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
 });
 
 export function createApiKeyStore(db: Db): ApiKeyStore {
+  const byHash = compiledOnce(db, (hash) => db.selectFrom('api_keys').selectAll().where('hash', '=', hash));
   return {
     insert: async (key) => {
       const { numInsertedOrUpdatedRows } = await db
@@ -21,7 +22,7 @@ export function createApiKeyStore(db: Db): ApiKeyStore {
     },
 
     findByHash: async (hash) => {
-      const row = await db.selectFrom('api_keys').selectAll().where('hash', '=', hash).executeTakeFirst();
+      const [row] = await byHash(hash);
       return row === undefined ? null : recordOf(row);
     },
 

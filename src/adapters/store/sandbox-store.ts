@@ -12,10 +12,11 @@ import { findClaim, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, MetadataColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
-import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { compiledOnce, countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
+  const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
   return {
     ...createSandboxWrites(log),
@@ -29,7 +30,7 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
         .executeTakeFirst();
     },
 
-    find: async (id) => firstOf(await all.where('id', '=', id).execute()),
+    find: async (id) => firstOf(await byId(id)),
 
     findMany: async (ids) => (ids.length === 0 ? [] : (await all.where('id', 'in', ids).execute()).map(sandboxOf)),
 
