@@ -45,6 +45,8 @@ export interface SandboxPort {
    * port by a credential. Otherwise it sends no key at all.
    */
   readonly wantsSessionKey?: boolean | undefined;
+  /** True if the program knows the path at which the proxy serves it, and gets paths as they are. Otherwise it gets what follows. */
+  readonly keepsPrefix?: boolean | undefined;
 }
 
 export const wakesOnAccess = ['none', 'freeze', 'stop'] as const;

@@ -64,7 +64,7 @@ export class Forwarder {
     const { host } = request.headers;
     const upstream = new URL(forwarded.url).host;
     request.headers = requestHeaders(request, forwarded);
-    request.url = forwarded.target.path;
+    request.url = (forwarded.keepsPrefix ? forwarded.target.prefix : '') + forwarded.target.path;
     this.#returned.set(request, (response) => {
       // Node throws for some of what a sandbox may send here, where nothing can catch it.
       if ((response.statusCode ?? 0) < 100) response.statusCode = 502;

@@ -4,6 +4,7 @@ import proxyAddress from 'proxy-addr';
 import type { OpenPort } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
+import { exposedPort } from '../../domain/sandbox-access.ts';
 import { Authenticator } from '../http/authentication.ts';
 import { createPortTokens, type PortToken } from '../http/port-links.ts';
 import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
@@ -163,6 +164,7 @@ class PortRequests {
     const protocol = new URL(this.#options.url).protocol.slice(0, -1);
     return {
       target, client: this.#clientOf(request), protocol, isWebSocket,
+      keepsPrefix: exposedPort(opened.sandbox, target.port)?.keepsPrefix === true,
       keepsAuthorization: await keepsAuthorization(this.#skep, request, opened.sandbox),
       url: opened.url, sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
     };

@@ -26,13 +26,15 @@ export interface ForwardedRequest {
   readonly isWebSocket: boolean;
   /** Whether `Authorization` is for the sandbox. */
   readonly keepsAuthorization: boolean;
+  /** Whether the sandbox gets the path with the prefix of the proxy. */
+  readonly keepsPrefix: boolean;
   /** The sandbox's own key, if it is to be sent; null otherwise. */
   readonly sessionKey: string | null;
 }
 
 /** Returns the headers that the sandbox gets: nothing of Skep's credentials, and where the request came from. */
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
-  const { target, client, protocol, isWebSocket, keepsAuthorization, sessionKey } = forwarded;
+  const { target, client, protocol, isWebSocket, keepsAuthorization, keepsPrefix, sessionKey } = forwarded;
   const kept = headersWithout(headers, (name) =>
     ofSkep.has(name) || name.startsWith('x-forwarded-') || name === 'cookie' || (name === 'authorization' && !keepsAuthorization) ||
     (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framing.has(name)));
@@ -42,7 +44,7 @@ export function requestHeaders({ headers }: IncomingMessage, forwarded: Forwarde
   kept['x-forwarded-for'] = client;
   kept['x-forwarded-proto'] = protocol;
   if (headers.host !== undefined) kept['x-forwarded-host'] = headers.host;
-  if (target.prefix !== '') kept['x-forwarded-prefix'] = target.prefix;
+  if (target.prefix !== '' && !keepsPrefix) kept['x-forwarded-prefix'] = target.prefix;
   if (sessionKey !== null) kept['x-session-api-key'] = sessionKey;
   return kept;
 }

@@ -15,8 +15,10 @@ const port = z.strictObject({
   port: portNumber(),
   public: z.boolean().describe('true if anyone may reach the port through the proxy, or false').optional(),
   wants_session_key: z.boolean().describe("true if the proxy sends the sandbox's own key to the port, or false").optional(),
+  keep_prefix: z.boolean().describe('true if the port gets paths with the prefix of the proxy, or false').optional(),
 }).describe('a mapping of a name and a port, for example { name: AGENT_SERVER, port: 8000 }')
-  .transform(({ wants_session_key: wantsSessionKey, ...same }) => ({ ...same, ...defined({ wantsSessionKey }) }));
+  .transform(({ wants_session_key: wantsSessionKey, keep_prefix: keepsPrefix, ...same }) =>
+    ({ ...same, ...defined({ wantsSessionKey, keepsPrefix }) }));
 
 const ready = z.strictObject({
   http: z.string().regex(/^\//, 'does not begin with a slash')

@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SpecOptions } from '../../../src/composition/index.ts';
+import { createWorld, type World } from './world.ts';
+
+const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
+const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
+if (!runnable) console.warn(`SKIPPED: a development server behind the proxy. There is no ${executablePath}; "apt-get install chromium" brings it.`);
+
+const vite = fileURLToPath(new URL('bin/vite.js', import.meta.resolve('vite/package.json')));
+const page = '<!doctype html><title>app</title><p>not yet</p><script type="module" src="./main.js"></script>';
+const main = `import { text } from './text.js';
+const show = (text) => { document.querySelector('p').textContent = text; };
+show(text);
+import.meta.hot.accept('./text.js', (changed) => show(changed.text));`;
+
+/** Vite's own program, with the options that a user would give it. */
+function viteSpec(id: string, options: string, keepPrefix: boolean): SpecOptions {
+  const files = { 'index.html': page, 'main.js': main, 'text.js': 'export const text = "first";' };
+  const writes = Object.entries(files).map(([name, content]) => `cat > ${name} <<'END'\n${content}\nEND\n`).join('');
+  const command = `${writes}exec '${process.execPath}' '${vite}' --host 127.0.0.1 --strictPort --port "$SKEP_PORT_8000" ${options}`;
+  return {
+    id, command: ['sh', '-c', command], ports: [{ name: 'WEB', port: 8000, keep_prefix: keepPrefix }], ready: { tcp: true, port: 8000, within: '60s' },
+  };
+}
+
+describe.runIf(runnable)('a development server with hot reload', { timeout: 90_000 }, () => {
+  let browser: Browser;
+  let world: World;
+  beforeAll(async () => {
+    const specs = [viteSpec('by-host', '', false), viteSpec('by-path', '--base "/$SKEP_SANDBOX_ID/8000/"', true)];
+    world = await createWorld({ specs });
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await world.close();
+  });
+
+  test.each(['by-host', 'by-path'])('%s, a change of a file changes the page, which is not loaded again', async (spec) => {
+    const { id } = await world.start(spec);
+    const link = await world.link(id);
+    const page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(60_000);
+    const connected = page.waitForEvent('console', { predicate: (message) => message.text().includes('[vite] connected') });
+    await page.goto(spec === 'by-host' ? link : `${world.proxy.url}/${id}/8000/${new URL(link).search}`);
+    await page.getByText('first').waitFor();
+    await connected;
+    await page.evaluate('globalThis.isTheSamePage = true');
+    // At one moment, as editors do it: a watcher that reads half a file would see an empty one.
+    const command = ['sh', '-c', `echo 'export const text = "second";' > changed && mv changed text.js`];
+    const { status } = await world.ann('POST', `/api/v1/sandboxes/${id}/executions`, { command });
+    expect(status).toBe(201);
+    await page.getByText('second').waitFor();
+    expect(await page.evaluate('globalThis.isTheSamePage')).toBe(true);
+  });
+});
