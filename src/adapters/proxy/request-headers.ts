@@ -51,10 +51,10 @@ export function requestHeaders({ headers }: IncomingMessage, forwarded: Forwarde
 
 /** Returns a copy without those that are to be dropped, and those that are for one connection, also if only `Connection` says so. */
 export function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) => boolean): IncomingHttpHeaders {
-  const named = (headers.connection ?? '').toLowerCase().split(',').map((name) => name.trim());
+  const named = new Set((headers.connection ?? '').toLowerCase().split(',').map((name) => name.trim()));
   const kept: IncomingHttpHeaders = {};
   for (const name of Object.keys(headers)) {
-    const isOfConnection = ofConnection.has(name) || (named.includes(name) && !framing.has(name));
+    const isOfConnection = ofConnection.has(name) || (named.has(name) && !framing.has(name));
     if (!isOfConnection && !isDropped(name)) kept[name] = headers[name];
   }
   return kept;
