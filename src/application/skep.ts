@@ -6,7 +6,7 @@ import type { Random } from '../ports/random.ts';
 import type { Conversations } from './conversations/conversations.ts';
 import type { Executions } from './executions/executions.ts';
 import type { Events } from './events/events.ts';
-import type { Microagents } from './microagents/list-microagents.ts';
+import type { Microagents } from './microagents/microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 

@@ -7,9 +7,8 @@ import { whyNodeIsTooOld } from './node-version.ts';
 import type { CheckedOptions, Deployment, SkepOptions } from './options.ts';
 import { adaptersModule } from './wiring/adapters.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
-import { rulesOf } from './wiring/rules.ts';
+import { conversationsModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
-import { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
 
 /** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
 export function createContainer(options: CheckedOptions, closers: AsyncDisposableStack): Container {

@@ -6,12 +6,14 @@ export { ContainerModule } from 'inversify';
 export { adaptersModule } from './wiring/adapters.ts';
 export { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
 export { all, provide, provideValue, token, tokens, type Token } from './wiring/tokens.ts';
-export type { Rules } from './wiring/rules.ts';
+export type { Rules } from './wiring/use-cases.ts';
 export type { PartCheck, Skep } from '../application/skep.ts';
-export type * from '../application/conversations/conversations.ts';
+export type { Conversations, ConversationView, SentMessage, StartConversationRequest } from '../application/conversations/conversations.ts';
 export type * from '../application/events/events.ts';
-export type { MicroagentContent, MicroagentListing } from '../application/microagents/list-microagents.ts';
-export type * from '../application/sandboxes/sandboxes.ts';
+export type { MicroagentContent, MicroagentListing } from '../application/microagents/microagents.ts';
+export type {
+  OpenPort, PortAccess, PortGrant, PortVisitor, Sandboxes, StartSandboxRequest,
+} from '../application/sandboxes/sandboxes.ts';
 export type * from '../application/sandboxes/sandbox-specs.ts';
 export { sentenceOf as describeReason, sentenceOfFailure as describeFailure } from '../adapters/shared/status-and-error-messages.ts';
 export { Failure, isFailure, isFailureOf } from '../domain/failure.ts';

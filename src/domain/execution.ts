@@ -1,9 +1,9 @@
-import type { Reason } from './reason.ts';
+import type { None, Reason } from './reason.ts';
 
 export const executionStatuses = ['running', 'exited', 'lost'] as const;
 
 /** `lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended. */
-export type ExecutionStatus = (typeof executionStatuses)[number];
+type ExecutionStatus = (typeof executionStatuses)[number];
 
 /**
  * The record of a command in a sandbox. Its output and its input are in the sandbox. It belongs to the owner of its sandbox. Times are in
@@ -40,7 +40,7 @@ export interface ExecutionRecord {
   readonly removedAt: number | null;
 }
 
-export interface NewExecution extends Pick<ExecutionRecord, 'id' | 'sandboxId' | 'command' | 'stdin' | 'tty'> {
+interface NewExecution extends Pick<ExecutionRecord, 'id' | 'sandboxId' | 'command' | 'stdin' | 'tty'> {
   readonly timeoutMs: number | null;
   readonly now: number;
 }
@@ -54,7 +54,7 @@ export function newExecution({ timeoutMs, now, ...given }: NewExecution): Execut
 }
 
 /** What the runtime reports of a command. */
-export interface ObservedExecution {
+interface ObservedExecution {
   readonly status: ExecutionStatus;
   readonly exitCode: number | null;
   readonly durable: boolean;
@@ -124,3 +124,21 @@ export function executionLimitReached({ executionsPerSandbox: max }: ExecutionLi
 
 /** How many executions that have ended are kept in a sandbox. The oldest are deleted. */
 export const keptExecutions = 100;
+
+/** The reasons of executions, with their data. Times are in milliseconds. */
+export interface ExecutionReasonData {
+  execution_timed_out: { readonly afterMs: number };
+  /** Its start failed, and the runtime does not have it. */
+  execution_not_started: None;
+  execution_vanished: None;
+  /** Its sandbox was stopped or went away before it ended. */
+  execution_sandbox_ended: None;
+  /** Something in the sandbox ended what watched over it. */
+  execution_end_unknown: None;
+  /** It is not durable. */
+  execution_attached: None;
+  /** The runtime has no terminals. */
+  terminal_unsupported: None;
+  /** The engine does not carry out anything in the container of the sandbox. */
+  container_stuck: { readonly container: string };
+}

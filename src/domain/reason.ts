@@ -1,9 +1,9 @@
 import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
-import type { ExecutionReasonData } from './execution-reason.ts';
+import type { ExecutionReasonData } from './execution.ts';
 import type { FailureData } from './failure.ts';
 import type { FrontMatterProblem } from './microagent.ts';
-import type { ParameterReasonData } from './parameter-reason.ts';
+import type { ParameterReasonData } from './sandbox-parameters.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { readBytes } from '../../client/bytes.ts';
-import { safeText } from '../../client/client.ts';
+import { readBytes, safeText } from '../../client/client.ts';
 import { clientOf, stopSignal } from './console.ts';
 
 interface LogOptions {

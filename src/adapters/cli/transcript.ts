@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { safeText, safeLine } from '../../client/client.ts';
+import { safeLine, safeText } from '../../client/client.ts';
 import type { ShownEvent } from '../../client/events.ts';
 
 export interface Screen {

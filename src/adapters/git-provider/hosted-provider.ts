@@ -13,8 +13,9 @@ import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { withBudget } from './http-client.ts';
-import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
-import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
+import {
+  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
+} from './incremental-listing.ts';
 import type { TimeLimit } from './time-limit.ts';
 
 /** The options that every provider of repositories on another host has. */

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { z } from 'zod';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { fetchBounded, type FetchBounds } from '../shared/bounded-fetch.ts';
+import { oidForm } from '../shared/git-process.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
 
@@ -28,7 +30,7 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-export interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
+interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly maxAnswerBytes: number;
@@ -141,7 +143,7 @@ export function isOfOrigin(url: URL, origin: string): boolean {
 }
 
 /** What a response says about the next request of this credential. */
-export interface RateLimit {
+interface RateLimit {
   /** Was this request refused because of the limit? */
   readonly refused: boolean;
   /** How long the next request has to wait, in ms. */
@@ -181,4 +183,32 @@ function retryAfter(headers: Headers, clock: Clock): number | null {
 function hostTime(headers: Headers, clock: Clock): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? clock.now() : date;
+}
+
+export const Oid = z.string().regex(oidForm);
+
+// The last millisecond that RFC 3339 can write as a whole second; git's dates go further.
+const lastDate = 253_402_300_799_000;
+
+/** A date, in ms. One that RFC 3339 can't write is the nearest that it can, not before the epoch. */
+export const CommitDate = z.string().transform((text, context) => {
+  if (/^\+?\d{5,}-/u.test(text)) return lastDate;
+  const ms = Date.parse(text);
+  if (!Number.isNaN(ms)) return Math.max(0, ms);
+  context.addIssue('not a date');
+  return z.NEVER;
+});
+
+/** Returns the value of a text in JSON. Null if it is none. */
+export function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Returns where the header `Link` leads. Null if it has no such relation. */
+export function linkIn(headers: Headers, relation: 'next' | 'last'): string | null {
+  return new RegExp(`<([^<>]*)>\\s*;[^,]*\\brel="?${relation}\\b`, 'u').exec(headers.get('link') ?? '')?.[1] ?? null;
 }

@@ -7,14 +7,12 @@ import { Failure, isFailure } from '../../domain/failure.ts';
 import { Authenticator } from '../http/authentication.ts';
 import { createPortTokens, type PortToken } from '../http/port-links.ts';
 import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
-import { Connections } from './connections.ts';
-import { portCookie } from './credentials.ts';
+import { Connections, PortMoved } from './connections.ts';
+import { keepsAuthorization, portCookie, type Visitor, type VisitorDeps, visitorOf } from './visitor.ts';
 import { Forwarder } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './options.ts';
-import { PortMoved } from './port-agent.ts';
 import { type Answer, answerOf, isNavigation } from './problem-answer.ts';
 import { type Target, targetOf } from './target.ts';
-import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './visitor.ts';
 
 /** The proxy to the ports of sandboxes, for a server of Node. */
 export interface Proxy {

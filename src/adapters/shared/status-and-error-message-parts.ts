@@ -1,4 +1,4 @@
-import type { ExecutionReasonData } from '../../domain/execution-reason.ts';
+import type { ExecutionReasonData } from '../../domain/execution.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonCode, ReasonOf } from '../../domain/reason.ts';

@@ -7,7 +7,7 @@ import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandb
 import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data.ts';
 import { orNull } from './record-rows.ts';
-import { damagedRecord } from './store-failure.ts';
+import { damagedRecord } from './database.ts';
 
 /** Reads a JSON column. Throws `store_unavailable` if it holds something else. */
 export function parseColumn<T>(schema: z.ZodType<T>, text: string): T {

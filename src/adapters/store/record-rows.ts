@@ -1,7 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
-import type { Database, Db } from './database.ts';
-import { damagedRecord } from './store-failure.ts';
+import { damagedRecord, type Database, type Db } from './database.ts';
 
 /** A flag is stored as 0 or 1, and what is structured as JSON text. */
 type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T extends object ? string : T;

@@ -1,6 +1,6 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 import { checkVisible, conversationNotFound, getConversation, type ConversationView } from './get-conversation.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 import { conversationNotFound } from './get-conversation.ts';
 import { turnEnded } from './turns/turn.ts';
 

@@ -6,7 +6,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 
 /**
  * A conversation as its owner sees it, and the status of its sandbox; MISSING if the sandbox was deleted. Its

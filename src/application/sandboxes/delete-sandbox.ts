@@ -2,7 +2,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { isVisible, writeMove } from './sandbox-records.ts';
 
 /**

@@ -4,7 +4,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached } from '../../domain/sandbox-limits.ts';
 import { waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { writeMove } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */

@@ -4,7 +4,7 @@ import { quarantined, quarantinedStranger } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
-import type { SandboxDeps } from './sandbox-deps.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
 /** `orphanGraceMs`, if nothing else is configured. */

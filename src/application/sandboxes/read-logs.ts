@@ -4,7 +4,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { LogRequest } from '../../ports/sandbox-runtime.ts';
 import { redactorOf } from '../agents/secret-redactor.ts';
 import { timeout } from '../timers.ts';
-import type { SandboxDeps, SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxDeps, SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
 /**

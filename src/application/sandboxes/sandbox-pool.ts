@@ -8,7 +8,7 @@ import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '.
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { DiskWatch } from './disk-watch.ts';
-import type { SandboxDeps } from './sandbox-deps.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 

@@ -8,7 +8,7 @@ import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxSt
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { needsStartSlot, runtimeSteps, takeStep } from './sandbox-steps.ts';
 import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './step-context.ts';

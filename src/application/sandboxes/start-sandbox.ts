@@ -7,7 +7,7 @@ import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-cla
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited, limitFailure } from './make-room.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {

@@ -7,7 +7,7 @@ import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Run } from '../keyed-worker.ts';
 import { timeout } from '../timers.ts';
-import type { SandboxDeps } from './sandbox-deps.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 import { recordMove } from './sandbox-records.ts';
 import type { StartQueue, StartSlot } from './start-queue.ts';
 

@@ -17,7 +17,7 @@ import { readConfig } from '../config/read-config.ts';
 import { settings } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
-import { checkKey } from './api-key-lines.ts';
+import { checkKey } from './first-screen.ts';
 import { type Finding, finding, findingsJson, findingsText, hasFailed } from './doctor-findings.ts';
 import { explain, listenProblem, reasonOfError } from './explain-error.ts';
 import { checkRuntime } from './runtime-checks.ts';

@@ -6,7 +6,7 @@ import type { Conversations } from '../../application/conversations/conversation
 import type { Events } from '../../application/events/events.ts';
 import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import type { Executions } from '../../application/executions/executions.ts';
-import type { Microagents } from '../../application/microagents/list-microagents.ts';
+import type { Microagents } from '../../application/microagents/microagents.ts';
 import type { Repositories } from '../../application/repositories/repositories.ts';
 import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import type { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
@@ -28,7 +28,7 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Deployment, SystemDeps } from '../options.ts';
-import type { Rules } from './rules.ts';
+import type { Rules } from './use-cases.ts';
 
 /** The name of a service in the container. It carries the type of the service. */
 export interface Token<T> {

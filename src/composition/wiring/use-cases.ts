@@ -1,26 +1,34 @@
+import { availableParallelism } from 'node:os';
 import { ContainerModule } from 'inversify';
-import { AgentMemory } from '../../application/agents/agent-memory.ts';
+import { createLruMap } from '../../adapters/shared/lru-map.ts';
+import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
-import type { ConversationDeps } from '../../application/conversations/conversation-deps.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
-import { createConversations } from '../../application/conversations/conversations.ts';
-import { Events } from '../../application/events/events.ts';
+import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
+import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
+import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
-import { Microagents } from '../../application/microagents/list-microagents.ts';
+import { Microagents } from '../../application/microagents/microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
 import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
-import { Quarantine } from '../../application/sandboxes/quarantine.ts';
-import type { SandboxDeps } from '../../application/sandboxes/sandbox-deps.ts';
+import { defaultMinIdleMs } from '../../application/sandboxes/make-room.ts';
+import { defaultOrphanGraceMs, Quarantine } from '../../application/sandboxes/quarantine.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
-import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import { defaultAnswerWithinMs, SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
-import { createSandboxes } from '../../application/sandboxes/sandboxes.ts';
-import { StartQueue } from '../../application/sandboxes/start-queue.ts';
-import { Sweeper, type SweeperDeps } from '../../application/sweeper.ts';
-import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
+import { StartQueue, startsPerCore } from '../../application/sandboxes/start-queue.ts';
+import { Sweeper, sweeperDefaults, type SweeperDeps } from '../../application/sweeper.ts';
+import { unlimitedConversations } from '../../domain/conversation-limits.ts';
+import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
+import { defaultExecutionLimits } from '../../domain/execution.ts';
+import { poolStartsAtOnce } from '../../domain/pool-plan.ts';
+import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
+import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
-import { createLruMap } from '../../adapters/shared/lru-map.ts';
+import { defined } from '../config/field-schemas.ts';
+import type { CheckedOptions } from '../options.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
@@ -102,3 +110,38 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
 });
+
+/** The numbers that use cases and reconcilers work by. */
+export interface Rules extends Readonly<Omit<ReturnType<typeof rulesOf>, 'keepEventsForMs'>> {
+  /** Null: for ever. */
+  readonly keepEventsForMs: number | null;
+}
+
+/** Returns the rules that the options choose. Each default stands next to its rule. */
+export function rulesOf(options: CheckedOptions) {
+  const startsAtOnce = options.startsAtOnce ?? startsPerCore * availableParallelism();
+  const { conversationsPerOwner, conversations, conversationsPerSandbox, executionsPerSandbox, ...sandboxLimits } = options.limits ?? {};
+  return {
+    limits: { ...unlimited, ...defined(sandboxLimits) },
+    conversationLimits: { ...unlimitedConversations, ...defined({ conversationsPerOwner, conversations, conversationsPerSandbox }) },
+    executionLimits: executionsPerSandbox === undefined ? defaultExecutionLimits : { executionsPerSandbox },
+    whenFull: options.whenFull ?? ('refuse' as const),
+    minIdleMs: defaultMinIdleMs,
+    diskUsedPercent: options.diskUsedPercent ?? defaultDiskUsedPercent,
+    agentMemoryBytes: options.agentMemoryBytes ?? defaultAgentMemoryBytes,
+    startsAtOnce,
+    poolStartsAtOnce: poolStartsAtOnce(startsAtOnce),
+    answerWithinMs: options.answerWithinMs ?? defaultAnswerWithinMs,
+    keepEventsForMs: options.keepEventsForMs ?? defaultKeepEventsForMs,
+    orphanGraceMs: defaultOrphanGraceMs,
+    // Without a kept store, what an earlier process left has no record anywhere.
+    quarantineForMs: options.quarantineForMs ?? (keepsStore(options) ? defaultQuarantineForMs : 0),
+    ...sweeperDefaults,
+    ...(options.sweepEveryMs !== undefined && { sweepEveryMs: options.sweepEveryMs }),
+  };
+}
+
+/** Returns whether the records outlive the process. */
+function keepsStore({ dataDir, store }: Pick<CheckedOptions, 'dataDir' | 'store'>): boolean {
+  return store === undefined ? dataDir !== undefined : !('kind' in store && store.kind === 'memory');
+}

@@ -6,7 +6,7 @@ import { networkFailure } from '../../shared/bounded-fetch.ts';
 import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../http-client.ts';
 import type { TimeLimit } from '../time-limit.ts';
 import { failed, failures, TooHeavy, unauthorized } from './github-failures.ts';
-import type { GitHubClient, ResolvedOptions } from './github-options.ts';
+import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
 /** A request that changes nothing, so that it may be made again. */
 export interface Call {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CommitDate, Oid } from '../answers.ts';
+import { CommitDate, Oid } from '../http-client.ts';
 
 /** `owner/name` */
 const fullName = z.string().regex(/^[^/]+\/[^/]+$/u);

@@ -3,7 +3,7 @@ import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { addFirstDates } from './commit-histories.ts';
 import { failed, TooHeavy, notFound, parse, tooLarge } from './github-failures.ts';
 import { parseName, type RepositorySource } from './github-listing.ts';
-import type { ResolvedOptions } from './github-options.ts';
+import type { ResolvedOptions } from './github-provider.ts';
 import { type GraphqlEntry, type GraphqlErrors, GraphqlRepository } from './github-schemas.ts';
 import { type AskGraphql, type GraphqlQuery, levels, repositoryQuery } from './graphql-queries.ts';
 import type { RestTrees } from './rest-listing.ts';

@@ -1,4 +1,4 @@
-import { jsonOrNull } from '../answers.ts';
+import { jsonOrNull } from '../http-client.ts';
 import type { GitHubApi } from './github-api.ts';
 import { parse, TooHeavy, unauthorized } from './github-failures.ts';
 import { GraphqlAnswer, type GraphqlErrors } from './github-schemas.ts';

@@ -1,5 +1,5 @@
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
-import { jsonOrNull, linkIn } from '../answers.ts';
+import { jsonOrNull, linkIn } from '../http-client.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parse, tooLarge } from './github-failures.ts';
 import { parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';

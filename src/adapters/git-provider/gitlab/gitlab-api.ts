@@ -1,8 +1,9 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
 import { Commits, Projects, Repositories } from '@gitbeaker/rest';
 import { z } from 'zod';
-import { CommitDate, jsonOrNull, linkIn, Oid } from '../answers.ts';
-import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../http-client.ts';
+import {
+  CommitDate, HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, Oid, rateLimitIn,
+} from '../http-client.ts';
 import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
 import { failed, failures, isJson, malformed, parse, Refusal } from './gitlab-error-responses.ts';
 

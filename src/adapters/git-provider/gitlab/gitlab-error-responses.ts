@@ -1,6 +1,5 @@
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { jsonOrNull } from '../answers.ts';
-import type { HttpResponse } from '../http-client.ts';
+import { type HttpResponse, jsonOrNull } from '../http-client.ts';
 
 /** The name that the provider is configured by. */
 export const providerName = 'gitlab';

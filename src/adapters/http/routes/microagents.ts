@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
-import type { MicroagentContent } from '../../../application/microagents/list-microagents.ts';
+import type { MicroagentContent } from '../../../application/microagents/microagents.ts';
 import type { Microagent } from '../../../domain/microagent.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { text, timestamp, toTimestamp } from '../common-schemas.ts';

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
-import { storeUnavailable } from '../store-failure.ts';
+import { storeUnavailable } from '../database.ts';
 import { asFailure, isBusy } from './sqlite-error.ts';
 
 const busyPollMs = 1;

@@ -1,14 +1,80 @@
-import { Failure } from '../../domain/failure.ts';
-import { exposedPort, isWokenByAccess, touchIntervalMs } from '../../domain/sandbox-access.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
+import { exposedPort, isSameSecret, isWokenByAccess, touchIntervalMs } from '../../domain/sandbox-access.ts';
+import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { authorizePort, type PortVisitor } from './authorize-port.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox } from './sandbox-records.ts';
 
-export interface OpenPortDeps extends SandboxesDeps {
+/** Who asks for a port of a sandbox. */
+export interface PortVisitor {
+  /** The key that it sent, of whatever kind; null if there is none. */
+  readonly key: string | null;
+  /**
+   * Returns who it is by what it sent besides the sandbox's own key. Throws `unauthorized` if that is nothing, or not good. A bad
+   * credential counts as an attempt only if one is needed: programs in a sandbox have credentials of their own.
+   */
+  identify(isNeeded: boolean): Promise<Principal>;
+}
+
+export interface PortAccess {
+  readonly sandbox: Sandbox;
+  /** True if nothing but the spec lets the visitor in. It wakes nothing. */
+  readonly isAnonymous: boolean;
+}
+
+interface AuthorizePortDeps {
+  readonly store: Pick<SandboxStore, 'find'>;
+}
+
+/**
+ * Checks whether the visitor may reach the port: by the sandbox's own key, as somebody who may change the sandbox, or because the spec
+ * makes the port public. Whoever may not learns nothing about the sandbox. Throws `unauthorized`, `forbidden` (a key that may only read),
+ * `sandbox_not_found`, `port_not_exposed`, and what `identify` throws.
+ */
+export async function authorizePort(deps: AuthorizePortDeps, id: string, port: number, visitor: PortVisitor): Promise<PortAccess> {
+  const found = await deps.store.find(id);
+  const sandbox = found === null || found.deletedAt !== null || isPooled(found) ? null : found;
+  if (sandbox !== null && visitor.key !== null && isSameSecret(visitor.key, sandbox.sessionApiKey)) return exposed(sandbox, port, false);
+  const isPublic = sandbox !== null && exposedPort(sandbox, port)?.public === true;
+  try {
+    const principal = await visitor.identify(!isPublic);
+    if (sandbox === null || !isInScope(sandbox.ownerId, scopeOf(principal))) throw new Failure('sandbox_not_found', { id });
+    if (principal.access === 'read') throw new Failure('forbidden', { action: 'reach the ports of a sandbox' });
+    return exposed(sandbox, port, false);
+  } catch (error) {
+    const isRefused = (['unauthorized', 'forbidden', 'sandbox_not_found'] as const).some((code) => isFailureOf(error, code));
+    if (sandbox !== null && isPublic && isRefused) return exposed(sandbox, port, true);
+    throw error;
+  }
+}
+
+function exposed(sandbox: Sandbox, port: number, isAnonymous: boolean): PortAccess {
+  if (exposedPort(sandbox, port) !== null) return { sandbox, isAnonymous };
+  throw new Failure('port_not_exposed', { id: sandbox.id, port, exposed: sandbox.spec.ports.map((one) => one.port) });
+}
+
+/** What a link gives access to, until when, in milliseconds since the epoch. */
+export interface PortGrant {
+  readonly sandboxId: string;
+  readonly port: number;
+  readonly expiresAt: number;
+}
+
+/** Returns what a link to the port gives access to. It wakes nothing. Throws `sandbox_not_found` or `port_not_exposed`. */
+export async function createPortLink(
+  deps: { readonly store: SandboxStore; readonly clock: Clock }, scope: OwnerScope, id: string, port: number, expiresInMs: number,
+): Promise<PortGrant> {
+  const sandbox = await getSandbox(deps.store, scope, id);
+  if (exposedPort(sandbox, port) !== null) return { sandboxId: id, port, expiresAt: deps.clock.now() + expiresInMs };
+  throw new Failure('port_not_exposed', { id, port, exposed: sandbox.spec.ports.map((one) => one.port) });
+}
+
+interface OpenPortDeps extends SandboxesDeps {
   /** The resumptions under way, by the id of the sandbox: all visitors of one sandbox wait for the same one. */
   readonly wakes: Map<string, Promise<Sandbox>>;
 }
