@@ -90,7 +90,6 @@ export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.arra
 
 export const messageAccepted = z.object({ message_id: z.string() });
 
-/** Why a server can't be used, and what to do. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
 }
@@ -133,10 +132,7 @@ export function safeLine(text: string): string {
   return safeText(text.replaceAll(/\s+/g, ' ')).trim();
 }
 
-/**
- * Yields the bytes at the path as they come, which may take any time. Ends when the signal fires. Throws a {@link ClientError} if the
- * server refuses or does not answer, or the connection breaks off.
- */
+/** Ends when the signal fires. Throws a {@link ClientError} if the server refuses or does not answer, or the connection breaks off. */
 export async function* readBytes({ url, headers }: SkepClient, path: string, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   let isOpen = false;
   try {

@@ -1,9 +1,6 @@
 import type { SkepOptions, SpecOptions } from './options.ts';
 
-/**
- * Reads a configuration file as the server does, variables first. Returns the options for `createSkep`, with the runtime that the server
- * would choose. What is about the server alone (its address, its log) is checked and left out. Throws a `ConfigError`.
- */
+/** Returns the options for `createSkep` as the server would choose them, without what is about the server alone. Throws a `ConfigError`. */
 export async function loadConfig(file: string, env: NodeJS.ProcessEnv = process.env): Promise<SkepOptions> {
   const [{ readConfigFile }, { readConfig }, { chooseRuntime }] = await Promise.all([
     import('./config/config-file.ts'), import('./config/read-config.ts'), import('./config/runtime-choice.ts'),

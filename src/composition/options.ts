@@ -37,7 +37,6 @@ const localGit = z.strictObject({
   temporaryFolder: path,
 } satisfies Record<keyof LocalAdapterOptions, z.ZodType>).partial().extend({ provider: z.literal('local') });
 
-/** What the providers of repositories on another host have in common. */
 const gitHost = {
   timeoutMs: milliseconds,
   concurrency: count,
@@ -161,15 +160,9 @@ export const optionsSchema = z.strictObject({
     /** Commands that run in one sandbox at a time. Default: 100. */
     executionsPerSandbox: limitFields.executions_per_sandbox.nullable(),
   }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
-  /**
-   * What happens if a limit on running sandboxes leaves no room for a start or a resumption: it is refused, or a sandbox that was
-   * idle for long is frozen to make room. Default: `refuse`.
-   */
+  /** At a limit on running sandboxes, a start or resumption is refused, or a long idle sandbox is frozen for it. Default: `refuse`. */
   whenFull: limitFields.when_full,
-  /**
-   * How much of the runtime's disk may be used, in percent. Beyond it no sandbox is started, and stopped ones that their spec's
-   * `delete_after` would delete later are deleted. 100 is no limit. Default: 90.
-   */
+  /** Beyond it no sandbox is started, and stopped ones with a `delete_after` are deleted early. 100 is no limit. Default: 90. */
   diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
   /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
   agentMemoryBytes: bytes,
@@ -179,10 +172,7 @@ export const optionsSchema = z.strictObject({
   keepEventsForMs: milliseconds,
   /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
   sweepEveryMs: milliseconds,
-  /**
-   * How long a sandbox that the runtime has and the store does not know is kept, stopped, before it is removed, in milliseconds. Default:
-   * 24 hours; it is removed at once if the store is in memory.
-   */
+  /** How long a sandbox that the store does not know is kept. Default: 24 hours; it is removed at once if the store is in memory. */
   quarantineForMs: milliseconds,
   /** How long a pause, resumption or deletion is waited for until its interim status is returned, in milliseconds. Default: 20,000. */
   answerWithinMs: milliseconds,
@@ -221,10 +211,7 @@ export interface Deployment {
   readonly product: string;
   /** Null: nothing is to be written to disk. */
   readonly dataDir: string | null;
-  /**
-   * Returns a lower-case DNS label that tells this deployment from others on the same engine. It is kept in the data folder.
-   * Without one, it is new in each deployment.
-   */
+  /** A lower-case DNS label that tells this deployment from others on the same engine. Kept in the data folder, or new each time. */
   deploymentId(): string;
 }
 

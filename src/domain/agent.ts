@@ -3,7 +3,6 @@ export const permissionPolicies = ['allow', 'ask', 'deny'] as const;
 
 export type PermissionPolicy = (typeof permissionPolicies)[number];
 
-/** How a coding agent is run in a sandbox. */
 export interface AgentSpec {
   /** The protocol that it speaks over its standard streams. */
   readonly protocol: 'acp';
@@ -27,7 +26,6 @@ export interface AgentSpec {
 /** The time limits of an agent unless its spec says otherwise. */
 export const defaultAgentTimes = { startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 };
 
-/** Who wrote a message. */
 export type MessageRole = 'user' | 'agent';
 
 /** `answer` is meant for the reader, `thought` shows how the agent came to it. */
@@ -60,7 +58,6 @@ export interface PlanEntry {
   readonly status: 'pending' | 'in_progress' | 'completed';
 }
 
-/** One of the answers that an agent offers. */
 export interface PermissionOption {
   readonly optionId: string;
   readonly name: string;

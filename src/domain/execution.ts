@@ -5,17 +5,12 @@ export const executionStatuses = ['running', 'exited', 'lost'] as const;
 /** `lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended. */
 type ExecutionStatus = (typeof executionStatuses)[number];
 
-/**
- * The record of a command in a sandbox. Its output and its input are in the sandbox. It belongs to the owner of its sandbox. Times are in
- * milliseconds since the epoch.
- */
+/** Output and input are in the sandbox, to whose owner it belongs. Times are in milliseconds since the epoch. */
 export interface ExecutionRecord {
   readonly id: string;
   readonly sandboxId: string;
   readonly command: readonly string[];
-  /** Whether its standard input stays open. */
   readonly stdin: boolean;
-  /** Whether it runs in a terminal. */
   readonly tty: boolean;
   readonly status: ExecutionStatus;
   /** The record is written before the command is started. True once the runtime has reported that it began. */
@@ -45,7 +40,6 @@ interface NewExecution extends Pick<ExecutionRecord, 'id' | 'sandboxId' | 'comma
   readonly now: number;
 }
 
-/** Returns the record of a command that is to be started. */
 export function newExecution({ timeoutMs, now, ...given }: NewExecution): ExecutionRecord {
   return {
     ...given, status: 'running', begun: false, exitCode: null, durable: false, stdoutBytes: 0, stderrBytes: 0, statusReason: null,
@@ -53,7 +47,6 @@ export function newExecution({ timeoutMs, now, ...given }: NewExecution): Execut
   };
 }
 
-/** What the runtime reports of a command. */
 interface ObservedExecution {
   readonly status: ExecutionStatus;
   readonly exitCode: number | null;
@@ -78,7 +71,6 @@ export function observeExecution(record: ExecutionRecord, observed: ObservedExec
   };
 }
 
-/** Returns the record of a command that is lost. */
 export function loseExecution(record: ExecutionRecord, statusReason: Reason, now: number): ExecutionRecord {
   return { ...record, status: 'lost', statusReason, endedAt: now, version: record.version + 1 };
 }

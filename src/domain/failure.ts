@@ -1,11 +1,6 @@
 import type { Reason } from './reason.ts';
 
-/**
- * Every way in which Skep refuses or fails, with its data. The list is closed: an adapter that maps failures to another
- * form (HTTP, sentences) does so with a table that does not compile until it is complete.
- *
- * `retryAfterSeconds` is a whole number of seconds, at least 1.
- */
+/** The list is closed: tables that map failures to another form do not compile until complete. `retryAfterSeconds` is at least 1. */
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };
@@ -59,23 +54,17 @@ export interface FailureContexts {
 
 export type FailureCode = keyof FailureContexts;
 
-/** A failure as plain data. */
 export type FailureData = { [C in FailureCode]: { readonly failure: C; readonly context: FailureContexts[C] } }[FailureCode];
 
-/** One thing wrong with a request. */
 export interface RequestProblem {
   /** The argument's name in the use case or port, such as `sandboxSpecId`. */
   readonly argument: string;
-  /** What is wrong with it. */
   readonly reason: Reason;
 }
 
 const marker = Symbol.for('skep.failure');
 
-/**
- * A failure of the closed list. Its data holds no secret, path or answer of another server. Its message is the code and
- * the data; whoever shows it to a person writes a sentence instead.
- */
+/** Its data holds no secret, path or answer of another server. Whoever shows it to a person writes a sentence. */
 export class Failure<C extends FailureCode = FailureCode> extends Error {
   readonly [marker] = true;
   readonly code: C;
@@ -97,12 +86,10 @@ export function isFailure(error: unknown): error is AnyFailure {
   return typeof error === 'object' && error !== null && marker in error;
 }
 
-/** Returns true for a failure with this code. */
 export function isFailureOf<C extends FailureCode>(error: unknown, code: C): error is Failure<C> {
   return isFailure(error) && error.code === code;
 }
 
-/** Returns the failure as a reason. */
 export function reasonOfFailure({ code, context }: AnyFailure): Reason {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   return { code: 'failure', failure: code, context } as Reason;

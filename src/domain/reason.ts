@@ -42,10 +42,7 @@ export interface Authentication extends Said {
   readonly methods: readonly { readonly id: string; readonly name: string }[];
 }
 
-/**
- * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
- * (see `adapters/shared/status-and-error-messages.ts`) does not compile until it is complete. Times are in milliseconds.
- */
+/** The list is closed: the table of sentences does not compile until it is complete. Times are in milliseconds. */
 export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   // Any part
   /** An adapter explains what has no code of its own. */
@@ -224,10 +221,8 @@ export type ReasonCode = keyof ReasonData;
 /** Why something is as it is: a code with its data. */
 export type Reason = { [C in ReasonCode]: { readonly code: C } & ReasonData[C] }[ReasonCode];
 
-/** The reason with this code. */
 export type ReasonOf<C extends ReasonCode> = Extract<Reason, { readonly code: C }>;
 
-/** Returns true if both say the same. */
 export function isSameReason(a: Reason | null, b: Reason | null): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
 }

@@ -2,7 +2,6 @@ import type { RequestProblem } from './failure.ts';
 import type { Reason } from './reason.ts';
 import { looksLikeCredential, type SandboxResources, type SandboxSpec } from './sandbox-spec.ts';
 
-/** The resources that a start may choose. */
 type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pids'>;
 
 /** What a start asks for besides its spec. What is left out is the spec's. */
@@ -18,7 +17,6 @@ export interface SandboxParameters {
   readonly secrets?: readonly string[] | undefined;
 }
 
-/** How much a start may give. */
 export const parameterLimits = {
   variables: 100,
   /** Names and values together, since each record of a sandbox holds them. */
@@ -87,7 +85,6 @@ function resourceProblems(spec: SandboxSpec, { resources = {} }: SandboxParamete
   });
 }
 
-/** What is wrong with what a start asks for. */
 export interface ParameterReasonData {
   /** Skep sets these variables itself, or they are secrets. */
   env_reserved: { readonly names: readonly string[] };

@@ -40,10 +40,7 @@ export interface SandboxPort {
   readonly port: number;
   /** True if anyone may reach it through the proxy. Otherwise a visitor needs a key or a link. */
   readonly public?: boolean | undefined;
-  /**
-   * True if the program checks the sandbox's own key in `X-Session-API-Key`. The proxy sends it that key then, for whoever may reach the
-   * port by a credential. Otherwise it sends no key at all.
-   */
+  /** True if the program checks the sandbox's key in `X-Session-API-Key`. The proxy sends it then, for visitors with a credential. */
   readonly wantsSessionKey?: boolean | undefined;
 }
 
@@ -113,10 +110,7 @@ export function shownEnv(env: Readonly<Record<string, string>>): Record<string, 
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]));
 }
 
-/**
- * A password in a URL: `postgres://user:password@host`. It may have a slash. A variable of a shell is none, and neither is a port that a
- * path with an `@` follows.
- */
+/** A password in a URL may have a slash. A variable of a shell is none, and neither is a port before a path with an `@`. */
 const urlPassword = /(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)(?!\$|\d+[/?#,])[^\s"']+(?=@)/i;
 
 const credentials = [
@@ -137,7 +131,6 @@ export function looksLikeCredential(text: string): boolean {
   return credentials.some((form) => form.test(text));
 }
 
-/** Returns the text with the passwords of its URLs masked. */
 export function maskUrlPasswords(text: string): string {
   return text.replaceAll(new RegExp(urlPassword, 'gi'), mask);
 }

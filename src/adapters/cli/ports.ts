@@ -34,10 +34,7 @@ export function parsePorts(text: string): ForwardedPorts | null {
   return first === '' || local > 65_535 || port < 1 || port > 65_535 ? null : { local, port };
 }
 
-/**
- * Serves the port of the sandbox on this machine until the process is asked to end: HTTP and WebSockets. A paused sandbox is resumed.
- * Only the sandbox's own key is sent, since without a proxy the sandbox itself gets it. Throws a {@link ClientError}.
- */
+/** Serves HTTP and WebSockets until the process is asked to end. Sends only the sandbox's own key, since the sandbox itself gets it. */
 export async function forward(client: SkepClient, id: string, { local, port }: ForwardedPorts): Promise<void> {
   const stop = stopSignal();
   const found = await client.get(sandboxPath(id), sandbox);

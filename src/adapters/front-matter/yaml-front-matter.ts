@@ -8,7 +8,6 @@ const maxLength = 16_384;
 const opening = /^---[ \t]*\r?\n/u;
 const closing = /(?:^|\n)---[ \t]*(?:\r?\n|$)/u;
 
-/** Reads front matter in YAML. */
 export function parseYamlFrontMatter(text: string): FrontMatter {
   const first = opening.exec(text)?.[0];
   if (first === undefined) return { content: text, data: null, problem: null };

@@ -18,7 +18,6 @@ import {
 } from './incremental-listing.ts';
 import type { TimeLimit } from './time-limit.ts';
 
-/** The options that every provider of repositories on another host has. */
 export interface GitHostOptions {
   readonly clock: Clock;
   /** Limit of one listing, all its requests, retries and waits included, in milliseconds. Default: 30,000. */
@@ -27,19 +26,13 @@ export interface GitHostOptions {
   readonly concurrency?: number;
   /** Default: one in memory. */
   readonly listingCache?: ListingCache;
-  /**
-   * While the host can't be reached, times out or fails with a server error, a listing that it confirmed at most so many
-   * milliseconds ago is served instead, with its `confirmedAt`. Default: null, a failure is a failure.
-   */
+  /** While the host is down, a listing that it confirmed at most so many milliseconds ago is served instead. Default: null, never. */
   readonly serveStaleForMs?: number | null;
   /** How many files a directory may hold. Default: 100,000. */
   readonly maxFiles?: number;
   /** How large a response may be, in bytes. */
   readonly maxAnswerBytes?: number;
-  /**
-   * How many requests one listing may make, and how many bytes their responses may have together. A listing beyond it fails; the dates
-   * that it found are cached, so that the next one goes on from there. Default of the bytes: 128 MiB.
-   */
+  /** Limits of one listing; a later one goes on from the dates that it found. Default of the bytes, of all responses together: 128 MiB. */
   readonly maxRequests?: number;
   readonly maxBytes?: number;
   /** Hosts that get the credential although their URL is plain `http://`, where it can be read on the way. Loopback needs no mention. */
@@ -86,7 +79,6 @@ export interface GitHost {
   readonly hosts: readonly string[];
   readonly failures: ProviderFailures;
   readonly source: ListingSource;
-  /** The scope of the listing cache. */
   scope(): Promise<string>;
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
@@ -102,10 +94,7 @@ export interface GitHost {
 // The report of an error may be longer than the file.
 const leastAnswerBytes = 64 * 1024;
 
-/**
- * Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left.
- * If the deployment wants that, a listing that was confirmed lately is served while the host is down.
- */
+/** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
   const { clock, listingCache, serveStaleForMs } = options;
   const cache = createJsonCache(listingCache, () => host.scope());

@@ -26,7 +26,6 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;
-  /** The body as UTF-8. */
   readonly text: string;
 }
 
@@ -70,10 +69,7 @@ export class HttpClient {
     this.#semaphore = createSemaphore(options.concurrency);
   }
 
-  /**
-   * Returns the response, whatever its status is. Throws `provider_rate_limited`, `provider_failed` if there is no
-   * response or one that is too large, and the signal's reason. No error holds anything of the request: it has the credential in it.
-   */
+  /** Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error holds the request with its credential. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     let { url } = request;
     for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
@@ -142,11 +138,8 @@ export function isOfOrigin(url: URL, origin: string): boolean {
   return url.origin === origin && url.username === '' && url.password === '';
 }
 
-/** What a response says about the next request of this credential. */
 interface RateLimit {
-  /** Was this request refused because of the limit? */
   readonly refused: boolean;
-  /** How long the next request has to wait, in ms. */
   readonly waitMs: number;
 }
 
@@ -155,10 +148,7 @@ const defaultWaitMs = 60_000;
 // Whatever is longer is a mistake, and would lock the deployment out.
 const longestWaitMs = 24 * 3_600_000;
 
-/**
- * Reads a response's rate limit from the headers that begin with `prefix`. While requests are left, the time of the reset says nothing:
- * it may be that of another limit.
- */
+/** Reads the headers that begin with `prefix`. While requests are left, the time of the reset may be that of another limit. */
 export function rateLimitIn(headers: Headers, prefix: 'x-ratelimit' | 'ratelimit', refused: boolean, clock: Clock): RateLimit {
   const reset = headers.get(`${prefix}-reset`) ?? '';
   const isKnown = isExhausted(headers, prefix) && /^\d+$/u.test(reset);
@@ -199,7 +189,6 @@ export const CommitDate = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Returns the value of a text in JSON. Null if it is none. */
 export function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);

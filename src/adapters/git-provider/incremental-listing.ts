@@ -31,7 +31,6 @@ const CachedFile = z.object({
 
 export type TreeFile = Omit<CachedFile, 'createdAt'>;
 
-/** A directory at the head of a repository. */
 export interface Opened {
   readonly head: Head;
   readonly directory: string;
@@ -39,9 +38,7 @@ export interface Opened {
 }
 
 export interface OpenRequest {
-  /** As the caller names it. */
   readonly repository: string;
-  /** What `readHead` returned. */
   readonly head: Head | null;
   /** The commit of the last listing. */
   readonly earlier: string | null;
@@ -97,10 +94,7 @@ function isWanted(query: FileQuery, directory: string): (file: TreeFile) => bool
 const CachedHead = z.object({ version: z.literal(1), head: Head, confirmedAt: z.int() });
 const CachedFiles = z.object({ version: z.literal(3), files: z.array(CachedFile) });
 
-/**
- * Lists directories, and asks the host only for what the cache does not have. With `keepsConfirmations` the time of a
- * listing is cached also if nothing has changed.
- */
+/** Asks the host only for what the cache does not have. With `keepsConfirmations` the time of each listing is cached too. */
 export function createIncrementalListing(source: ListingSource, cache: JsonCache, now: () => number, keepsConfirmations: boolean) {
   /** The files are a function of the commit, whatever repository it is in. */
   const cachedFiles: OpenRequest['cachedFiles'] = async (commit, directory) =>

@@ -40,7 +40,6 @@ export class Authenticator {
   readonly credentialOf: (request: IncomingMessage) => string | null;
   /** Digests of keys that were right. */
   readonly #knownKeys = createLruMap<true>(maxKnownKeys, maxKnownKeys, () => 1);
-  /** The number of open streams of each key. */
   readonly #streams = new Map<string, number>();
 
   constructor(auth: Auth, options: RouterOptions) {
@@ -68,10 +67,7 @@ export class Authenticator {
     return principal;
   }
 
-  /**
-   * Counts an open stream of the key until `closed` fires. Returns a signal that fires soon after the credential stopped working; a store
-   * that fails meanwhile is asked again. Throws `rate_limited`, and the signal's reason if `closed` has fired.
-   */
+  /** Counts a stream until `closed` fires. Returns a signal that fires soon after the credential stopped working. Throws `rate_limited`. */
   openStream(principal: Principal, credential: string | null, closed: AbortSignal): AbortSignal {
     closed.throwIfAborted();
     const key = keyOf(principal);

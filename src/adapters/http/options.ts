@@ -6,10 +6,7 @@ export const defaultStreamsPerKey = 50;
 
 /** How the HTTP interface behaves, wherever it is mounted. */
 export interface RouterOptions {
-  /**
-   * The address by which clients reach the application that the router is mounted in, without the mount path. Its own
-   * path, if it has one, is put in front of `Location`. Without it, the OpenAPI document names its server relatively.
-   */
+  /** The address by which clients reach the application, without the mount path. Default: the OpenAPI document names none. */
   readonly publicUrl?: string;
   /** Largest body that is taken; 262,144 (256 KiB) unless given. */
   readonly bodyLimitBytes?: number;
@@ -19,10 +16,7 @@ export interface RouterOptions {
   readonly streamsPerKey?: number | null;
   /** Wrong keys that one client address may try in a minute; 20 unless given. */
   readonly failedLoginsPerMinute?: number;
-  /**
-   * Returns the credential that a request carries; null if there is none. Unless given, it is the header `X-Session-API-Key`, or
-   * `Authorization: Bearer`.
-   */
+  /** Returns the credential of a request, or null. Default: that in `X-Session-API-Key`, or in `Authorization: Bearer`. */
   readonly credential?: (request: IncomingMessage) => string | null;
   /** The origins whose pages may call the interface from a browser, such as `https://app.example.com`; none unless given. */
   readonly corsOrigins?: readonly string[];

@@ -12,10 +12,7 @@ export interface HttpServer {
   /** Where it listens: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly port: number;
-  /**
-   * Takes no new connection and no new request. Resolves when the requests under way are answered, or when it has waited long enough
-   * and cut them off. Idempotent.
-   */
+  /** Resolves when the requests under way are answered, or when it has waited long enough and cut them off. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -66,10 +63,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   return { url, port, close: () => (closing ??= close()) };
 }
 
-/**
- * Returns what closes the server: it stops listening, waits for the requests under way, closes all other connections, and cuts off what
- * is left after the limit. Node alone would wait for connections on which no request was ever sent.
- */
+/** Waits for the requests under way, then cuts off the rest. Node alone would wait for connections that never asked anything. */
 export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set()): (limitMs: number) => Promise<void> {
   const unanswered = new Map<Socket, number>();
   let draining = false;
@@ -113,7 +107,6 @@ function originForm(target: string): string {
     .replace(/^(?=\?|$)/, '/');
 }
 
-/** An address by which this machine reaches what listens on the host. */
 export function shownHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

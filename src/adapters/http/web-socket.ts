@@ -20,10 +20,7 @@ export function isWebSocketRequest(request: IncomingMessage): boolean {
   return headerOf(request, 'upgrade')?.toLowerCase() === 'websocket';
 }
 
-/**
- * Hands requests for a WebSocket to the application as other requests are, so that routing, keys and failures are the same. An application
- * that mounts the router in a server of its own calls it once: without it, nobody can attach to executions. Returns the open connections.
- */
+/** Routing, keys and failures of WebSockets are those of requests. Call it for a server of your own, or nobody can attach to executions. */
 export function handleUpgrades(
   server: Server, app: (request: IncomingMessage, response: ServerResponse) => void,
 ): ReadonlySet<Duplex> {

@@ -11,14 +11,12 @@ const tickMs = 1000;
 /** In how many seconds a client that found too many connections should try again. */
 const retrySeconds = 5;
 
-/** What one visitor has open at one port. */
 interface Visits {
   readonly port: number;
   readonly visitor: PortVisitor;
   readonly ends: Set<() => void>;
 }
 
-/** What is open to one sandbox. */
 interface SandboxConnections {
   sandbox: Sandbox;
   open: number;
@@ -71,7 +69,6 @@ export class Connections {
     return agent;
   }
 
-  /** Ends everything that is open. */
   close(): void {
     clearInterval(this.#timer);
     for (const { visits } of this.#sandboxes.values()) for (const { ends } of visits.values()) for (const end of ends) end();
@@ -124,10 +121,7 @@ type Callback = (error: Error | null, socket: Socket) => void;
 /** A connection that is not used for so long is closed: servers close such connections too, often after five seconds. */
 const idleMs = 4000;
 
-/**
- * Connects to one port of one sandbox, and keeps connections for later requests. Each is checked once, after it was made: the address
- * may be another sandbox's by then.
- */
+/** Keeps connections for later requests. Each is checked once, when it is made: the address may be another sandbox's by then. */
 export class PortAgent extends Agent {
   readonly #isRight: () => Promise<boolean>;
 

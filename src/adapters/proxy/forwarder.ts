@@ -5,7 +5,6 @@ import { createProxyServer } from 'httpxy';
 import type { PortAgent } from './connections.ts';
 import { type ForwardedRequest, requestHeaders, responseHeaders } from './proxied-headers.ts';
 
-/** A request with where it goes. */
 export interface Forwarded extends ForwardedRequest {
   readonly url: string;
   readonly agent: PortAgent;

@@ -13,12 +13,10 @@ const ofSkep: ReadonlySet<string> = new Set(['x-session-api-key', 'forwarded', '
 
 export interface ForwardedRequest {
   readonly target: Target;
-  /** The address of the client. */
   readonly client: string;
   /** `http` or `https`, as the client sees it. */
   readonly protocol: string;
   readonly isWebSocket: boolean;
-  /** Whether `Authorization` is for the sandbox. */
   readonly keepsAuthorization: boolean;
   /** The sandbox's own key, if it is to be sent; null otherwise. */
   readonly sessionKey: string | null;
@@ -56,7 +54,6 @@ function withoutHeadersOfConnection(headers: IncomingHttpHeaders): IncomingHttpH
 
 interface ReturnedResponse {
   readonly target: Target;
-  /** The header `Host` of the request. */
   readonly host: string | undefined;
   /** The host and port at which the server reached the sandbox. */
   readonly upstream: string;

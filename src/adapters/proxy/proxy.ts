@@ -14,7 +14,6 @@ import { defaultConnectionsPerSandbox, type ProxyOptions } from './options.ts';
 import { type Answer, answerOf, isNavigation } from './problem-answer.ts';
 import { type Target, targetOf } from './target.ts';
 
-/** The proxy to the ports of sandboxes, for a server of Node. */
 export interface Proxy {
   /** For the event `request`. */
   readonly handleRequest: (request: IncomingMessage, response: ServerResponse) => void;
@@ -22,21 +21,16 @@ export interface Proxy {
   readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Refuses new requests, and ends all sockets at once. Requests under way go on until `close`. */
   drain(): void;
-  /** Ends everything that is open. */
   close(): void;
 }
 
-/** What a request gets if it is allowed to go on. */
 interface Admitted {
   readonly target: Target;
   readonly visitor: Visitor;
   readonly opened: OpenPort;
 }
 
-/**
- * Leads requests to the ports of sandboxes. Give it a server of its own: what runs in a sandbox must not share an origin with the API.
- * Throws a TypeError if it gets the promise of `createSkep`.
- */
+/** Give it a server of its own: a sandbox must not share an origin with the API. Throws a TypeError if it gets a promise. */
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
   const given: { readonly sandboxes?: unknown } | null | undefined = skep;
   if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');

@@ -7,7 +7,6 @@ import type { ProxyServerOptions } from './options.ts';
 import { createProxy } from './proxy.ts';
 
 export interface ProxyServer {
-  /** Where clients reach it. */
   readonly url: string;
   readonly port: number;
   /** Takes no new request, ends all sockets, and resolves when the requests under way have ended, or were cut off. Idempotent. */

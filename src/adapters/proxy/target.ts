@@ -3,7 +3,6 @@ import { linkParameter } from '../http/port-links.ts';
 import { headerOf } from '../http/request-input.ts';
 import type { ProxyOptions } from './options.ts';
 
-/** What a request asks for. */
 export interface Target {
   readonly sandboxId: string;
   readonly port: number;
@@ -13,7 +12,6 @@ export interface Target {
   readonly prefix: string;
   /** The path and the query that the sandbox gets, as they were sent, without the token of a link. */
   readonly path: string;
-  /** The token of a link; null if there is none. */
   readonly token: string | null;
   /** True if a slash is missing at the end of the prefix, so that relative addresses in the page would lead astray. */
   readonly lacksSlash: boolean;

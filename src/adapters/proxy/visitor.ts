@@ -88,12 +88,10 @@ export const portCookie = 'skep_port';
 
 const bearer = /^Bearer +(\S+) *$/i;
 
-/** The key in the headers of a request; null if there is none. */
 function keyOf(request: IncomingMessage): string | null {
   return text(headerOf(request, 'x-session-api-key')) ?? bearerOf(request);
 }
 
-/** The credential in `Authorization: Bearer`; null if there is none. */
 function bearerOf(request: IncomingMessage): string | null {
   return bearer.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
 }
@@ -110,7 +108,6 @@ function cookieTokens({ headers }: IncomingMessage): readonly string[] {
   });
 }
 
-/** The cookies that a sandbox gets; undefined if there is none. */
 export function passedCookies(cookies: string | undefined): string | undefined {
   const kept = (cookies ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair !== '' && !isOwnCookie(pair));
   return kept.length === 0 ? undefined : kept.join('; ');
@@ -121,10 +118,7 @@ export function isOwnCookie(pair: string): boolean {
   return pair.replace(/^[\s=]*/, '').toLowerCase().replace(/^__(?:host|secure)-/, '').startsWith(ownCookiePrefix);
 }
 
-/**
- * Returns true if a browser may use a cookie for this request: it navigates, or the page is of the same origin. Pages on other ports of
- * the host count as the same site for a browser, which therefore sends them the cookie.
- */
+/** Only for navigation and the same origin: pages on other ports of the host are the same site, so browsers send them the cookie too. */
 function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
   const { origin, host } = request.headers;
   const site = headerOf(request, 'sec-fetch-site');

@@ -21,7 +21,6 @@ export interface Database {
   readonly listing_cache_size: { bytes: number };
 }
 
-/** The database, or a transaction on it. */
 export type Db = Kysely<Database>;
 
 export type SandboxRow = RowOf<Sandbox> & {
@@ -38,7 +37,6 @@ export type ConversationRow = RowOf<Conversation> & {
 };
 
 export type ExecutionRow = RowOf<ExecutionRecord> & {
-  /** Whether a sweep must look at it, computed from the domain's rule. */
   unsettled: number;
 };
 

@@ -22,10 +22,7 @@ export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
   return (text) => parseColumn(schema, text);
 }
 
-/**
- * Returns a reader of a JSON column whose texts repeat, such as the spec that many sandboxes are started from. It keeps
- * the values of the last texts, since finding a text is far cheaper than parsing and validating it.
- */
+/** Keeps the values of the last texts, since texts such as specs repeat, and parsing and validating them is far more costly. */
 export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: string) => T {
   const values = new Map<string, T>();
   return (text) => {

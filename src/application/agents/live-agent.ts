@@ -35,7 +35,6 @@ export class LiveAgent {
     return this.#deps.session.id;
   }
 
-  /** Its share of the memory of all agents. */
   get memory(): MemoryShare {
     return this.#deps.memory;
   }

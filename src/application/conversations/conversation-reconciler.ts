@@ -22,7 +22,6 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
   readonly agents: Agents;
 }
 
-/** What the steps of conversations share. */
 export interface StepDeps extends ConversationReconcilerDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;

@@ -39,7 +39,6 @@ export function createConversations(deps: ConversationsDeps): Conversations {
   return bindUseCases(deps, useCases);
 }
 
-/** What everything about conversations works with. */
 export interface ConversationDeps {
   readonly store: ConversationStore;
   readonly sandboxStore: SandboxStore;
@@ -51,7 +50,6 @@ export interface ConversationDeps {
   readonly logger: Logger;
 }
 
-/** What the use cases of conversations work with. */
 export interface ConversationsDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
   readonly reconciler: ConversationReconciler;
@@ -61,11 +59,7 @@ export interface ConversationsDeps extends ConversationDeps {
   readonly answerWithinMs: number;
 }
 
-/**
- * Asks the agent to stop its turn and returns at once. The turn ends a moment later, by itself or with the agent. Queued
- * messages stay, and the next is sent then. Idempotent; without a turn nothing happens. Throws
- * `conversation_not_found` or `store_unavailable`.
- */
+/** Returns at once; the turn ends a moment later, by itself or with the agent. Queued messages stay. Throws `conversation_not_found`. */
 async function cancelTurn(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
   const view = await getConversation(deps, scope, id);
   if (view.conversation.turn !== null) deps.reconciler.cancel(id);

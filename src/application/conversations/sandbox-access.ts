@@ -8,7 +8,6 @@ import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
 /** How often the activity of a sandbox in use is written at least; twice in the time after which it would be frozen. */
 const touchEveryMs = 30_000;
 
-/** What conversations do with their sandboxes. */
 export class SandboxAccess {
   readonly #deps: ConversationReconcilerDeps;
   /** Conversations that wait for a change of their sandbox, by its id. */
@@ -18,7 +17,6 @@ export class SandboxAccess {
     this.#deps = deps;
   }
 
-  /** Returns the conversation's sandbox; null if there is none (any more). */
   find({ ownerId, sandboxId }: Conversation): Promise<Sandbox | null> {
     return findSandbox(this.#deps.sandboxStore, ownerId, sandboxId);
   }

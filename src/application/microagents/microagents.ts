@@ -22,7 +22,6 @@ export interface MicroagentDeps extends ReadingDeps {
   readonly product: string;
 }
 
-/** Lists and reads the microagents of repositories. */
 export class Microagents {
   readonly #deps: MicroagentDeps;
 
@@ -30,11 +29,7 @@ export class Microagents {
     this.#deps = deps;
   }
 
-  /**
-   * Returns the microagents on the default branch of the repository, sorted by path. There are none without the directory.
-   * A repository that none of the patterns (null: no limit) matches does not exist.
-   * Failures: `invalid_request` (not a repository name), those of the git provider.
-   */
+  /** A repository that no pattern matches does not exist (null: no limit). Throws `invalid_request`, and what the git provider throws. */
   async list(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<readonly Microagent[]> {
     return (await this.listing(repositoryName, patterns, signal)).microagents;
   }
@@ -44,16 +39,12 @@ export class Microagents {
     return await this.listingOf(await this.#deps.repositories.locate(repositoryName, patterns, signal), signal);
   }
 
-  /** The same of a repository that is located already. */
   async listingOf(located: LocatedRepository, signal?: AbortSignal): Promise<MicroagentListing> {
     const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
     return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
   }
 
-  /**
-   * Returns the microagent whose file has this path, relative to the repository's root, with its content. Failures: those of the listing,
-   * and `file_not_found` if it has no such path; `provider_failed` with the reason `too_large` for a file of more than 1 MiB.
-   */
+  /** Throws what a listing throws, `file_not_found`, and `provider_failed` for a file of more than 1 MiB. */
   async read(repositoryName: string, path: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentContent> {
     const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
     const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
@@ -81,13 +72,10 @@ interface ReadMicroagent {
   readonly triggers: readonly string[];
   /** What the front matter says, as JSON has it. Null if there is none, or it can't be read. */
   readonly frontMatter: Readonly<Record<string, unknown>> | null;
-  /** What is wrong with the front matter. */
   readonly frontMatterProblem: ReasonOf<'front_matter'> | null;
-  /** The name of the git provider. */
   readonly gitProvider: string;
 }
 
-/** Keeps some texts for a while. */
 interface TextCache {
   get(key: string): string | null;
   set(key: string, text: string): void;

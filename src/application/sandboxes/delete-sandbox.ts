@@ -5,10 +5,7 @@ import { waitAtMost } from '../timers.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { isVisible, writeMove } from './sandbox-records.ts';
 
-/**
- * Deletes the owner's sandbox. It is gone for every caller when this returns; if the runtime does not answer, it is removed
- * there later. Idempotent. Throws `sandbox_not_found` if there never was one, or it is another owner's.
- */
+/** Gone for every caller when this returns; what the runtime has is removed now or later. Idempotent. Throws `sandbox_not_found`. */
 export async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   for (;;) {

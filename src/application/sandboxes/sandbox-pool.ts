@@ -44,10 +44,7 @@ export class SandboxPool {
     this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
   }
 
-  /**
-   * Yields the running members of the spec's pool, each with the record that its owner would get, until the caller has claimed one. None
-   * if the start asks for something that a running sandbox can't change.
-   */
+  /** Yields the running members, each with the record that its owner would get. None if a running sandbox can't be as asked. */
   async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
     const pooled = this.#deps.specs.pooled(asked.spec.id);
     if (pooled === undefined) return;

@@ -14,10 +14,7 @@ import { getSandbox } from './sandbox-records.ts';
 export interface PortVisitor {
   /** The key that it sent, of whatever kind; null if there is none. */
   readonly key: string | null;
-  /**
-   * Returns who it is by what it sent besides the sandbox's own key. Throws `unauthorized` if that is nothing, or not good. A bad
-   * credential counts as an attempt only if one is needed: programs in a sandbox have credentials of their own.
-   */
+  /** Throws `unauthorized`. A bad credential counts as an attempt only if one is needed: programs have credentials of their own. */
   identify(isNeeded: boolean): Promise<Principal>;
 }
 
@@ -115,11 +112,7 @@ export async function notePortActivity({ store, clock }: Pick<OpenPortDeps, 'sto
   return { ...sandbox, lastActiveAt: now };
 }
 
-/**
- * Returns true if the runtime says that the sandbox runs and has this address. The runtime may have given the address of a sandbox that
- * ended to another one, before its record says so. So who has connected to the address asks, and uses the connection only then. Throws
- * `runtime_unavailable` or `runtime_timeout`.
- */
+/** The runtime may have given the address to another sandbox since. So who has connected asks, and uses the connection only then. */
 export async function isPortAddress(deps: { readonly runtime: Pick<SandboxRuntime, 'inspect'> }, opened: OpenPort): Promise<boolean> {
   const { state, exposedUrls } = await deps.runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);

@@ -186,10 +186,7 @@ export class SandboxReconciler {
 /** `answerWithinMs`, if nothing else is configured. */
 export const defaultAnswerWithinMs = 20_000;
 
-/**
- * Reconciles the sandbox and returns it. Throws what kept it from the wanted status: a failure of the runtime, or
- * `sandbox_not_running` or `sandbox_not_paused` if it ended as ERROR or MISSING.
- */
+/** Throws what kept it from the wanted status: a failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
 export async function awaitStatus(deps: SandboxesDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));

@@ -12,7 +12,6 @@ import {
   releaseStartSlot, type SandboxReconcilerDeps, type StepContext, revertOnFailure, timeoutOfStart, unwanted,
 } from './step-context.ts';
 
-/** Writes what happens during a step into the sandbox's record. */
 class SandboxProgress {
   readonly reporter: ProgressReporter;
   readonly #deps: SandboxReconcilerDeps;
@@ -25,7 +24,6 @@ class SandboxProgress {
     this.reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
   }
 
-  /** The record as it was last written. */
   get sandbox(): Sandbox {
     return this.#sandbox;
   }
@@ -49,10 +47,7 @@ class SandboxProgress {
   }
 }
 
-/**
- * Gets what the sandbox needs and this host lacks, waits for a start slot, and writes that it has one; its time limit begins
- * then. Meanwhile the record says what it waits for.
- */
+/** Gets what the host lacks and a start slot, whose time limit begins then. Meanwhile the record says what it waits for. */
 export async function takeStartSlotStep(context: StepContext, sandbox: Sandbox): Promise<void> {
   const { deps } = context;
   const { store, clock } = deps;
@@ -166,10 +161,7 @@ async function whileWanted(
   }
 }
 
-/**
- * Waits until the program in the sandbox is ready, something happens to the sandbox, or it is too late. Each missed probe is
- * reported, so that a start which is too late says what was seen last.
- */
+/** Waits until the program is ready, something happens, or it is too late. A late start says which probe missed last. */
 export async function awaitReadyStep(context: StepContext, sandbox: Sandbox, observed: ObservedSandbox | null): Promise<void> {
   const { deps } = context;
   const { clock } = deps;

@@ -60,7 +60,6 @@ export function createSandboxes(deps: SandboxesDeps): Sandboxes {
   return bindUseCases({ ...deps, wakes: new Map() }, useCases);
 }
 
-/** What everything about sandboxes works with. */
 export interface SandboxDeps {
   readonly store: SandboxStore;
   readonly conversations: ConversationStore;

@@ -20,10 +20,7 @@ interface Waiter {
   grant(): void;
 }
 
-/**
- * Limits how many sandboxes start at a time in this process. Within a priority the owner goes first who got a slot longest ago, so that
- * one with many starts does not delay others.
- */
+/** Within a priority the owner goes first who got a slot longest ago, so that one with many starts does not delay others. */
 export class StartQueue {
   #free: number;
   #granted = 0;

@@ -20,13 +20,11 @@ export interface SandboxReconcilerDeps extends SandboxDeps {
 /** A step, and the state that it was decided on; null if that is not known. */
 export type DecidedStep = SandboxStep & { readonly observed: ObservedSandbox | null };
 
-/** What the steps of one run share. */
 export interface StepContext {
   readonly deps: SandboxReconcilerDeps;
   readonly run: Run;
   /** Fires when this process ends. */
   readonly closing: AbortSignal;
-  /** The start slot of the run, while it has one. */
   startSlot: StartSlot | null;
 }
 

@@ -12,7 +12,6 @@ const schema = z.object({
   secret: z.string().default(''),
 });
 
-/** What the data folder records about its deployment. */
 type DeploymentFile = z.output<typeof schema>;
 
 /** Returns null if there is no file. Throws if it is damaged: with a new id, every sandbox would be one of a stranger. */

@@ -145,7 +145,6 @@ export const limitFields = {
 const limits = z.strictObject(limitFields).partial()
   .describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
 
-/** What the file holds besides settings. */
 export const fileSchema = z.object({
   specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]'),
   limits,
@@ -162,7 +161,6 @@ export const configSchema = z.strictObject({ ...settingsSchema.shape, ...fileSch
 
 export type FileConfig = z.output<typeof fileSchema>;
 
-/** The configuration of a server. */
 export interface SkepConfig extends Settings {
   /** The options of `createSkep`, without the runtime, which is chosen later. */
   readonly options: CheckedOptions;

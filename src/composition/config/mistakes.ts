@@ -4,7 +4,6 @@ import { settings, settingsSchema } from './settings.ts';
 
 type Path = readonly PropertyKey[];
 
-/** A mistake in the file, or in the options of `createSkep`. */
 export interface Mistake {
   readonly path: Path;
   /** The rest of a sentence that begins with the field. */
@@ -183,10 +182,7 @@ function plain(name: string): string {
   return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }
 
-/**
- * Returns the known name that was most likely meant: one that differs in few letters, or in case, dashes and underscores only, or
- * the shortest one that the name abbreviates (`dir` for `working_dir`, `cmd` for `command`). Null if none is near.
- */
+/** By few different letters, or as the shortest name that it abbreviates (`dir` for `working_dir`). Null if none is near. */
 export function nearest(name: string, known: readonly string[]): string | null {
   const meant = folded(name);
   const letters = meant.length < 4 ? 1 : Math.max(2, Math.floor(meant.length / 3));
@@ -199,7 +195,6 @@ export function nearest(name: string, known: readonly string[]): string | null {
   return full[0] === undefined || full[0].length === full[1]?.length ? null : full[0];
 }
 
-/** Returns the name without the differences of spelling. */
 const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
 
 /** Whether the name is a word of the candidate, or its first letter and some others in order. */

@@ -11,10 +11,7 @@ import { settings, settingsSchema } from './settings.ts';
 import { toGitOptions, toSkepOptions } from './skep-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
 
-/**
- * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
- * {@link ConfigError} with every mistake at once.
- */
+/** Environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a {@link ConfigError} with every mistake at once. */
 export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
@@ -50,10 +47,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   };
 }
 
-/**
- * Returns the options of the git providers, and adds what is wrong between settings to the problems. That is looked for only if each
- * setting about git is right by itself; a mistake in another one does not hide it.
- */
+/** What is wrong between settings is looked for if each about git is right; a mistake in another one does not hide it. */
 function gitOptions(
   values: Readonly<Record<string, unknown>>, mistakes: readonly Mistake[], problems: ConfigProblem[],
 ): readonly GitOptions[] {

@@ -12,7 +12,6 @@ import { problemWith } from './settings.ts';
 import { dockerOptions } from './skep-options.ts';
 import { asksForContainer } from './spec-conflicts.ts';
 
-/** What the choice of a runtime depends on, besides the configuration. */
 export interface ChoiceFacts {
   /** Returns the runtime with which the data folder's sandboxes were started; null without sandboxes. */
   inUse(): Promise<string | null>;

@@ -33,7 +33,6 @@ export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promi
   return isOk ? 0 : 1;
 }
 
-/** Checks everything, and says to a person what it finds. */
 async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Promise<readonly Finding[]> {
   let config: SkepConfig;
   try {
@@ -84,7 +83,6 @@ async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   );
 }
 
-/** Returns what the data folder holds, and whether the store knows the key that is set. */
 async function checkStore({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<readonly Finding[]> {
   if (look.kind === 'none') return [finding('store_absent', { dataDir })];
   if (look.kind === 'older') return [finding('store_older', { dataDir, schema: look.schema, currentSchema: look.current })];
@@ -123,7 +121,6 @@ async function checkAddress({ host, port }: SkepConfig): Promise<Finding> {
 
 const health = z.strictObject({ status: z.literal('ok') });
 
-/** Returns whether the server that listens there is one of Skep. */
 async function checkListener(host: string, port: number): Promise<Finding> {
   try {
     const response = await fetch(`${localUrl(host, port)}/health`, { signal: AbortSignal.timeout(2_000) });

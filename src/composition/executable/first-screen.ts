@@ -13,7 +13,6 @@ import { isEveryAddress } from '../config/environment-warnings.ts';
 import type { SkepConfig } from '../config/file-schema.ts';
 import { type Finding, finding } from './doctor-findings.ts';
 
-/** Returns what a person sees first: the address for clients, the adapters, what to know about the key, and commands to try. */
 export function firstScreen(config: SkepConfig, url: string, parts: readonly PartCheck[], keyText: readonly string[]): string {
   const width = Math.max(...parts.map(({ adapter }) => adapter.length));
   const others = isEveryAddress(config.host) ? ' and every other address of this machine' : '';
@@ -49,7 +48,6 @@ function exampleRepository({ gitProviders, localGitRoot }: SkepConfig): string {
   return gitProviders[0] === 'local' && existsSync(join(root, '.git')) ? encodeURIComponent(basename(root)) : 'OWNER/NAME';
 }
 
-/** Returns the state of the key in `SKEP_API_KEY`, which the client's commands and the examples of the first screen send. */
 export async function checkKey(apiKey: string, auth: Auth): Promise<Finding> {
   try {
     const { keyName, access } = await auth.authenticate(apiKey);
@@ -66,7 +64,6 @@ export async function checkKey(apiKey: string, auth: Auth): Promise<Finding> {
 const another = `${commandName} keys create <name>`;
 const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
 
-/** Returns what the first screen says about the key that is set. */
 export function setKeyText({ state, message }: Pick<Finding, 'state' | 'message'>): readonly string[] {
   const sentence = `${message[0]?.toUpperCase()}${message.slice(1)}.`;
   if (state === 'failed') return [`WARNING: ${sentence}`, `Make another, and set it: ${another}`, ...exportKey];

@@ -16,7 +16,6 @@ import { defaultSpecs } from '../wiring/default-specs.ts';
 import { tokens } from '../wiring/tokens.ts';
 import { type Finding, finding } from './doctor-findings.ts';
 
-/** Returns which runtime serves and why, whether it answers, and what it lacks for the specs. */
 export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
   const { options, warnings } = await chooseRuntime(config);
   const found = [
@@ -38,7 +37,6 @@ export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
   return [...found, answer(client.shownAddress), ...disk, ...(answers ? await checkEngine(client.docker, specs) : [])];
 }
 
-/** Where the process runtime keeps its sandboxes. */
 function sandboxesFolder({ dataDir }: SkepConfig): string {
   return join(dataDir, 'sandboxes');
 }
@@ -63,7 +61,6 @@ const Info = z.object({
   SwapLimit: z.boolean().optional(),
 });
 
-/** Returns what the engine offers, and what it lacks for the specs. */
 async function checkEngine(docker: Docker, specs: readonly SandboxSpec[]): Promise<Finding[]> {
   const version = await docker.version();
   const info = Info.parse(await docker.info());

@@ -23,10 +23,7 @@ import { checkKey, firstScreen, setKeyText, storedKeyText } from './first-screen
 /** How long the first screen waits until every part has answered. An engine that hangs must not hold it up. */
 const partsTimeoutMs = 3_000;
 
-/**
- * Runs the server until the process is asked to end. It is over within the time limit for that, whatever hangs: all state is in the
- * store and the runtime, and the next start goes on from there.
- */
+/** Ends within the time limit, whatever hangs: all state is in the store and the runtime, and the next start goes on from there. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const stop = stopSignal();
   const config = readConfig(env);
@@ -81,7 +78,6 @@ function drainMsOf({ shutdownTimeout }: SkepConfig): number {
 
 type Listening = { readonly server: ProxyServer; readonly address: ProxyAddress } | null;
 
-/** Opens the proxy to the ports of sandboxes. Returns null if it is off. */
 async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening> {
   const port = proxyPortOf(config);
   if (port === null) return null;

@@ -17,7 +17,6 @@ import { ConfigError } from '../config/config-error.ts';
 import type { AdapterDeps, Own } from '../options.ts';
 import { provide, type Token, tokens } from './tokens.ts';
 
-/** The options that take adapters of your own. */
 export interface OwnAdapters {
   readonly git: GitProvider;
   readonly runtime: SandboxRuntime;
@@ -61,11 +60,7 @@ export function isOwn<O extends OwnOption, Deps = AdapterDeps>(given: unknown, o
   return typeof given === 'function' || isAdapter(given, option);
 }
 
-/**
- * Binds the token to an adapter that is given ready-made, or to what a factory makes. The latter is closed with the deployment if it
- * has a method `close`; a ready-made adapter is closed by whoever made it. Making it throws a {@link ConfigError} if the function is no
- * factory (`logger: console.log`). `name` is that of the option.
- */
+/** Throws a {@link ConfigError} if the function is no factory (`logger: console.log`). `name` is that of the option. */
 export function provideOwn<O extends OwnOption, D>(
   bind: Bind, target: Token<OwnAdapters[O]>, deps: Token<D>, given: Own<OwnAdapters[O], D>, option: O, name: string = option,
 ): void {

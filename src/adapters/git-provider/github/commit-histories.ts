@@ -21,10 +21,7 @@ export interface HistoriesRequest {
   readonly signal: AbortSignal;
 }
 
-/**
- * Adds the dates of the paths' first commits. Most histories fit into one page, so one query does for a hundred paths. It
- * also returns the length of each longer history, and so the cursor of its last page, which a later query asks for.
- */
+/** Asks for a hundred paths at once: most histories fit into one page. Of a longer one, a later query asks for the last page. */
 export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
   async function take(steps: readonly Step[]): Promise<Step[]> {
     const next: Step[] = [];
@@ -91,10 +88,7 @@ function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): nu
   return last === null ? { path, first: perPage, after: endCursor } : { path, first: 1, after: last, leap: endCursor };
 }
 
-/**
- * The cursor after which only the first commit comes: a commit's id and a number that counts from 0. GitHub does not
- * document this form. Null if the cursor is of another form.
- */
+/** The cursor before a history's last commit, by a form that GitHub does not document. Null if the cursor is of another form. */
 function lastCursor(cursor: string, totalCount: number): string | null {
   const id = /^([0-9a-f]{40,64}) \d+$/u.exec(cursor)?.[1];
   return id === undefined ? null : `${id} ${totalCount - 2}`;

@@ -122,10 +122,7 @@ function accept(response: HttpResponse | null, expects: readonly number[], divis
   throw divisible && heavyStatuses.has(status) ? new TooHeavy(status) : refusal(status);
 }
 
-/**
- * A 403 that is no rate limit is a credential that lacks a permission, or that an organisation has not let in. Only its
- * administrator can mend that, which is why it is not reported as a repository that does not exist.
- */
+/** A 403 that is no rate limit is a credential without a permission, which only its administrator can mend: it is no missing repository. */
 function refusal(status: number): Error {
   const cause = new Error(`status ${status}`);
   if (status === 401 || status === 403) return unauthorized(cause);

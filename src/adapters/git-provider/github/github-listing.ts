@@ -4,7 +4,6 @@ import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parse } from './github-failures.ts';
 import { HeadText } from './github-schemas.ts';
 
-/** A repository as GitHub addresses it. */
 export interface RepositoryName {
   readonly owner: string;
   readonly repo: string;
@@ -80,10 +79,7 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
   };
 }
 
-/**
- * A file that has the same content as at an earlier commit has the same first commit, if the head descends from that
- * commit. If history was rewritten, all dates are asked for again.
- */
+/** A file with the content of an earlier commit has its first commit too, if the head descends from that commit. */
 async function open(source: RepositorySource, request: OpenRequest, signal: AbortSignal): Promise<Opened> {
   const { earlier, cachedFiles } = request;
   const opened = await source.open(request, signal);

@@ -99,7 +99,6 @@ export interface GitHubClient {
   readonly auth?: Octokit['auth'];
 }
 
-/** A GitHub App that is installed where the repositories are. */
 export interface GitHubApp {
   readonly appId: number | string;
   /** PEM. */
@@ -107,22 +106,13 @@ export interface GitHubApp {
   readonly installationId: number;
 }
 
-/**
- * One of `token`, `app` and `client`, or none. Without a credential public repositories are read, by REST alone: that
- * takes one request or two for each file, of which GitHub allows 60 an hour.
- */
+/** One of `token`, `app` and `client`, or none: REST alone then reads public repositories, with 60 requests an hour. */
 export interface GitHubOptions extends GitHostOptions {
   readonly token?: string;
   readonly app?: GitHubApp;
-  /**
-   * A ready-made client. It authenticates, and neither retries nor waits: that is done here. Its credential is not known,
-   * so nothing in the cache is shared with another provider, or found again.
-   */
+  /** Authenticates, and neither retries nor waits: that is done here. Nothing in the cache is shared, since its credential is not known. */
   readonly client?: GitHubClient;
-  /**
-   * The URL of the REST API: `https://HOST/api/v3` of a GitHub Enterprise Server. Default: the client's, or
-   * `https://api.github.com`.
-   */
+  /** The URL of the REST API: `https://HOST/api/v3`, for example. Default: the client's, or `https://api.github.com`. */
   readonly url?: string;
 }
 
@@ -148,10 +138,7 @@ function resolveOptions(options: GitHubOptions): ResolvedOptions {
   return { ...withHostDefaults(options, { concurrency: 4, maxAnswerBytes: 32 * 2 ** 20, maxRequests: 300 }), url, ...endpointsOf(url) };
 }
 
-/**
- * A GitHub Enterprise Server has the REST API at `/api/v3` and GraphQL at `/api/graphql`, on the host that people browse.
- * Elsewhere the API has a host of its own, `api.` in front of the other.
- */
+/** A GitHub Enterprise Server has both APIs on the host that people browse. Elsewhere they are on a host with `api.` in front. */
 function endpointsOf(url: string): Endpoints {
   const { host, protocol } = new URL(url);
   return {

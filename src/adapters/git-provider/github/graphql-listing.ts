@@ -83,10 +83,7 @@ function isAbsence({ type, path = [] }: GraphqlErrors[number]): boolean {
 const typeMask = 0o170_000;
 const regularType = 0o100_000;
 
-/**
- * Returns the regular files at any depth, without names that are not UTF-8: nobody could ask for their history. Null if the host left out
- * the entries of a directory.
- */
+/** Returns the regular files at any depth whose names are UTF-8. Null if the host left out the entries of a directory. */
 function collectFiles(entries: readonly GraphqlEntry[] | null | undefined, prefix: string): TreeFile[] | null {
   if (entries === null || entries === undefined) return null;
   const files: TreeFile[] = [];

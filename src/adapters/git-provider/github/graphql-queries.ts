@@ -18,10 +18,7 @@ const rateLimitTypes: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED',
 const heavyTypes: ReadonlySet<string | undefined> = new Set(['RESOURCE_LIMITS_EXCEEDED', 'MAX_NODE_LIMIT_EXCEEDED']);
 const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'INSUFFICIENT_SCOPES']);
 
-/**
- * `url` is that of GraphQL, or its path below the URL of the REST API. The caller has to make sense of the errors in the
- * result. Throws a failure that `TooHeavy` recognises if a smaller query may do.
- */
+/** The caller has to make sense of the errors in the result. Throws a {@link TooHeavy} if a smaller query may do. */
 export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
@@ -74,7 +71,6 @@ function entriesSelection(depth: number): string {
   return `entries { nameRaw type mode oid ${below} }`;
 }
 
-/** A page of a path's history. */
 export interface HistoryPage {
   readonly path: string;
   readonly first: number;

@@ -79,7 +79,6 @@ function lastPage(baseUrl: string, headers: Headers): number {
 
 export type RestTrees = ReturnType<typeof createRestTrees>;
 
-/** Reads directories by REST. */
 export function createRestTrees(api: GitHubApi, maxFiles: number) {
   async function read(repository: RepositoryName, oid: string, recursive: boolean, signal: AbortSignal): Promise<RestTree> {
     const route = 'GET /repos/{owner}/{repo}/git/trees/{tree_sha}';
@@ -117,7 +116,6 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
       }
       return oid;
     },
-    /** Returns the regular files at any depth below a directory. */
     async files(repository: RepositoryName, oid: string, directory: string, signal: AbortSignal): Promise<TreeFile[]> {
       const files: TreeFile[] = [];
       await collect(repository, oid, prefixOf(directory), files, signal);

@@ -17,7 +17,6 @@ const Project = z.object({
   empty_repo: z.boolean().optional(),
 });
 
-/** One commit, asked for by its name. */
 const HeadCommit = z.object({
   id: Oid,
   project_id: z.number().int().positive().optional(),
@@ -62,7 +61,6 @@ export interface HistoryQuery {
 }
 
 export interface GitLabApi extends ReturnType<typeof apiOf> {
-  /** Returns the content with this id. */
   blob(project: ProjectName, id: string, maxAnswerBytes: number): Promise<Buffer>;
 }
 
@@ -156,15 +154,11 @@ function urlOf(host: HostUrl, endpoint: string, query: string): URL {
   return url;
 }
 
-/** Is the URL one of the API's? */
 function isInside(url: URL, { origin, apiPath }: HostUrl): boolean {
   return isOfOrigin(url, origin) && url.pathname.startsWith(`${apiPath}/`);
 }
 
-/**
- * Where a redirect is followed to: the same request, about the other name of a project that was renamed. Every other
- * redirect is refused: the credential is for nobody else, and the host does not choose what is asked for.
- */
+/** Follows only to the same request about the other name of a renamed project: the credential is for nobody else. */
 function renamedUrl(location: string, from: URL, host: HostUrl): URL {
   const target = URL.parse(location, from);
   if (target === null) throw failed('it redirects to what is no URL');

@@ -1,7 +1,6 @@
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { type HttpResponse, jsonOrNull } from '../http-client.ts';
 
-/** The name that the provider is configured by. */
 export const providerName = 'gitlab';
 
 export const failures = providerFailures(providerName);

@@ -80,10 +80,7 @@ function projectNameIn(url: string | undefined): string | null {
 
 const maxPage = 2 ** 20;
 
-/**
- * The committer date of the first commit that touches a path, in ms. One request, unless the path has so many commits
- * that they fill a page. Null if the host knows none, as for a path that is not UTF-8, which it lists by another name.
- */
+/** The committer date of the first commit that touches a path, in ms. Null if the host knows none, as for a path that is not UTF-8. */
 async function firstDate(api: GitLabApi, project: ProjectName, sha: string, path: string): Promise<number | null> {
   const read = (page: number): Promise<Page<Commit>> => api.history(project, { ref: sha, path, page });
   const first = await read(1);
@@ -114,7 +111,6 @@ async function lastPage(read: (page: number) => Promise<Page<Commit>>, first: Pa
   return found;
 }
 
-/** A directory at an earlier commit. */
 interface Snapshot {
   readonly sha: string;
   readonly files: readonly CachedFile[];
@@ -148,10 +144,7 @@ async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot
 // What versions of GitLab return if a commit of the range is gone.
 const unknownCommitStatuses: ReadonlySet<number> = new Set([400, 404, 500]);
 
-/**
- * The commits along the first parents since an earlier one, the newest first: all, or those that change a path. Null if
- * there are more than `maxPages` pages of them, or if the earlier commit is gone.
- */
+/** The commits along the first parents since an earlier one, the newest first. Null if there are too many, or the earlier one is gone. */
 async function readCommits(
   api: GitLabApi,
   { project, sha }: TreeRequest,
@@ -217,10 +210,7 @@ async function readTree(api: GitLabApi, request: TreeRequest): Promise<Tree> {
   }
 }
 
-/**
- * Reads from a page on. Null if the pages lead back to an earlier one: older versions name them by the id of a file's
- * content, and files may have the same one. That can't happen to pages with numbers.
- */
+/** Null if the pages lead back to an earlier one: older versions name pages by the id of a content, which several files may have. */
 async function readPages(api: GitLabApi, request: TreeRequest, first: PageName | null): Promise<Tree | null> {
   const { project, sha, directory, maxFiles } = request;
   const files = new Map<string, TreeFile>();

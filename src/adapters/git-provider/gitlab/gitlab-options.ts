@@ -7,10 +7,7 @@ export interface Credential {
   readonly authHeaders: Readonly<Record<string, () => Promise<string>>>;
 }
 
-/**
- * What is used of a ready-made client (`new Gitlab({ host, oauthToken })`): its URL and its credential. Its own requests
- * would follow redirects and pages to wherever they lead.
- */
+/** Only the URL and the credential of a ready-made client are used: its own requests would follow redirects to wherever they lead. */
 export interface GitLabClient {
   readonly Projects: Credential & {
     /** `https://gitlab.com/api/v4/` */
@@ -32,7 +29,6 @@ export interface GitLabOptions extends GitHostOptions {
   readonly url?: string;
 }
 
-/** The URLs of a GitLab. */
 export interface HostUrl {
   /** `gitlab.example.com`, with the port if there is one. */
   readonly name: string;

@@ -7,7 +7,6 @@ import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import { credentialHeaders, gitAuthorization, type GitLabOptions, type ResolvedOptions, resolveOptions } from './gitlab-options.ts';
 import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-error-responses.ts';
 
-/** Serves the projects of a GitLab, by its REST API. */
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
   const { host, credential, clock, timeoutMs, maxFiles } = resolved;
@@ -52,7 +51,6 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
   );
 }
 
-/** One request. */
 async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOptions): Promise<CheckResult> {
   try {
     return { ok: true, detail: `GitLab ${await api.version()} at ${name} answers, and takes the token` };

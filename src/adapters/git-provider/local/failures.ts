@@ -1,7 +1,6 @@
 import type { GitExit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
-/** The name that the provider is configured by. */
 export const providerName = 'local';
 
 export const failures = providerFailures(providerName);

@@ -48,10 +48,7 @@ const defaults = {
   maxOutputBytes: 64 * 1024 * 1024,
 };
 
-/**
- * Serves the repositories below a folder, with the plumbing commands of the git program. A repository is hostile input: its
- * configuration, hooks and attributes are never read, and no link or name leads out of the folder.
- */
+/** A repository is hostile input: its configuration, hooks and attributes are never read, and no link or name leads out of the folder. */
 export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
   const { root, timeoutMs } = resolved;

@@ -10,10 +10,7 @@ import { type Head, readHead, readShallow } from './head.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import type { LocalRepository } from './repository-location.ts';
 
-/**
- * Runs a task with a private git folder: a configuration of ours, and no refs, hooks, attributes or grafts. Git runs in it and takes
- * nothing but objects from the repository, so the repository's own configuration has no effect. The folder is removed afterwards.
- */
+/** Runs a task with a git folder of ours, which takes nothing but objects from the repository. The folder is removed afterwards. */
 async function withPrivateGitFolder<T>(
   parent: string,
   { oid, shallow }: { readonly oid: string; readonly shallow: string },
@@ -33,10 +30,8 @@ async function withPrivateGitFolder<T>(
   }
 }
 
-/** Objects of a repository that git is to read. */
 export interface ObjectsRequest {
   readonly repository: LocalRepository;
-  /** The id of one of them. */
   readonly oid: string;
   /** Where the history is cut off, as `readShallow` returns it. */
   readonly shallow: string;
@@ -73,10 +68,7 @@ export async function readObjects<T>(
   });
 }
 
-/**
- * Fetching runs git's other side in the folder that is fetched from. So it is given a folder with links to the repository's objects,
- * branches and tags, and a configuration of ours. There is one for each repository that was asked for.
- */
+/** Fetching runs git's other side in the folder that is fetched from, so each repository gets one with a configuration of ours. */
 export function createFetchFolders(temporaryFolder: string) {
   let parent: Promise<ProcessFolder> | null = null;
   const names = new Map<string, string>();
@@ -107,7 +99,6 @@ export function createFetchFolders(temporaryFolder: string) {
     /** Returns the folder's absolute path. Its objects and branches are the repository's at any time; its HEAD is as of this call. */
     get: (repository: LocalRepository, signal: AbortSignal): Promise<string> =>
       repositories.inTurn(repository.gitDir, () => make(repository, signal), signal),
-    /** Removes all of them. */
     async remove(): Promise<void> {
       // A call whose caller has left would make its folder again.
       await repositories.settled();
@@ -146,10 +137,7 @@ async function refuseOutsideRefs({ root, commonDir }: LocalRepository): Promise<
 const alternatesLimitBytes = 64 * 1024;
 const maxFolders = 32;
 
-/**
- * The real paths of the folders that hold the repository's objects: its own, and those that it borrows from ("alternates"). Throws
- * `provider_failed` if one is outside the root.
- */
+/** The real paths of the repository's object folders, borrowed ones too. Throws `provider_failed` if one is outside the root. */
 async function listObjectFolders({ root, commonDir }: LocalRepository): Promise<readonly [string, ...string[]]> {
   const own = await root.resolve(join(commonDir, 'objects'));
   if (own === null) throw failed("the repository's object folder is missing or lies outside the root folder");

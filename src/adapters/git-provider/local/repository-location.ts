@@ -23,10 +23,7 @@ interface GitFolders {
 
 const bareSuffix = '.git';
 
-/**
- * Finds a repository by its path below the root: first that folder, then the bare folder of that name with `.git`, then the root itself
- * if it is a repository of this name. Throws `repository_not_found` if there is none.
- */
+/** Looks for the folder, then for it with `.git`, then for the root itself by its name. Throws `repository_not_found`. */
 export async function findRepository(rootFolder: string, repository: string): Promise<LocalRepository> {
   const parsed = parseRepositoryName(repository);
   if (!parsed.ok) throw notFound(repository);
@@ -78,7 +75,6 @@ async function targetOfGitFile(root: RootFolder, folder: string, dotGit: string)
   return target === undefined ? null : await root.resolve(resolve(folder, target));
 }
 
-/** Null if the folder is not a git folder. */
 async function gitFoldersOf(root: RootFolder, gitDir: string): Promise<GitFolders | null> {
   const [head, commonDir] = await Promise.all([kindOf(join(gitDir, 'HEAD')), commonDirOf(root, gitDir)]);
   if (head === 'none') return null;
@@ -124,10 +120,7 @@ function createRootFolder(root: string) {
       const real = await realPathOf(path);
       return real !== null && isInside(real) ? real : null;
     },
-    /**
-     * The content of a regular file; null if it does not exist. Throws `provider_failed` if it leads outside, is larger than
-     * `limitBytes`, or is no regular file. Never blocks, as reading a named pipe would.
-     */
+    /** Null if there is no file. Throws `provider_failed` if it is outside, too large, or not regular. Never blocks, as a pipe would. */
     async read(path: string, limitBytes: number): Promise<Buffer | null> {
       const real = await realPathOf(path);
       if (real === null) return null;

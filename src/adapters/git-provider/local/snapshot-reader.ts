@@ -9,12 +9,10 @@ import { demandSuccess, failed, timedOut, tooLarge } from './failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 
-/** A directory at the commit `oid`. */
 interface SnapshotRequest extends ObjectsRequest {
   readonly directory: string;
 }
 
-/** What a directory holds at one commit. */
 interface Snapshot extends Pick<SnapshotRequest, 'oid' | 'shallow'> {
   readonly files: readonly DatedFile[];
   /** When each path that the history ever had was added; null if it was not needed. */
@@ -87,10 +85,7 @@ async function readTree({ command, limit, maxPaths, oid, directory }: Reading, s
   return files;
 }
 
-/**
- * The dates of all paths. With an earlier snapshot, only the difference of the two histories is read. Null if that is not enough: the
- * earlier commit is gone, or the later history lacks a commit that may have dated a path.
- */
+/** With an earlier snapshot, only the difference of the two histories is read. Null if that is not enough to date all paths. */
 async function readDates(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<PathDates | null> {
   const { command, limit, maxPaths, oid, directory } = reading;
   if (earlier?.oid === oid) return earlier.dates;
@@ -154,10 +149,7 @@ const lostMark = '<';
 // The last second of the year 9999: a later one has no RFC 3339 form.
 const lastSecond = 253_402_300_799;
 
-/**
- * Parses the output of `log` as it arrives. Each commit has a header, then either a line feed or an empty entry (after a merge), then
- * the paths.
- */
+/** Each commit has a header, then a line feed or an empty entry (after a merge), then the paths. */
 function parseAdditions(onAddition: (addition: Addition) => void): (chunk: Buffer) => void {
   let commit = { seconds: 0, lost: false };
   let afterHeader = false;
@@ -213,7 +205,6 @@ export function createSnapshotCache(options: ResolvedOptions, places: Semaphore,
       if (cached !== null && isOf(cached, request)) return cached;
       return await reads.join(`${key}\0${oid}\0${shallow}`, signal, (unwanted) => read(key, request, unwanted));
     },
-    /** Resolves when no git process runs any more. */
     settled: () => reads.settled(),
   };
 }

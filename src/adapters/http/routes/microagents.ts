@@ -73,7 +73,6 @@ function presentContent(read: MicroagentContent): z.output<typeof microagentCont
   };
 }
 
-/** Says how old a listing is. */
 function setAge({ skep, response }: RequestContext, confirmedAt: number | null): void {
   if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
 }

@@ -119,10 +119,8 @@ const sandboxes = '/api/v1/sandboxes';
 const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
 const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
-/** Something that is done with one sandbox, and answered with it. */
 const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
 
-/** Names the listing in its page tokens. */
 const listing = 'sandboxes';
 
 const search = operation({

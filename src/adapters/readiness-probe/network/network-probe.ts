@@ -55,10 +55,7 @@ function askHttp(path: string): Attempt {
   };
 }
 
-/**
- * How long a connection must stay open to count. A proxy in front of the sandbox, such as Docker's own, accepts every connection,
- * and closes it at once if no program listens behind it.
- */
+/** How long a connection must stay open to count: Docker's proxy accepts every one, and closes it at once if no program listens. */
 const heldMs = 100;
 
 /** Does it take a connection, and keep it or say something? */
@@ -89,7 +86,6 @@ const misses: readonly (readonly [codes: RegExp, miss: ProbeMiss])[] = [
   [/CERT|SIGNATURE|ISSUER|TLS|SSL|EPROTO/u, { kind: 'certificate_refused' }],
 ];
 
-/** Returns what an error of a connection means. */
 function missOf(error: Error, withinMs: number): ProbeMiss {
   if (error.name === 'AbortError') return { kind: 'silent', withinMs };
   const errorCode = 'code' in error && typeof error.code === 'string' ? error.code : null;

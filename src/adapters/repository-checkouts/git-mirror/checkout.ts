@@ -13,7 +13,6 @@ import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeL
 import { askHead, type Head } from './remote-head.ts';
 import { archiveParts } from './work-tree-archive.ts';
 
-/** One checkout on its way. */
 export interface Job {
   readonly git: GitRunner;
   readonly store: MirrorStore;
@@ -113,10 +112,7 @@ async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
   }
 }
 
-/**
- * Fetches what the mirror lacks of the commit, and exports it. Returns the commit, or a newer one of the branch. Only while nobody else
- * works on the mirror: a corrupt one is made again.
- */
+/** Returns the commit, or a newer one of the branch. Only while nobody else works on the mirror: a corrupt one is made again. */
 async function bringCommit(job: Job, head: Head, signal: AbortSignal): Promise<string> {
   try {
     return await fetchAndExport(job, head, signal);

@@ -19,7 +19,6 @@ export interface Head {
   readonly isDefault: boolean;
 }
 
-/** A ref of the host. */
 interface Ref {
   readonly name: string;
   readonly oid: string;
@@ -64,7 +63,6 @@ function isBranchName(name: string): boolean {
   return name.length <= 500 && name !== '@' && !name.startsWith('-') && isRefName(name);
 }
 
-/** The wanted commit among the host's refs; null if it is not there. */
 function headIn(refs: readonly Ref[], branch: string | null): Head | null {
   const head = refs.find(({ name }) => name === 'HEAD');
   const target = head?.target ?? null;
@@ -95,10 +93,7 @@ async function listFolderRefs(
   return [...refs].map(([, oid = '', name = '']) => ({ name, oid, target: name === 'HEAD' ? target : null }));
 }
 
-/**
- * Lists the refs of a host that begin with these prefixes, over git's smart HTTP protocol. `git ls-remote` would have the host list all
- * refs, of which a busy host has hundreds of thousands; see decision record 27.
- */
+/** `git ls-remote` would have the host list all refs, of which a busy host has hundreds of thousands; see decision record 27. */
 async function listHttpRefs(request: CheckoutRequest, prefixes: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
   const advertised = await ask(request, '/info/refs?service=git-upload-pack', null, signal);
   const lines = advertised.filter((line) => !line.startsWith('# service=') && line !== 'version 1');

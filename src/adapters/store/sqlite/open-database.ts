@@ -39,7 +39,6 @@ export function openAndMigrate(folder: DataFolder): DatabaseSync {
   });
 }
 
-/** Opens the folder's database as it is. */
 export function openCurrent(folder: DataFolder): DatabaseSync {
   return refusing(folder, () => openWritable(folder));
 }
@@ -49,7 +48,6 @@ export function openReadOnly(folder: DataFolder): DatabaseSync {
   return refusing(folder, () => open(untouched(folder.database), { readOnly: true }));
 }
 
-/** Creates a database that is gone when it is closed. */
 export function openInMemory(): DatabaseSync {
   return closedOnError(open(':memory:'), (database) => migrate(database));
 }
