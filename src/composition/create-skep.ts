@@ -22,7 +22,6 @@ export function createContainer(options: CheckedOptions, closers: AsyncDisposabl
   return container;
 }
 
-/** Returns the service of the token, or the list of services if the token is of all. */
 export async function resolve<T>(container: Container, { id, isMultiple }: Token<T>): Promise<T> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `all` gives such a token the type of the list
   return isMultiple === true ? ((await container.getAllAsync(id)) as T) : await container.getAsync<T>(id);

@@ -7,7 +7,6 @@ export interface AgentSpec {
   /** The protocol that it speaks over its standard streams. */
   readonly protocol: 'acp';
   readonly command: readonly string[];
-  /** Variables for its process alone. */
   readonly env: Readonly<Record<string, string>>;
   /** Names of variables of the deployment's environment whose values its process gets under the same names. */
   readonly secrets: readonly string[];
@@ -35,16 +34,13 @@ export const toolCallStatuses = ['pending', 'in_progress', 'completed', 'failed'
 
 export type ToolCallStatus = (typeof toolCallStatuses)[number];
 
-/** A tool call in its present state. */
 export interface ToolCall {
   readonly toolCallId: string;
   readonly title: string;
   /** `read`, `edit`, `execute`...: the agent's own word. */
   readonly toolKind: string;
   readonly status: ToolCallStatus;
-  /** Files that it touches, as paths inside the sandbox. */
   readonly paths: readonly string[];
-  /** What it shows: texts and changes of files. */
   readonly content: readonly ToolCallContent[];
 }
 
@@ -64,7 +60,6 @@ export interface PermissionOption {
   readonly kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 }
 
-/** A request for permission to make a tool call. */
 export interface PermissionRequest {
   readonly permissionId: string;
   readonly toolCallId: string;
@@ -82,7 +77,6 @@ export type TurnStopReason =
   | 'failed'
   | 'interrupted';
 
-/** Returns the option that the policy chooses, `once` before `always`; null if the agent offers none of its kind. */
 export function optionOf(policy: Exclude<PermissionPolicy, 'ask'>, options: readonly PermissionOption[]): PermissionOption | null {
   const [once, always] = policy === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
   return options.find(({ kind }) => kind === once) ?? options.find(({ kind }) => kind === always) ?? null;

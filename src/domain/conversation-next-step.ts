@@ -95,7 +95,6 @@ export type WorkStep =
   | { readonly kind: 'none' }
   /** The record has a turn that does not run here. */
   | { readonly kind: 'interrupt' }
-  /** Its sandbox will never run again. */
   | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
@@ -155,7 +154,6 @@ export function messageRefusal(
   return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
 }
 
-/** Returns the status after a turn. A turn that failed or was interrupted is an error until the next turn begins. */
 export function statusAfterTurn(stopReason: TurnStopReason): ExecutionStatus {
   return stopReason === 'failed' || stopReason === 'interrupted' ? 'error' : 'idle';
 }

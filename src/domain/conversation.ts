@@ -60,11 +60,8 @@ export interface Conversation {
   readonly gitProvider: string | null;
   /** The repository's path as the provider had it when it was found. The selected name may lead elsewhere later. */
   readonly repositoryPath: string | null;
-  /** Messages that the agent did not get yet, oldest first. */
   readonly queue: readonly QueuedMessage[];
-  /** The message that the agent works on; null between turns. */
   readonly turn: QueuedMessage | null;
-  /** What the agent waits for; null otherwise. */
   readonly permission: PermissionRequest | null;
   readonly permissionPolicy: PermissionPolicy;
   /** The agent's own id of its session, to load it again; null before the first. */

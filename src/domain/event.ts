@@ -40,7 +40,6 @@ export const eventKinds = [
   'turn_ended', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 
-/** Who caused it: a caller, the agent, a rule or repair of Skep's own, or what the runtime reports. */
 export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
 
 interface EventOf<K extends EventKind> {

@@ -75,19 +75,16 @@ export function loseExecution(record: ExecutionRecord, statusReason: Reason, now
   return { ...record, status: 'lost', statusReason, endedAt: now, version: record.version + 1 };
 }
 
-/** Returns the record of a command that is ended because its time is over. */
 export function timeOutExecution(record: ExecutionRecord): ExecutionRecord {
   const { deadline, startedAt } = record;
   const statusReason = { code: 'execution_timed_out', afterMs: (deadline ?? startedAt) - startedAt } as const;
   return { ...record, statusReason, version: record.version + 1 };
 }
 
-/** Returns the record as deleted: what is left in the sandbox is to be removed. */
 export function markExecutionDeleted(record: ExecutionRecord, now: number): ExecutionRecord {
   return { ...record, deletedAt: now, version: record.version + 1 };
 }
 
-/** Returns the record of a deleted command of which nothing is left. */
 export function markExecutionRemoved(record: ExecutionRecord, now: number): ExecutionRecord {
   return { ...record, removedAt: now, version: record.version + 1 };
 }
@@ -120,17 +117,12 @@ export const keptExecutions = 100;
 /** The reasons of executions, with their data. Times are in milliseconds. */
 export interface ExecutionReasonData {
   execution_timed_out: { readonly afterMs: number };
-  /** Its start failed, and the runtime does not have it. */
   execution_not_started: None;
   execution_vanished: None;
-  /** Its sandbox was stopped or went away before it ended. */
   execution_sandbox_ended: None;
-  /** Something in the sandbox ended what watched over it. */
   execution_end_unknown: None;
   /** It is not durable. */
   execution_attached: None;
-  /** The runtime has no terminals. */
   terminal_unsupported: None;
-  /** The engine does not carry out anything in the container of the sandbox. */
   container_stuck: { readonly container: string };
 }

@@ -7,7 +7,6 @@ export interface FailureContexts {
   repository_not_found: { readonly repository: string };
   /** The credential is good, but may not read this repository. */
   repository_forbidden: { readonly provider: string; readonly repository: string };
-  /** The repository has no commit, and so not the branch that was asked for. */
   repository_empty: { readonly repository: string; readonly branch: string };
   branch_not_found: { readonly repository: string; readonly branch: string };
   sandbox_not_found: { readonly id: string };
@@ -15,7 +14,6 @@ export interface FailureContexts {
   permission_not_found: { readonly id: string };
   /** The spec of the sandbox does not name the port; `exposed` are those that it names. */
   port_not_exposed: { readonly id: string; readonly port: number; readonly exposed: readonly number[] };
-  /** The deployment runs no proxy, so a port has no address for a link. */
   proxy_off: Readonly<Record<string, never>>;
   /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
   port_closed: { readonly id: string; readonly port: number };
@@ -24,14 +22,11 @@ export interface FailureContexts {
   execution_not_found: { readonly id: string };
   /** The output before the offset `oldest` is not kept any more. */
   output_dropped: { readonly oldest: number };
-  /** The execution has ended, has no standard input, or that is closed. */
   input_closed: { readonly id: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
-  /** It has to be adopted first. */
   sandbox_in_quarantine: { readonly id: string };
-  /** The runtime can only stop. */
   freeze_unsupported: { readonly runtime: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };

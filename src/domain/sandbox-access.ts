@@ -1,7 +1,6 @@
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxPort } from './sandbox-spec.ts';
 
-/** Returns the port of the sandbox's spec; null if the spec does not name it. */
 export function exposedPort({ spec }: Pick<Sandbox, 'spec'>, port: number): SandboxPort | null {
   return spec.ports.find((one) => one.port === port) ?? null;
 }

@@ -117,7 +117,6 @@ export function noteStillRunning(sandbox: Sandbox, cause: Reason, now: number): 
   return changed(sandbox, now, { statusReason: { code: 'still_running', cause, before: reasonBefore(sandbox) } });
 }
 
-/** Returns the record without that note. */
 export function noteAtRest(sandbox: Sandbox, now: number): Sandbox {
   return changed(sandbox, now, { statusReason: reasonBefore(sandbox) });
 }

@@ -93,6 +93,5 @@ export interface ParameterReasonData {
   timeout_above_spec: { readonly maxMs: number };
   /** Null if the spec gives no bound. */
   resource_above_spec: { readonly resource: 'cpus' | 'memory_bytes' | 'pids'; readonly max: number | null };
-  /** The runtime limits none. */
   resources_not_limited: unknown;
 }

@@ -15,9 +15,7 @@ export interface SandboxSpec {
   readonly secrets: readonly string[];
   /** Variables of Skep's own environment that a start may ask for. */
   readonly allowedSecrets: readonly string[];
-  /** Whether variables may hold what looks like a credential. */
   readonly allowPlainSecrets: boolean;
-  /** Environment variable that holds the sandbox's own key. */
   readonly sessionKeyEnv: string;
   readonly ports: readonly SandboxPort[];
   readonly wakeOnAccess: WakeOnAccess;
@@ -30,7 +28,6 @@ export interface SandboxSpec {
   readonly labels: Readonly<Record<string, string>>;
   readonly rest: RestRule;
   readonly pool: PoolRule;
-  /** The coding agent that conversations run in the sandbox; null is none. */
   readonly agent: AgentSpec | null;
 }
 
@@ -60,15 +57,11 @@ export interface ReadinessRule {
 
 /** Limits of a sandbox; null is no limit. */
 export interface SandboxResources {
-  /** CPUs, fractions allowed. */
   readonly cpus: number | null;
-  /** Memory, swap included. */
   readonly memoryBytes: number | null;
-  /** Processes and threads. */
   readonly pids: number | null;
   /** Open files of one process. */
   readonly openFiles: number | null;
-  /** How much of its output is kept. */
   readonly logBytes: number | null;
   /** Files that it adds or changes, outside of mounted folders. A runtime whose storage can't limit that refuses the sandbox. */
   readonly diskBytes: number | null;
@@ -88,9 +81,7 @@ export interface SandboxIsolation {
 export interface RestRule {
   /** From the last activity of a running sandbox to its freeze. */
   readonly freezeAfterMs: number | null;
-  /** From the freeze to the stop. */
   readonly stopAfterMs: number | null;
-  /** From the stop to the deletion. */
   readonly deleteAfterMs: number | null;
   /** From the creation (for a pool member: from its claim) to the deletion, whatever its status. */
   readonly maxLifeMs: number | null;
@@ -105,7 +96,6 @@ const secretName = /(secret|token|password|passwd|credential|private|api_?key|ac
 
 const mask = '**********';
 
-/** Returns the environment as it may be shown, with secret values masked. */
 export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]));
 }
@@ -138,7 +128,6 @@ export function maskUrlPasswords(text: string): string {
 /** Values that are no secret under any name, and that stand in many texts. */
 const ordinaryWord = /^(true|false|none|null)$/i;
 
-/** Returns the values of variables that have a secret's name, or look like a credential. */
 export function secretValues(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).flatMap(([name, value]) => (isSecret(name, value) && !ordinaryWord.test(value) ? [value] : []));
 }

@@ -21,7 +21,6 @@ export interface PausedBy {
   readonly hasFailed?: true | undefined;
 }
 
-/** Returns who paused the sandbox; null if nobody did. */
 export function pauseOf({ pausedBy }: Pick<Sandbox, 'pausedBy'>): PausedBy | null {
   return pausedBy?.hasFailed === true ? null : pausedBy;
 }

@@ -2,7 +2,6 @@ import { type Document, parseDocument, visit } from 'yaml';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { FrontMatter } from '../../ports/front-matter.ts';
 
-/** How many characters of YAML are read. */
 const maxLength = 16_384;
 
 const opening = /^---[ \t]*\r?\n/u;

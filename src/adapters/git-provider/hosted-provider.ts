@@ -60,7 +60,6 @@ export function basicAuthorization(user: string, token: string): string {
   return `Basic ${Buffer.from(`${user}:${token}`, 'utf8').toString('base64')}`;
 }
 
-/** The scope of a cache: nobody else's credential, and no other host, shares it. A secret is in it as a hash only. */
 export function cacheScope(provider: string, url: string, credential: unknown): string {
   const owner = credential === null ? 'none' : createHash('sha256').update(JSON.stringify(credential)).digest('hex');
   return `${provider} ${url} ${owner}`;
@@ -85,7 +84,6 @@ export interface GitHost {
   /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxAnswerBytes`. */
   readBlob(repository: string, blobId: string, maxAnswerBytes: number, signal: AbortSignal): Promise<Buffer | null>;
   check(signal: AbortSignal): Promise<CheckResult>;
-  /** Returns the failure of the port for what `source`, `find` or `readBlob` threw. */
   failureOf(error: unknown, repository: string): unknown;
   /** What its credential needs, as a sentence for a person. */
   readonly permissions: string;

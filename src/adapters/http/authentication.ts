@@ -16,7 +16,6 @@ const maxKnownKeys = 1000;
 /** How long a key waits for its check if nobody used it before, and its client address tried too many wrong ones. */
 const guessDelayMs = 1000;
 
-/** How often the key of an open stream is checked again. */
 const recheckMs = 2000;
 
 /** In how many seconds a key that has too many streams should try again. */

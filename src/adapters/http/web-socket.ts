@@ -7,7 +7,6 @@ import { HttpProblem } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 import { headerOf } from './request-input.ts';
 
-/** Largest message of a client, in bytes. */
 const maxMessageBytes = 1024 * 1024;
 
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false, maxPayload: maxMessageBytes });

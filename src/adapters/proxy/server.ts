@@ -13,7 +13,6 @@ export interface ProxyServer {
   close(): Promise<void>;
 }
 
-/** The head of a request has to come in time. Its body, and the answer, may take for ever. */
 const headersTimeoutMs = 10_000;
 
 /** Serves the proxy on an address of its own. Rejects with the system's error if it can't listen there. */

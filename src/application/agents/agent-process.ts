@@ -10,10 +10,8 @@ import type { SecretRedactor } from './secret-redactor.ts';
 const exitWithinMs = 5000;
 const outputWithinMs = 2000;
 
-/** How long to read what an agent wrote before it ended. */
 const readWithinMs = 5000;
 
-/** How much of its standard error a reason holds. */
 const shownCharacters = 500;
 
 export class AgentProcess {

@@ -118,7 +118,6 @@ interface AgentEnvironment {
   readonly redactor: SecretRedactor;
 }
 
-/** Returns the variables of an agent's process. Throws an {@link AgentRefusal} that names the secrets which are not set. */
 function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): Record<string, string> {
   const missing = names.filter((name) => secrets.get(name) === null);
   if (missing.length > 0) throw new AgentRefusal({ code: 'agent_secrets_missing', names: missing });

@@ -9,10 +9,8 @@ import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import type { Changed } from './conversation-records.ts';
 
-/** How long it may take to fetch a repository and copy it into the sandbox. */
 const prepareWithinMs = 30 * 60_000;
 
-/** How long it may take to list the microagents of a repository. */
 const listWithinMs = 2 * 60_000;
 
 type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;

@@ -21,7 +21,6 @@ export async function getConversation(deps: ConversationsDeps, scope: OwnerScope
   return view;
 }
 
-/** Returns the conversations. Reads the store only. */
 export async function searchConversations(
   { store, sandboxStore }: ConversationsDeps,
   scope: OwnerScope,

@@ -93,10 +93,8 @@ export class Events {
   }
 }
 
-/** How often to look for what another process wrote. */
 const pollEveryMs = 5000;
 
-/** How many events are read and passed on at a time. */
 const batchSize = 100;
 
 /** Reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader. */
@@ -137,7 +135,6 @@ function isDeletion(event: Event, conversationId: string): boolean {
   return event.kind === 'conversation_deleted' && event.conversationId === conversationId;
 }
 
-/** Adds the deletion of the conversation to the kinds that are read. */
 function withEnd(filter: EventFilter): EventFilter {
   const end: EventKind = 'conversation_deleted';
   if (filter.kinds === undefined || filter.conversationId === undefined || filter.kinds.includes(end)) return filter;

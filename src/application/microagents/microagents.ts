@@ -66,9 +66,7 @@ export class Microagents {
 
 /** The file of a microagent, taken apart. */
 interface ReadMicroagent {
-  /** The text after the front matter. The whole text if there is none, or it can't be read. What is not UTF-8 is U+FFFD. */
   readonly content: string;
-  /** Words that call the microagent, as its front matter has them. */
   readonly triggers: readonly string[];
   /** What the front matter says, as JSON has it. Null if there is none, or it can't be read. */
   readonly frontMatter: Readonly<Record<string, unknown>> | null;
@@ -86,7 +84,6 @@ interface ReadingDeps {
   readonly texts: TextCache;
 }
 
-/** The largest file that is read, in bytes. */
 const maxFileBytes = 2 ** 20;
 
 /** Reads the file of a microagent, which the caller's own listing has just named. Failures: those of `GitProvider.readFile`. */

@@ -12,7 +12,6 @@ export type WhenFull = 'refuse' | 'pause_idle';
 
 export type Limited = { readonly kind: 'limit'; readonly reached: LimitReached };
 
-/** How many idle sandboxes are paused at most for one start. */
 const maxTries = 20;
 
 /** `minIdleMs`, if nothing else is configured. */

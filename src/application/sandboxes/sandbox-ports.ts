@@ -76,7 +76,6 @@ interface OpenPortDeps extends SandboxesDeps {
   readonly wakes: Map<string, Promise<Sandbox>>;
 }
 
-/** Where the port of a running sandbox is reached from this machine. */
 export interface OpenPort {
   readonly sandbox: Sandbox;
   readonly url: string;

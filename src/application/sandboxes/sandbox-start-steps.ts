@@ -114,7 +114,6 @@ export async function resumeStep(context: StepContext, sandbox: Sandbox, found: 
   return await revertOnFailure(deps, 'RESUMING', () => progress.sandbox, act);
 }
 
-/** Returns what the runtime needs. Throws `runtime_unavailable` if a secret is not set any more. */
 function launchOf({ secrets, runtime }: SandboxReconcilerDeps, sandbox: Sandbox): SandboxLaunch {
   const { instanceId, spec, sessionApiKey, ownerId } = sandbox;
   const missing = missingSecrets({ secrets }, spec);

@@ -3,7 +3,6 @@ import { onAbort } from '../timers.ts';
 /** How many starts run at a time for each core, if nothing else is configured. A runtime that starts more only gets slower. */
 export const startsPerCore = 2;
 
-/** The permission to start one sandbox now. */
 export interface StartSlot {
   /** Gives the slot to the next. Idempotent. */
   release(): void;

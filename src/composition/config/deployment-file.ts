@@ -73,7 +73,6 @@ class DeploymentFileDamaged extends Error {
   override readonly name = 'DeploymentFileDamaged';
 }
 
-/** Writes a file beside the real one, and returns its path. */
 function writeDraft(dataDir: string, content: DeploymentFile): string {
   const draft = `${pathOf(dataDir)}.${randomUUID()}`;
   writeFileSync(draft, `${JSON.stringify(content)}\n`, { mode: 0o600, flush: true });

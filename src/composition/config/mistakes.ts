@@ -177,7 +177,6 @@ function pathText(path: Path): string {
   return path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${plain(String(part))}`)).join('').replace(/^\./, '');
 }
 
-/** Returns the name in quotes if it could be misread. */
 function plain(name: string): string {
   return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }
@@ -197,7 +196,6 @@ export function nearest(name: string, known: readonly string[]): string | null {
 
 const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
 
-/** Whether the name is a word of the candidate, or its first letter and some others in order. */
 function abbreviates(name: string, candidate: string): boolean {
   if (name.length < 3 || !/^\w+$/.test(name)) return false;
   return candidate.split('_').includes(name) || new RegExp(`^${name.split('').join('.*')}`).test(candidate);

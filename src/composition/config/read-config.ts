@@ -57,7 +57,6 @@ function gitOptions(
   return read?.git_providers.map((name) => toGitOptions(name, read, problems)) ?? [];
 }
 
-/** Returns the keys of the file that are variables, or secrets. */
 function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
   return Object.keys(keys).flatMap((key) => {
     const variable = key.toUpperCase().replace(/^(?!SKEP_)/, 'SKEP_');

@@ -88,7 +88,6 @@ function isClosable(adapter: unknown): adapter is { close(): Promise<void> | voi
   return typeof adapter === 'object' && adapter !== null && 'close' in adapter && typeof adapter.close === 'function';
 }
 
-/** Makes a folder that is removed with the deployment. */
 export async function temporaryFolder(name: string, closers: AsyncDisposableStack): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `skep-${name}-`));
   return closers.adopt(folder, () => rm(folder, { recursive: true, force: true }));

@@ -49,7 +49,6 @@ export function all<T>({ id }: Token<T>): Token<readonly T[]> {
   return { id, isMultiple: true };
 }
 
-/** Everything that the container holds. Any of them can be bound again by a module. */
 export const tokens = {
   /** Collects what must be closed with the deployment. The last opened is closed first. */
   closers: token<AsyncDisposableStack>('closers'),

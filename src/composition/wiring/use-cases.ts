@@ -141,7 +141,6 @@ export function rulesOf(options: CheckedOptions) {
   };
 }
 
-/** Returns whether the records outlive the process. */
 function keepsStore({ dataDir, store }: Pick<CheckedOptions, 'dataDir' | 'store'>): boolean {
   return store === undefined ? dataDir !== undefined : !('kind' in store && store.kind === 'memory');
 }

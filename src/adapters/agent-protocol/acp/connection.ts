@@ -105,7 +105,6 @@ export class OpenRequests {
     this.#waiting?.();
   }
 
-  /** Returns the method of our request with this id, once; null if there is none. */
   answered(id: string | number): string | null {
     const method = this.#sent.get(id) ?? null;
     this.#sent.delete(id);

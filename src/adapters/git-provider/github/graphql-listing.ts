@@ -62,7 +62,6 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, {
 
 interface Root {
   readonly oid: string;
-  /** Null if the host left them out. */
   readonly entries: readonly GraphqlEntry[] | null;
 }
 

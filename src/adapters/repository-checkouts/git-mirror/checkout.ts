@@ -157,7 +157,6 @@ async function fetchAndExport(job: Job, head: Head, signal: AbortSignal): Promis
   return oid;
 }
 
-/** How deep the folders of a work tree may lie in each other. */
 const maxDepth = 200;
 
 /**

@@ -77,7 +77,6 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Takes the permissions of others off a file, for example one that was restored from a copy. */
 export function makePrivate(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode;
   if (mode !== undefined && (mode & 0o077) !== 0) chmodSync(path, 0o600);

@@ -43,7 +43,6 @@ function createDriver(connection: SqliteConnection): Driver {
   };
 }
 
-/** Lets one in at a time, in the order in which they come. */
 class Mutex {
   #last = Promise.resolve();
   #release = (): void => {};
@@ -67,7 +66,6 @@ interface Prepared {
 }
 
 class SqliteConnection implements DatabaseConnection {
-  /** Whose turn it is to use the connection. */
   readonly turns = new Mutex();
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;

@@ -29,7 +29,6 @@ interface OpenMessage {
 /** A message is collected in memory. One that is as long as this is ended, and another begins. */
 const maxMessage = 1_048_576;
 
-/** How many tool calls of a turn are remembered. */
 const maxKnownCalls = 1000;
 
 /** Parts of a message are written as they arrive, and the whole when another message, channel or tool call begins, or the turn ends. */

@@ -59,7 +59,6 @@ export class TurnWatch {
     });
   }
 
-  /** Looks at the sandbox, because something may have happened to it or a message may wait. */
   look(): void {
     void this.#logged(() => this.#looks.run('turn'));
   }
@@ -89,7 +88,6 @@ export class TurnWatch {
     return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isHeld(sandbox, queue);
   }
 
-  /** Writes that the turn is frozen, or that it goes on. One that waits for its user shows that instead. */
   async #show(isFrozen: boolean): Promise<void> {
     const { conversation: { id }, queued } = this.#options;
     const [from, to] = isFrozen ? (['running', 'frozen'] as const) : (['frozen', 'running'] as const);

@@ -71,7 +71,6 @@ export class Turn {
     return this.#prompted;
   }
 
-  /** Looks at the sandbox, because something may have happened to it or a message may wait. */
   look(): void {
     if (this.#prompted) this.#watch.look();
   }
