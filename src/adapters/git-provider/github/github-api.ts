@@ -3,9 +3,9 @@ import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
 import { networkFailure } from '../../shared/bounded-fetch.ts';
-import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../http-client.ts';
+import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, jsonOrNull, rateLimitIn } from '../http-client.ts';
 import type { TimeLimit } from '../time-limit.ts';
-import { failed, failures, TooHeavy, unauthorized } from './github-failures.ts';
+import { failed, failures, parse, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
 /** A request that changes nothing, so that it may be made again. */
@@ -157,4 +157,42 @@ export function sameOriginUrl(target: string, from: URL): URL {
   const url = target === '' ? null : URL.parse(target, from);
   if (url === null || !isOfOrigin(url, from.origin)) throw failed('it leads to another origin, which is not followed');
   return url;
+}
+
+export interface GraphqlQuery {
+  readonly text: string;
+  /** Whatever comes from outside goes in here, never into the text. */
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** What the answer is about, for a failure. */
+  readonly what: string;
+}
+
+export type AskGraphql = ReturnType<typeof createAskGraphql>;
+
+const GraphqlAnswer = z.object({
+  data: z.unknown().optional(),
+  errors: z.array(z.object({ type: z.string().optional(), message: z.string(), path: z.array(z.unknown()).optional() })).optional(),
+});
+export type GraphqlErrors = NonNullable<z.infer<typeof GraphqlAnswer>['errors']>;
+
+const rateLimitTypes: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED', 'RATE_LIMIT']);
+const heavyTypes: ReadonlySet<string | undefined> = new Set(['RESOURCE_LIMITS_EXCEEDED', 'MAX_NODE_LIMIT_EXCEEDED']);
+const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'INSUFFICIENT_SCOPES']);
+
+/** The caller has to make sense of the errors in the result. Throws a {@link TooHeavy} if a smaller query may do. */
+export function createAskGraphql(api: GitHubApi, url: string) {
+  return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
+    const parameters = { query: text, variables };
+    const response = await api.send({ route: `POST ${url}`, parameters, divisible: true }, signal);
+    const { data, errors = [] } = parse(GraphqlAnswer, jsonOrNull(response.text), what);
+    if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
+    if (errors.some(({ type, message }) => heavyTypes.has(type) || gaveUp(type, message))) throw new TooHeavy();
+    if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();
+    return { data, errors };
+  };
+}
+
+/** GitHub says so of a query that it has worked at for too long, and gives the error no type. */
+function gaveUp(type: string | undefined, message: string): boolean {
+  return type === undefined && /something went wrong|timed? ?out|couldn't respond/iu.test(message);
 }

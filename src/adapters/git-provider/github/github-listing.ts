@@ -1,8 +1,15 @@
+import { z } from 'zod';
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
+import { Oid } from '../http-client.ts';
 import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parse } from './github-failures.ts';
-import { HeadText } from './github-schemas.ts';
+
+/** `owner/name` */
+export const fullName = z.string().regex(/^[^/]+\/[^/]+$/u);
+
+/** The text of an answer to `commits/HEAD`. */
+const HeadText = z.string().trim().pipe(Oid);
 
 export interface RepositoryName {
   readonly owner: string;

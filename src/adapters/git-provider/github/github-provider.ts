@@ -6,11 +6,10 @@ import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
 } from '../hosted-provider.ts';
 import { createTimeLimit } from '../time-limit.ts';
-import { createGitHubApi, type GitHubApi } from './github-api.ts';
+import { createAskGraphql, createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
-import { createAskGraphql } from './graphql-queries.ts';
 import { createRestListing, createRestTrees } from './rest-listing.ts';
 
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */

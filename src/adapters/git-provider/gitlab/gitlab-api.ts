@@ -4,8 +4,8 @@ import { z } from 'zod';
 import {
   CommitDate, HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, Oid, rateLimitIn,
 } from '../http-client.ts';
-import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
-import { failed, failures, isJson, malformed, parse, Refusal } from './gitlab-error-responses.ts';
+import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
+import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-error-responses.ts';
 
 // Only what is read of the host's answers.
 
@@ -197,4 +197,14 @@ function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
   if (/^[1-9]\d{0,8}$/u.test(page)) return { page: Number(page) };
   const pageToken = link?.searchParams.get('page_token') ?? '';
   return pageToken === '' ? null : { pageToken };
+}
+
+/** The headers of a request. Rejects with `provider_unauthorized` if a ready-made client fails to read its token. */
+export async function credentialHeaders({ headers, authHeaders }: Credential): Promise<Record<string, string>> {
+  try {
+    const entries = Object.entries(authHeaders).map(async ([name, read]) => [name, await read()] as const);
+    return { ...headers, ...Object.fromEntries(await Promise.all(entries)) };
+  } catch {
+    throw unauthorized(new Error('the ready-made client can not tell its token'));
+  }
 }
