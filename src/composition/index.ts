@@ -1,6 +1,5 @@
 export { ConfigError } from './config/config-error.ts';
-export { createSkep } from './create-skep.ts';
-export { loadConfig } from './load-config.ts';
+export { createSkep, loadConfig } from './create-skep.ts';
 export type * from './options.ts';
 export { ContainerModule } from 'inversify';
 export { adaptersModule } from './wiring/adapters.ts';

@@ -1,17 +1,20 @@
 import type { ContainerModule } from 'inversify';
 import { z } from 'zod';
-import type { GitHostOptions } from '../adapters/git-provider/hosted-provider.ts';
 import type { GitHubOptions as GitHubAdapterOptions } from '../adapters/git-provider/github/index.ts';
 import type { GitLabOptions as GitLabAdapterOptions } from '../adapters/git-provider/gitlab/index.ts';
+import type { GitHostOptions } from '../adapters/git-provider/hosted-provider.ts';
 import type { LocalGitOptions as LocalAdapterOptions } from '../adapters/git-provider/local/index.ts';
 import type { ProcessRuntimeOptions as ProcessAdapterOptions } from '../adapters/sandbox-runtime/process/index.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ListingCache } from '../ports/listing-cache.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
+import { ConfigError } from './config/config-error.ts';
 import { positiveInteger } from './config/field-schemas.ts';
 import { dnsLabel, limitFields, specSchema } from './config/file-schema.ts';
+import { fieldName, formAt, mistakesIn } from './config/mistakes.ts';
 import { settingsSchema } from './config/settings.ts';
+import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
 import { isOwn, type OwnAdapters, ownForm, type OwnOption } from './wiring/custom-adapters.ts';
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
@@ -92,9 +95,8 @@ const dockerRuntime = z.strictObject({
   /** Whether Skep closes the engine's machine to isolated sandboxes, by rules of its firewall. Default: true. */
   firewall: z.boolean(),
   /**
-   * A lower-case DNS label that tells the deployment's containers from those of others on the same engine. Never use one for two
-   * deployments. Default: the id in the data folder. Without a data folder, the deployment gets a new id, and its containers are
-   * removed when it is closed.
+   * A lower-case DNS label that tells the deployment's containers from those of others. Never use one for two deployments. Default: the
+   * id in the data folder. Without one, the deployment gets a new id, and its containers are removed when it is closed.
    */
   deployment: deploymentName,
 }).partial().extend({ kind: z.literal('docker') });
@@ -109,9 +111,8 @@ const store = z.discriminatedUnion('kind', [
 const auth = z.strictObject({ kind: z.literal('api-keys'), staticKey: setting.api_key });
 
 /**
- * What a deployment is made of. Everything has a default: local git, the process runtime, a store in memory (nothing is written to
- * disk unless `dataDir` or `store` says so), API keys. Every port takes an adapter of your own, see {@link Own}. What `createSkep`
- * makes itself, it closes.
+ * Everything has a default: local git, the process runtime, a store in memory (nothing is written to disk unless `dataDir` or `store`
+ * says so), API keys. Every port takes an adapter of your own, see {@link Own}. What `createSkep` makes itself, it closes.
  */
 export const optionsSchema = z.strictObject({
   /** In order. The first serves repository names without a host. */
@@ -137,9 +138,8 @@ export const optionsSchema = z.strictObject({
   /** Default: warnings and errors, as JSON lines on standard error. */
   logger: own<'logger', Deployment>('logger'),
   /**
-   * inversify modules, loaded in order after Skep's own. With `rebind` they replace what any of the `tokens` is bound to; with
-   * `bind` they add a git provider or an agent protocol. Nothing closes what a module makes, unless its factory adds that to
-   * `tokens.closers`.
+   * inversify modules, loaded in order after Skep's own. `rebind` replaces what one of the `tokens` is bound to; `bind` adds a git provider
+   * or an agent protocol. Nothing closes what a module makes, unless its factory adds that to `tokens.closers`.
    */
   modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
     .describe('a list of container modules of inversify'),
@@ -147,7 +147,6 @@ export const optionsSchema = z.strictObject({
   dataDir: path,
   /** The `<product>` word of the microagents' directories. Default: `skep`. */
   product: setting.product,
-  /** In the form of the configuration file. The first one is the default. Default: one ready-made spec, `workspace`. */
   specs: z.array(specSchema).min(1).readonly().describe("a list of sandbox specs, for example [{ id: 'node', image: 'node:26' }]"),
   limits: z.strictObject({
     runningPerOwner: limitFields.running_per_owner.nullable(),
@@ -184,7 +183,6 @@ export interface SkepOptions extends Omit<z.input<typeof optionsSchema>, 'specs'
   readonly specs?: readonly SpecOptions[];
 }
 
-/** The options with their specs in the domain's form. */
 export type CheckedOptions = z.output<typeof optionsSchema>;
 /** A sandbox spec as the configuration file has it. */
 export type SpecOptions = ReadonlyDeep<z.input<typeof specSchema>>;
@@ -229,8 +227,24 @@ export interface AdapterDeps extends SystemDeps {
 }
 
 /**
- * An adapter of your own, ready-made or as a factory. `createSkep` calls a factory once. Who makes an adapter closes it: if a
- * factory's adapter has a method `close`, the deployment's `close` calls it. Nothing closes a ready-made adapter but you, after the
- * deployment.
+ * An adapter of your own, ready-made or as a factory, which `createSkep` calls once. If a factory's adapter has a method `close`, the
+ * deployment's `close` calls it. Nothing closes a ready-made adapter but you, after the deployment.
  */
 export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
+
+/** Throws a {@link ConfigError} with every mistake at once. */
+export function checkOptions(options: SkepOptions): CheckedOptions {
+  const { runtime = {}, specs } = options;
+  const imagesNeeded = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
+  const mistakes = [...mistakesIn(optionsSchema, options), ...conflictsIn(specs, { imagesNeeded })];
+  if (mistakes.length === 0) {
+    const checked = optionsSchema.parse(options);
+    const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;
+    if (isolated === undefined) return checked;
+    const problem = `is missing, while the spec ${isolated.id} asks for a container; the default, process, would run it on this machine`;
+    mistakes.push({ path: ['runtime'], problem });
+  }
+  throw new ConfigError(mistakes.map(({ path, problem, form = formAt(optionsSchema, path) }) => ({
+    name: fieldName(path, specs), problem, form,
+  })));
+}

@@ -7,7 +7,7 @@ import { isUserId, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
 import { createLruMap } from '../shared/lru-map.ts';
 import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './options.ts';
-import { headerOf } from './request-input.ts';
+import { bearerOf, headerOf } from './request-input.ts';
 
 const windowSeconds = 60;
 const defaultFailedLoginsPerMinute = 20;
@@ -99,10 +99,8 @@ export class Authenticator {
   }
 }
 
-const bearer = /^Bearer +(\S+) *$/i;
-
 function credentialInHeaders(request: IncomingMessage): string | null {
-  return headerOf(request, 'x-session-api-key') ?? bearer.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
+  return headerOf(request, 'x-session-api-key') ?? bearerOf(request);
 }
 
 function keyOf({ userId, keyName }: Principal): string {

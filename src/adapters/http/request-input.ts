@@ -78,6 +78,19 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | n
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
+/** The credential in `Authorization: Bearer`; null if there is none. */
+export function bearerOf(request: IncomingMessage): string | null {
+  return /^Bearer +(\S+) *$/i.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
+}
+
+/** The target of a request as path and query: without the scheme and authority that a proxy's client sends, and without a fragment. */
+export function originForm({ url = '/' }: IncomingMessage): string {
+  return url
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+    .replace(/#.*$/s, '')
+    .replace(/^(?=\?|$)/, '/');
+}
+
 export type BodyReader = (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => Promise<unknown>;
 
 /** Makes a reader of JSON bodies. No body is read as no fields. A body that the host application has parsed already stays as it is. */

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import express from 'express';
 import type { Skep } from '../../application/skep.ts';
 import type { HttpServerOptions } from './options.ts';
+import { originForm } from './request-input.ts';
 import { routerOf } from './router.ts';
 import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';
 
@@ -29,11 +30,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
     shouldUpgradeCallback: isWebSocketRequest,
   });
   server.timeout = options.writeTimeoutMs ?? 30_000;
-  server.listen(options.port ?? 3000, host);
-  await once(server, 'listening');
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
-  const { port } = server.address() as AddressInfo;
-  const url = `http://${shownHost(host)}:${port}`;
+  const { url, port } = await listen(server, options.port ?? 3000, host);
 
   // Node takes no connection before this turn of the event loop ends.
   const ending = new AbortController();
@@ -42,11 +39,11 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   const known = host === '0.0.0.0' || host === '::' ? {} : { publicUrl: url };
   app.use(routerOf(skep, { ...known, ...options }, ending.signal));
   const upgraded = handleUpgrades(server, (request, response) => {
-    request.url = originForm(request.url ?? '/');
+    request.url = originForm(request);
     app(request, response);
   });
   server.on('request', (request, response) => {
-    request.url = originForm(request.url ?? '/');
+    request.url = originForm(request);
     // A client may wait for its answer in silence; one that leaves its answer unread is cut off.
     response.on('timeout', (socket) => {
       if (socket.writableLength > 0) socket.destroy();
@@ -99,15 +96,16 @@ export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set(
   };
 }
 
-/** The target of a request as path and query: without the scheme and authority that a proxy's client sends, and without a fragment. */
-function originForm(target: string): string {
-  return target
-    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
-    .replace(/#.*$/s, '')
-    .replace(/^(?=\?|$)/, '/');
+/** Listens there. Returns the address by which this machine reaches the server. Rejects with the system's error if it can't. */
+export async function listen(server: Server, asked: number, host: string): Promise<{ readonly url: string; readonly port: number }> {
+  server.listen(asked, host);
+  await once(server, 'listening');
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://${shownHost(host)}:${port}`, port };
 }
 
-export function shownHost(host: string): string {
+function shownHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return isIPv6(host) ? `[${host}]` : host;

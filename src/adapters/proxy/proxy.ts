@@ -7,6 +7,7 @@ import { Failure, isFailure } from '../../domain/failure.ts';
 import { Authenticator } from '../http/authentication.ts';
 import { createPortTokens, type PortToken } from '../http/port-links.ts';
 import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
+import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './connections.ts';
 import { keepsAuthorization, portCookie, type Visitor, type VisitorDeps, visitorOf } from './visitor.ts';
 import { Forwarder } from './forwarder.ts';
@@ -86,7 +87,7 @@ class PortRequests {
     socket.once('close', () => this.#sockets.delete(socket));
     const refuse = (error: unknown): void => writeAnswer(socket, this.#answerTo(request, error));
     try {
-      if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') throw new HttpProblem('not_found', {});
+      if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
       const target = this.#targetOf(request);
       const admitted = await this.#admit(target, this.#visitorOf(request, target));
       const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.later, () => socket.destroy());

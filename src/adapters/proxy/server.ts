@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import type { Skep } from '../../application/skep.ts';
-import { drainer, shownHost } from '../http/server.ts';
+import { drainer, listen } from '../http/server.ts';
+import { isWebSocketRequest } from '../http/web-socket.ts';
 import type { ProxyServerOptions } from './options.ts';
 import { createProxy } from './proxy.ts';
 
@@ -19,12 +18,9 @@ const headersTimeoutMs = 10_000;
 export async function createProxyServer(skep: Skep, options: ProxyServerOptions = {}): Promise<ProxyServer> {
   const { host = '127.0.0.1', drainMs = 10_000 } = options;
   const limits = { requestTimeout: 0, headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 1000, keepAliveTimeout: 5000 };
-  const server = createServer({ ...limits, shouldUpgradeCallback: isWebSocket });
-  server.listen(options.port ?? 3001, host);
-  await once(server, 'listening');
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
-  const { port } = server.address() as AddressInfo;
-  const url = options.url ?? `http://${shownHost(host)}:${port}`;
+  const server = createServer({ ...limits, shouldUpgradeCallback: isWebSocketRequest });
+  const { url: own, port } = await listen(server, options.port ?? 3001, host);
+  const url = options.url ?? own;
   const proxy = createProxy(skep, { ...options, url });
   server.on('request', proxy.handleRequest);
   server.on('upgrade', proxy.handleUpgrade);
@@ -36,9 +32,4 @@ export async function createProxyServer(skep: Skep, options: ProxyServerOptions 
     proxy.close();
   };
   return { url, port, close: () => (closing ??= close()) };
-}
-
-/** Another upgrade is an offer that may be declined: the request is served as it is. */
-function isWebSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket';
 }

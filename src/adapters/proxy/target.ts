@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { linkParameter } from '../http/port-links.ts';
-import { headerOf } from '../http/request-input.ts';
+import { headerOf, originForm } from '../http/request-input.ts';
 import type { ProxyOptions } from './options.ts';
 
 export interface Target {
@@ -25,7 +25,7 @@ export const addressHeaders = [['x-skep-sandbox-id', 'x-skep-port'], ['e2b-sandb
 
 /** Reads what the request asks for: by headers, or else by host, or else by path. Returns null if it names no port of a sandbox. */
 export function targetOf(request: IncomingMessage, { domain }: Pick<ProxyOptions, 'domain'>): Target | null {
-  const url = originForm(request.url ?? '/');
+  const url = originForm(request);
   for (const [idHeader, portHeader] of addressHeaders) {
     const [sandboxId, port] = [headerOf(request, idHeader), headerOf(request, portHeader)];
     if (sandboxId !== null || port !== null) return target('headers', sandboxId ?? '', port ?? '', '', url);
@@ -68,10 +68,4 @@ function nameOf(parameter: string): string {
   } catch {
     return name;
   }
-}
-
-/** The target of a request without the scheme and authority that a client sends to a proxy, and without a fragment. */
-function originForm(url: string): string {
-  const path = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').replace(/#.*$/s, '');
-  return path.startsWith('/') ? path : `/${path}`;
 }

@@ -7,7 +7,7 @@ import { isSameSecret } from '../../domain/sandbox-access.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
-import { headerOf } from '../http/request-input.ts';
+import { bearerOf, headerOf } from '../http/request-input.ts';
 import type { Target } from './target.ts';
 
 export interface VisitorDeps {
@@ -86,14 +86,8 @@ const ownCookiePrefix = 'skep_';
 /** The cookie that opening a link sets. Its value is the token of the link. */
 export const portCookie = 'skep_port';
 
-const bearer = /^Bearer +(\S+) *$/i;
-
 function keyOf(request: IncomingMessage): string | null {
   return text(headerOf(request, 'x-session-api-key')) ?? bearerOf(request);
-}
-
-function bearerOf(request: IncomingMessage): string | null {
-  return bearer.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
 }
 
 function text(value: string | null): string | null {
