@@ -4,7 +4,7 @@ import type { Part, PartCheck, Skep } from '../application/skep.ts';
 import { defaultProduct } from '../domain/microagent.ts';
 import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deployment-file.ts';
 import { whyNodeIsTooOld } from './node-version.ts';
-import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './options.ts';
+import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './skep-options.ts';
 import { adaptersModule } from './wiring/adapters.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
@@ -46,7 +46,7 @@ function deploymentOf({ product = defaultProduct, dataDir }: CheckedOptions): De
 export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
   const tooOld = whyNodeIsTooOld();
   if (tooOld !== null) throw new Error(`Skep ${tooOld}`);
-  const { checkOptions } = await import('./options.ts');
+  const { checkOptions } = await import('./skep-options.ts');
   return await openSkep(checkOptions(options));
 }
 

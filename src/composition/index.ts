@@ -1,6 +1,6 @@
 export { ConfigError } from './config/config-error.ts';
 export { createSkep, loadConfig } from './create-skep.ts';
-export type * from './options.ts';
+export type * from './skep-options.ts';
 export { ContainerModule } from 'inversify';
 export { adaptersModule } from './wiring/adapters.ts';
 export { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';

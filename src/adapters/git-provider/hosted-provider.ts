@@ -16,7 +16,7 @@ import { withBudget } from './http-client.ts';
 import {
   createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
 } from './incremental-listing.ts';
-import type { TimeLimit } from './time-limit.ts';
+import type { TimeLimit } from './provider-time-limit.ts';
 
 export interface GitHostOptions {
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isUserId, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
 import { createLruMap } from '../shared/lru-map.ts';
-import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './options.ts';
+import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './http-options.ts';
 import { bearerOf, headerOf } from './request-input.ts';
 
 const windowSeconds = 60;

@@ -5,7 +5,7 @@ import type { Principal } from '../../domain/principal.ts';
 import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
-import type { RouterOptions } from './options.ts';
+import type { RouterOptions } from './http-options.ts';
 import type { ExecutionWriters } from './execution-attachment.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';

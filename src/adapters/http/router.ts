@@ -10,7 +10,7 @@ import { sendStream } from './event-stream.ts';
 import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
-import type { RouterOptions } from './options.ts';
+import type { RouterOptions } from './http-options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';

@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'httpxy';
-import type { PortAgent } from './connections.ts';
+import type { PortAgent } from './port-connections.ts';
 import { type ForwardedRequest, requestHeaders, responseHeaders } from './proxied-headers.ts';
 
 export interface Forwarded extends ForwardedRequest {

@@ -8,12 +8,12 @@ import { Authenticator } from '../http/authentication.ts';
 import { createPortTokens, type PortToken } from '../http/port-links.ts';
 import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
-import { Connections, PortMoved } from './connections.ts';
-import { keepsAuthorization, portCookie, type Visitor, type VisitorDeps, visitorOf } from './visitor.ts';
+import { Connections, PortMoved } from './port-connections.ts';
+import { keepsAuthorization, portCookie, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
 import { Forwarder } from './forwarder.ts';
-import { defaultConnectionsPerSandbox, type ProxyOptions } from './options.ts';
-import { type Answer, answerOf, isNavigation } from './problem-answer.ts';
-import { type Target, targetOf } from './target.ts';
+import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
+import { type Answer, answerOf, isNavigation } from './problem-page.ts';
+import { type Target, targetOf } from './port-target.ts';
 
 export interface Proxy {
   /** For the event `request`. */

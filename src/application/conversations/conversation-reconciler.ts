@@ -11,7 +11,7 @@ import type { ConversationDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
-import { SandboxAccess } from './sandbox-access.ts';
+import { SandboxAccess } from './conversation-sandbox.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {

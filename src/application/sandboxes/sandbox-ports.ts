@@ -1,6 +1,6 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
-import { exposedPort, isSameSecret, isWokenByAccess, touchIntervalMs } from '../../domain/sandbox-access.ts';
+import { exposedPort, isSameSecret, isWokenByAccess, touchIntervalMs } from '../../domain/port-access.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';

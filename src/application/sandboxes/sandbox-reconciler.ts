@@ -11,7 +11,7 @@ import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { needsStartSlot, runtimeSteps, takeStep } from './sandbox-steps.ts';
-import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './step-context.ts';
+import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './sandbox-step-context.ts';
 
 /** Statuses in which nothing of a sandbox may run. */
 const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);

@@ -9,8 +9,8 @@ import { ProgressReporter } from '../progress-reporter.ts';
 import { recordMove } from './sandbox-records.ts';
 import type { StartPriority, StartSlot } from './start-queue.ts';
 import {
-  releaseStartSlot, type SandboxReconcilerDeps, type StepContext, revertOnFailure, timeoutOfStart, unwanted,
-} from './step-context.ts';
+  releaseStartSlot, revertOnFailure, type SandboxReconcilerDeps, type StepContext, timeoutOfStart, unwanted,
+} from './sandbox-step-context.ts';
 
 class SandboxProgress {
   readonly reporter: ProgressReporter;

@@ -3,8 +3,8 @@ import { commandName } from '../../client/command-name.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { configPathForm } from './config-file.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { fileSchema } from './file-schema.ts';
-import { formAt, nearest } from './mistakes.ts';
+import { fileSchema } from './config-schema.ts';
+import { formAt, nearest } from './config-mistakes.ts';
 import { type Settings, settings, settingsSchema } from './settings.ts';
 import { namedSecrets } from './spec-conflicts.ts';
 

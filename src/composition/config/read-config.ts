@@ -1,14 +1,14 @@
-import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/options.ts';
-import { defaultConnectionsPerSandbox } from '../../adapters/proxy/options.ts';
+import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
+import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
-import type { GitOptions } from '../options.ts';
+import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { addressWarnings, unknownVariables } from './environment-warnings.ts';
-import { configSchema, type SkepConfig } from './file-schema.ts';
-import { fieldName, formAt, type Mistake, mistakesIn } from './mistakes.ts';
+import { configSchema, type SkepConfig } from './config-schema.ts';
+import { fieldName, formAt, type Mistake, mistakesIn } from './config-mistakes.ts';
 import { settings, settingsSchema } from './settings.ts';
-import { toGitOptions, toSkepOptions } from './skep-options.ts';
+import { toGitOptions, toSkepOptions } from './config-to-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
 
 /** Environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a {@link ConfigError} with every mistake at once. */

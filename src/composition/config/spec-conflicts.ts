@@ -1,5 +1,5 @@
 import { defaultIsolation, looksLikeCredential, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { Mistake } from './mistakes.ts';
+import type { Mistake } from './config-mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 

@@ -11,7 +11,7 @@ import { unlimited } from '../../domain/sandbox-limits.ts';
 import { defaultQuarantineForMs, quarantineOwner } from '../../domain/quarantine.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { ConfigError } from '../config/config-error.ts';
-import type { SkepConfig } from '../config/file-schema.ts';
+import type { SkepConfig } from '../config/config-schema.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
 import { settings } from '../config/settings.ts';
@@ -20,7 +20,7 @@ import { all, tokens } from '../wiring/tokens.ts';
 import { checkKey } from './first-screen.ts';
 import { type Finding, finding, findingsJson, findingsText, hasFailed } from './doctor-findings.ts';
 import { explain, listenProblem, reasonOfError } from './explain-error.ts';
-import { checkRuntime } from './runtime-checks.ts';
+import { checkRuntime } from './doctor-runtime.ts';
 
 /** Prints the configuration and whether each part answers. Returns 1 if one does not. Changes nothing. */
 export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {

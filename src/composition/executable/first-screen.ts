@@ -10,7 +10,7 @@ import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
 import { isEveryAddress } from '../config/environment-warnings.ts';
-import type { SkepConfig } from '../config/file-schema.ts';
+import type { SkepConfig } from '../config/config-schema.ts';
 import { type Finding, finding } from './doctor-findings.ts';
 
 export function firstScreen(config: SkepConfig, url: string, parts: readonly PartCheck[], keyText: readonly string[]): string {

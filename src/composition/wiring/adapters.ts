@@ -10,7 +10,7 @@ import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file
 import { defined } from '../config/field-schemas.ts';
 import type {
   AdapterDeps, CheckedOptions, DockerRuntimeOptions, GitOptions, ProcessRuntimeOptions, StoreOptions, SystemDeps,
-} from '../options.ts';
+} from '../skep-options.ts';
 import { storeWarningText } from '../store-messages.ts';
 import { isOwn, provideOwn, temporaryFolder } from './custom-adapters.ts';
 import { provide, token, tokens } from './tokens.ts';
@@ -51,8 +51,8 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
 
 const loadClock = async () => (await import('../../adapters/clock/system-clock.ts')).createSystemClock();
 const loadRandom = async () => (await import('../../adapters/random/system-random.ts')).createSystemRandom();
-const loadProbe = async () => (await import('../../adapters/readiness-probe/network/index.ts')).createNetworkProbe();
-const loadLogger = async () => (await import('../../adapters/logger/pino/index.ts')).createPinoLogger({ level: 'warn' });
+const loadProbe = async () => (await import('../../adapters/readiness-probe/network-probe.ts')).createNetworkProbe();
+const loadLogger = async () => (await import('../../adapters/logger/pino-logger.ts')).createPinoLogger({ level: 'warn' });
 
 function bindSystem(bind: Bind, options: CheckedOptions): void {
   provideOwn(bind, clock, deployment, options.clock ?? loadClock, 'clock');

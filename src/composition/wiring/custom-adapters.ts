@@ -14,7 +14,7 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import { ConfigError } from '../config/config-error.ts';
-import type { AdapterDeps, Own } from '../options.ts';
+import type { AdapterDeps, Own } from '../skep-options.ts';
 import { provide, type Token, tokens } from './tokens.ts';
 
 export interface OwnAdapters {

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { CheckedOptions } from '../options.ts';
+import type { CheckedOptions } from '../skep-options.ts';
 
 export const defaultImage = 'debian:bookworm-slim';
 

@@ -27,7 +27,7 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
-import type { Deployment, SystemDeps } from '../options.ts';
+import type { Deployment, SystemDeps } from '../skep-options.ts';
 import type { Rules } from './use-cases.ts';
 
 /** The name of a service in the container. It carries the type of the service. */

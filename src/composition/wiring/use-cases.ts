@@ -28,7 +28,7 @@ import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import { defined } from '../config/field-schemas.ts';
-import type { CheckedOptions } from '../options.ts';
+import type { CheckedOptions } from '../skep-options.ts';
 import { all, provide, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;

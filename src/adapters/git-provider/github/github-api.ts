@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
 import { networkFailure } from '../../shared/bounded-fetch.ts';
 import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, jsonOrNull, rateLimitIn } from '../http-client.ts';
-import type { TimeLimit } from '../time-limit.ts';
+import type { TimeLimit } from '../provider-time-limit.ts';
 import { failed, failures, parse, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 

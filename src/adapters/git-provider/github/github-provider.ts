@@ -5,7 +5,7 @@ import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
 } from '../hosted-provider.ts';
-import { createTimeLimit } from '../time-limit.ts';
+import { createTimeLimit } from '../provider-time-limit.ts';
 import { createAskGraphql, createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';

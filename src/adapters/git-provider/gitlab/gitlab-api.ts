@@ -5,7 +5,7 @@ import {
   CommitDate, HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, Oid, rateLimitIn,
 } from '../http-client.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
-import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-error-responses.ts';
+import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 
 // Only what is read of the host's answers.
 

@@ -3,7 +3,7 @@ import { type CachedFile, type Head, type ListingSource, prefixOf, type TreeFile
 import {
   type ApiFor, type Commit, type GitLabApi, type HeadCommit, type HistoryQuery, type Page, type PageName, pageSize, type ProjectName,
 } from './gitlab-api.ts';
-import { failed, isOfContent, isOfDirectory, notFound, Refusal, tooLarge } from './gitlab-error-responses.ts';
+import { failed, isOfContent, isOfDirectory, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
 
 /** Lists directories of GitLab: the head, the pages of the tree, and a request for each file. */
 export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSource {

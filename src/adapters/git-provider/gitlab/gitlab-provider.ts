@@ -3,9 +3,9 @@ import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
 } from '../hosted-provider.ts';
-import { createTimeLimit } from '../time-limit.ts';
+import { createTimeLimit } from '../provider-time-limit.ts';
 import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
-import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-error-responses.ts';
+import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
 
 export function createGitLabProvider(options: GitLabOptions): GitProvider {

@@ -8,12 +8,12 @@ import { createSemaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { realTimers } from '../../shared/timeout.ts';
-import { createTimeLimit } from '../time-limit.ts';
-import { demandSuccess, failed, failures, providerName, tooLarge } from './failures.ts';
-import { readHead, readShallow } from './head.ts';
+import { createTimeLimit } from '../provider-time-limit.ts';
+import { demandSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
+import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 import { findRepository } from './repository-location.ts';
-import { createSnapshotCache } from './snapshot-reader.ts';
+import { createSnapshotCache } from './directory-snapshots.ts';
 
 export interface LocalGitOptions {
   /** The folder below which repositories are addressed. */

@@ -5,8 +5,8 @@ import { isFailure } from '../../../domain/failure.ts';
 import { bareConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
-import { failed, hasCode, tooLarge } from './failures.ts';
-import { type Head, readHead, readShallow } from './head.ts';
+import { failed, hasCode, tooLarge } from './local-git-failures.ts';
+import { type Head, readHead, readShallow } from './repository-head.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import type { LocalRepository } from './repository-location.ts';
 

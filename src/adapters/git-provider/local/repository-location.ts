@@ -3,7 +3,7 @@ import { type FileHandle, lstat, open, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import { failed, hasCode, notFound } from './failures.ts';
+import { failed, hasCode, notFound } from './local-git-failures.ts';
 
 /** A repository in the file system; all paths are real ones inside the root. */
 export interface LocalRepository extends GitFolders {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { Skep } from '../../application/skep.ts';
-import { drainer, listen } from '../http/server.ts';
+import { drainer, listen } from '../http/http-server.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
-import type { ProxyServerOptions } from './options.ts';
+import type { ProxyServerOptions } from './proxy-options.ts';
 import { createProxy } from './proxy.ts';
 
 export interface ProxyServer {

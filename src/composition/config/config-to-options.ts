@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { isReadableOnTheWay } from '../../adapters/shared/plain-http.ts';
-import type { CheckedOptions, DockerRuntimeOptions, GitHubApp, GitOptions } from '../options.ts';
+import type { CheckedOptions, DockerRuntimeOptions, GitHubApp, GitOptions } from '../skep-options.ts';
 import type { ConfigProblem } from './config-error.ts';
-import type { FileConfig, SkepConfig } from './file-schema.ts';
 import { defined } from './field-schemas.ts';
+import type { FileConfig, SkepConfig } from './config-schema.ts';
 import { type GivenSettings, problemWith } from './settings.ts';
 
 /** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */

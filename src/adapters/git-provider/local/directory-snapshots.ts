@@ -5,7 +5,7 @@ import { createLruMap } from '../../shared/lru-map.ts';
 import type { Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers, startTimeout } from '../../shared/timeout.ts';
-import { demandSuccess, failed, timedOut, tooLarge } from './failures.ts';
+import { demandSuccess, failed, timedOut, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 

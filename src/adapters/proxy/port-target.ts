@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { linkParameter } from '../http/port-links.ts';
 import { headerOf, originForm } from '../http/request-input.ts';
-import type { ProxyOptions } from './options.ts';
+import type { ProxyOptions } from './proxy-options.ts';
 
 export interface Target {
   readonly sandboxId: string;

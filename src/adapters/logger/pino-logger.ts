@@ -1,5 +1,5 @@
 import { type DestinationStream, type Level, pino } from 'pino';
-import type { LogFields, Logger } from '../../../ports/logger.ts';
+import type { LogFields, Logger } from '../../ports/logger.ts';
 
 interface PinoLoggerOptions {
   readonly level: Level | 'silent';

@@ -2,8 +2,8 @@ import http from 'node:http';
 import https from 'node:https';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ProbeMiss } from '../../../domain/readiness.ts';
-import type { ReadinessProbe } from '../../../ports/readiness-probe.ts';
+import type { ProbeMiss } from '../../domain/readiness.ts';
+import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 
 /** The pause after the first attempt; each is half as long again as the one before, up to the longest. */
 const firstPauseMs = 5;

@@ -1,7 +1,7 @@
 import { readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRefName, oidForm } from '../../shared/git-process.ts';
-import { failed } from './failures.ts';
+import { failed } from './local-git-failures.ts';
 import type { LocalRepository } from './repository-location.ts';
 
 /** What the repository has checked out: what a clone of it would check out. */

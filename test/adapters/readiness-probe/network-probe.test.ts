@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, test } from 'vitest';
-import { createNetworkProbe } from '../../../../src/adapters/readiness-probe/network/index.ts';
-import type { ProbeMiss } from '../../../../src/domain/readiness.ts';
-import { until } from '../../../support/until.ts';
+import { createNetworkProbe } from '../../../src/adapters/readiness-probe/network-probe.ts';
+import type { ProbeMiss } from '../../../src/domain/readiness.ts';
+import { until } from '../../support/until.ts';
 import { createPlace, type Place } from './place.ts';
 
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
-import type { Sandbox } from './sandbox.ts';
 import type { SandboxPort } from './sandbox-spec.ts';
+import type { Sandbox } from './sandbox.ts';
 
 export function exposedPort({ spec }: Pick<Sandbox, 'spec'>, port: number): SandboxPort | null {
   return spec.ports.find((one) => one.port === port) ?? null;

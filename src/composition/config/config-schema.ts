@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
+import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import {
   defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
 } from '../../domain/sandbox-spec.ts';
-import type { CheckedOptions } from '../options.ts';
-import { inCamelCase } from '../../adapters/shared/letter-case.ts';
+import type { CheckedOptions } from '../skep-options.ts';
 import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
 import { type Settings, settingsSchema } from './settings.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createPinoLogger } from '../../../../src/adapters/logger/pino/index.ts';
-import type { LogFields } from '../../../../src/ports/logger.ts';
+import { createPinoLogger } from '../../../src/adapters/logger/pino-logger.ts';
+import type { LogFields } from '../../../src/ports/logger.ts';
 
 function written(fields: LogFields): unknown {
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { PlaceAnswer } from '../../../contracts/readiness-probe.ts';
+import type { PlaceAnswer } from '../../contracts/readiness-probe.ts';
 
 /** A port of this host whose answers can be changed, what is asked there, and how often. */
 export interface Place {

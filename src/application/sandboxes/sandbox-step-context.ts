@@ -1,14 +1,14 @@
 import { isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { readyDeadline } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
-import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
+import type { ObservedSandbox, Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Run } from '../keyed-worker.ts';
 import { timeout } from '../timers.ts';
-import type { SandboxDeps } from './sandboxes.ts';
 import { recordMove } from './sandbox-records.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 import type { StartQueue, StartSlot } from './start-queue.ts';
 
 export interface SandboxReconcilerDeps extends SandboxDeps {

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { isIPv6, type AddressInfo, type Socket } from 'node:net';
+import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import express from 'express';
 import type { Skep } from '../../application/skep.ts';
-import type { HttpServerOptions } from './options.ts';
+import type { HttpServerOptions } from './http-options.ts';
 import { originForm } from './request-input.ts';
 import { routerOf } from './router.ts';
 import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';

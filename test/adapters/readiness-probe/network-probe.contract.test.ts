@@ -1,6 +1,6 @@
 import { describe, test } from 'vitest';
-import { createNetworkProbe } from '../../../../src/adapters/readiness-probe/network/index.ts';
-import { readinessProbeContract, type ReadinessProbeHarness } from '../../../contracts/readiness-probe.ts';
+import { createNetworkProbe } from '../../../src/adapters/readiness-probe/network-probe.ts';
+import { readinessProbeContract, type ReadinessProbeHarness } from '../../contracts/readiness-probe.ts';
 import { createPlace } from './place.ts';
 
 async function createHarness(): Promise<ReadinessProbeHarness> {

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { isSameSecret } from '../../domain/sandbox-access.ts';
+import { isSameSecret } from '../../domain/port-access.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
 import { bearerOf, headerOf } from '../http/request-input.ts';
-import type { Target } from './target.ts';
+import type { Target } from './port-target.ts';
 
 export interface VisitorDeps {
   readonly skep: Skep;
