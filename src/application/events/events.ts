@@ -120,7 +120,8 @@ export async function* follow(
     last = events.at(-1)?.sequence ?? last;
     const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
     if (wanted.length > 0) yield wanted;
-    if (conversationId !== undefined && events.some((event) => isDeletion(event, conversationId))) return;
+    const isOver = events.some((event) => event.kind === 'conversation_deleted' && event.conversationId === conversationId);
+    if (isOver) return;
     if (events.length < batchSize && !signal.aborted) await waitAtMost(clock, pollEveryMs, woken.promise);
   }
 }
@@ -129,10 +130,6 @@ export async function* follow(
 function concerns({ ownerIds, conversationIds, sandboxIds }: WrittenEvents, { ownerId, conversationId, sandboxId }: EventFilter): boolean {
   if (conversationId === undefined) return ownerId === null || ownerIds.has(ownerId);
   return conversationIds.has(conversationId) || (sandboxId !== undefined && sandboxIds.has(sandboxId));
-}
-
-function isDeletion(event: Event, conversationId: string): boolean {
-  return event.kind === 'conversation_deleted' && event.conversationId === conversationId;
 }
 
 function withEnd(filter: EventFilter): EventFilter {

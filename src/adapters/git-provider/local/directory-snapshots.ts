@@ -173,6 +173,7 @@ function secondsOf(text: string): number {
 
 /** What directories hold, cached for as long as it is true. The latest snapshot of each directory is kept. */
 export function createSnapshotCache(options: ResolvedOptions, places: Semaphore, closing: AbortSignal) {
+  const pathsOf = ({ files, dates }: Snapshot): number => Math.max(files.length, dates?.size ?? 0);
   const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
   const reads = createSingleFlight<Snapshot>();
   // A slow repository takes one place of all.
@@ -211,8 +212,4 @@ export function createSnapshotCache(options: ResolvedOptions, places: Semaphore,
 
 function isOf(snapshot: Snapshot, { oid, shallow }: SnapshotRequest): boolean {
   return snapshot.oid === oid && snapshot.shallow === shallow;
-}
-
-function pathsOf({ files, dates }: Snapshot): number {
-  return Math.max(files.length, dates?.size ?? 0);
 }
