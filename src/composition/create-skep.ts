@@ -5,10 +5,10 @@ import { defaultProduct } from '../domain/microagent.ts';
 import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deployment-file.ts';
 import { whyNodeIsTooOld } from './node-version.ts';
 import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './skep-options.ts';
-import { adaptersModule } from './wiring/adapters.ts';
+import { adaptersModule } from './wiring/adapters-module.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
-import { conversationsModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
+import { conversationsModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 
 /** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
 export function createContainer(options: CheckedOptions, closers: AsyncDisposableStack): Container {

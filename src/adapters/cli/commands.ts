@@ -7,8 +7,8 @@ import { addPair, addStartOptions, startBody, type StartOptions } from './argume
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { executeInSandbox } from './execute.ts';
-import { forward, linkTo, parsePorts } from './ports.ts';
-import { showLogs } from './logs.ts';
+import { forward, linkTo, parsePorts } from './port-forwarding.ts';
+import { showLogs } from './show-logs.ts';
 import { Transcript } from './transcript.ts';
 
 const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";

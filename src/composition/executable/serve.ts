@@ -17,7 +17,7 @@ import { readConfig } from '../config/read-config.ts';
 import { chooseRuntime } from '../config/runtime-choice.ts';
 import type { Settings } from '../config/settings.ts';
 import { openSkep } from '../create-skep.ts';
-import { openSqliteStore } from '../wiring/adapters.ts';
+import { openSqliteStore } from '../wiring/adapters-module.ts';
 import { checkKey, firstScreen, setKeyText, storedKeyText } from './first-screen.ts';
 
 /** How long the first screen waits until every part has answered. An engine that hangs must not hold it up. */

@@ -28,7 +28,7 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Deployment, SystemDeps } from '../skep-options.ts';
-import type { Rules } from './use-cases.ts';
+import type { Rules } from './use-case-modules.ts';
 
 /** The name of a service in the container. It carries the type of the service. */
 export interface Token<T> {

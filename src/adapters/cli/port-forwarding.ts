@@ -22,7 +22,7 @@ async function firstPort(client: SkepClient, id: string): Promise<number> {
 }
 
 /** The ports of `8080:8000`, or of `8000` for the same one on both sides. */
-export interface ForwardedPorts {
+interface ForwardedPorts {
   readonly local: number;
   readonly port: number;
 }

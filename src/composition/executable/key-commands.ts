@@ -1,5 +1,5 @@
-import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
 import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
+import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
 import { commandName } from '../../client/command-name.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess } from '../../domain/principal.ts';
 import { readConfig } from '../config/read-config.ts';
