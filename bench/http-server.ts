@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { createApiKeys } from '../src/adapters/auth/api-keys/index.ts';
 import { createHttpServer } from '../src/adapters/http/index.ts';
 import { createMemoryRuntime, MemoryEngine } from '../test/doubles/memory/index.ts';
-import { createPinoLogger } from '../src/adapters/logger/pino/index.ts';
+import { createPinoLogger } from '../src/adapters/logger/pino-logger.ts';
 import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { createSkep } from '../src/composition/create-skep.ts';
 import type { Listening } from './server-process.ts';

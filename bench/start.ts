@@ -21,7 +21,7 @@ const server = express().get('/health', (_, response) => response.json({ status:
 /** What a start loads, and nothing done with it. */
 const modulesOnly = `
 await Promise.all(['composition/executable/serve', 'adapters/http/index', 'adapters/store/sqlite/index', 'adapters/git-provider/local/index',
-  'adapters/sandbox-runtime/process/index', 'adapters/readiness-probe/network/index', 'adapters/auth/api-keys/index', 'adapters/clock/system-clock',
+  'adapters/sandbox-runtime/process/index', 'adapters/readiness-probe/network-probe', 'adapters/auth/api-keys/index', 'adapters/clock/system-clock',
   'adapters/random/system-random']
   .map((name) => import(${JSON.stringify(`${project}/src/`)} + name + '.ts')));
 console.log('listens on nothing');

@@ -1,5 +1,5 @@
 import Docker from 'dockerode';
-import { createNetworkProbe } from '../../src/adapters/readiness-probe/network/index.ts';
+import { createNetworkProbe } from '../../src/adapters/readiness-probe/network-probe.ts';
 import { createEngine } from '../../src/adapters/sandbox-runtime/docker/engine.ts';
 import { labels } from '../../src/adapters/sandbox-runtime/docker/labels.ts';
 import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/container-config.ts';

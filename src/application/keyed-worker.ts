@@ -1,4 +1,3 @@
-/** A run of work on one key. */
 export class Run<T = unknown> {
   /** True if the work is to be done once more. */
   again = false;

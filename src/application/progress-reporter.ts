@@ -5,13 +5,11 @@ export interface ProgressReporterDeps {
   readonly clock: Clock;
   /** Returns false if nothing more is to be written. */
   readonly write: (reason: Reason) => Promise<boolean>;
-  /** What is written already. */
   readonly written: Reason | null;
   /** Default: 250. What is over sooner is not written. */
   readonly quietMs?: number;
 }
 
-/** Between two writes. */
 const everyMs = 1000;
 
 /** Writes what happens during a step into the record: only the newest, and not too often. A failed write does not fail the step. */

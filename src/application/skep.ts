@@ -6,11 +6,10 @@ import type { Random } from '../ports/random.ts';
 import type { Conversations } from './conversations/conversations.ts';
 import type { Executions } from './executions/executions.ts';
 import type { Events } from './events/events.ts';
-import type { Microagents } from './microagents/list-microagents.ts';
+import type { Microagents } from './microagents/microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
-/** Whether a part of a deployment answers. */
 export interface PartCheck extends CheckResult {
   /** `store`, `runtime`, `git`. */
   readonly part: string;
@@ -18,7 +17,6 @@ export interface PartCheck extends CheckResult {
   readonly adapter: string;
 }
 
-/** A part of a deployment that can be asked whether it answers. */
 export interface Part extends Pick<PartCheck, 'part' | 'adapter'> {
   /** Never fails. */
   readonly check: () => Promise<CheckResult>;
@@ -42,7 +40,6 @@ export interface Skep {
   /** The store, the runtime, the git providers and the git mirror, in this order. */
   readonly parts: readonly Part[];
 
-  /** Checks whether each part answers. Never fails. */
   check(): Promise<readonly PartCheck[]>;
 
   /** Stops the deployment and closes what it opened, not what it was given. Sandboxes keep running. Idempotent. */

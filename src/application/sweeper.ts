@@ -36,10 +36,7 @@ export interface SweeperDeps {
 
 const pageSize = 500;
 
-/**
- * Compares all sandboxes and conversations with their desired state: at the start, from time to time, and at once when the runtime
- * reports an event. It looks at the present state only, so a missed event does no harm.
- */
+/** Compares everything with its desired state, from time to time and on events of the runtime. A missed event does no harm. */
 export class Sweeper {
   readonly #deps: SweeperDeps;
   #cancelTimer: () => void = () => {};

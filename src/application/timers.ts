@@ -48,10 +48,7 @@ const maxPauseMs = 5000;
 const lastTriesMs = 5000;
 const lastPauseMs = 500;
 
-/**
- * Repeats the work while the store does not answer, for two minutes. When the signal fires, it goes on for five more seconds. The work
- * may have been done although it failed, and gets the number of failures so far.
- */
+/** Repeats the work for two minutes, or five seconds after the signal. It may have been done although it failed. */
 export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
   let giveUpAt = clock.now() + storeOutageMs;
   let isEnding = false;

@@ -14,7 +14,7 @@ export interface SkepClient {
 /** How long a response may take, in milliseconds. The server itself waits at most 20 s for a pause or a deletion. */
 const defaultTimeoutMs = 60_000;
 
-export interface ClientOptions {
+interface ClientOptions {
   /** The address of the server, without a slash at its end: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly key: string;
@@ -90,7 +90,6 @@ export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.arra
 
 export const messageAccepted = z.object({ message_id: z.string() });
 
-/** Why a server can't be used, and what to do. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
 }
@@ -131,4 +130,19 @@ export function safeText(text: string): string {
 /** Returns such text on one line, so that it can't imitate lines of the program. */
 export function safeLine(text: string): string {
   return safeText(text.replaceAll(/\s+/g, ' ')).trim();
+}
+
+/** Ends when the signal fires. Throws a {@link ClientError} if the server refuses or does not answer, or the connection breaks off. */
+export async function* readBytes({ url, headers }: SkepClient, path: string, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+  let isOpen = false;
+  try {
+    const response = await fetch(url + path, { redirect: 'manual', headers, signal });
+    if (!response.ok) throw refused(response.status, await response.text());
+    isOpen = true;
+    if (response.body !== null) yield* response.body;
+  } catch (error) {
+    if (signal.aborted) return;
+    if (error instanceof ClientError) throw error;
+    throw isOpen ? new ClientError(`The connection to ${url} was lost before the end.`, { cause: error }) : unreachable(url, error);
+  }
 }

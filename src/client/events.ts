@@ -27,10 +27,7 @@ export type PermissionRequest = Extract<ShownEvent, { kind: 'permission_requeste
 
 const page = pageOf(z.looseObject({ id: z.int() }));
 
-/**
- * Reads the events at the path up to the present, oldest first. Returns the id of the last one, or 0 if there is none. Throws a
- * {@link ClientError}.
- */
+/** Reads up to the present, oldest first. Returns the id of the last event, or 0. Throws a {@link ClientError}. */
 export async function readEvents(client: SkepClient, path: string, take: (event: ShownEvent) => Promise<void>): Promise<number> {
   let last = 0;
   let next: string | null = null;
@@ -53,7 +50,6 @@ const firstWaitMs = 250;
 const longestWaitMs = 5000;
 
 export interface FollowOptions {
-  /** Ends the stream. */
   readonly signal: AbortSignal;
   /** Called once the first attempts to reconnect have failed. The attempts go on. */
   readonly onLost?: (message: string) => void;
@@ -94,10 +90,7 @@ export async function* followEvents(client: SkepClient, path: string, { signal, 
 /** `startsAfter` is the id of the event before the stream's first one. */
 type OpenStream = { readonly startsAfter: string | null; readonly messages: AsyncIterable<EventSourceMessage> };
 
-/**
- * Returns null if what was followed is gone. Throws a {@link ClientError} if no new attempt can help: a refusal, or a server that does
- * not answer the first request.
- */
+/** Returns null if what was followed is gone. Throws a {@link ClientError} if no new attempt can help. */
 async function open({ url, headers }: SkepClient, path: string, lastId: string | null, signal: AbortSignal): Promise<OpenStream | null> {
   const resume = lastId === null ? {} : { 'Last-Event-ID': lastId };
   const silence = new AbortController();

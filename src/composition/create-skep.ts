@@ -4,12 +4,11 @@ import type { Part, PartCheck, Skep } from '../application/skep.ts';
 import { defaultProduct } from '../domain/microagent.ts';
 import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deployment-file.ts';
 import { whyNodeIsTooOld } from './node-version.ts';
-import type { CheckedOptions, Deployment, SkepOptions } from './options.ts';
-import { adaptersModule } from './wiring/adapters.ts';
+import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './skep-options.ts';
+import { adaptersModule } from './wiring/adapters-module.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
-import { rulesOf } from './wiring/rules.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
-import { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
+import { conversationsModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 
 /** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
 export function createContainer(options: CheckedOptions, closers: AsyncDisposableStack): Container {
@@ -23,7 +22,6 @@ export function createContainer(options: CheckedOptions, closers: AsyncDisposabl
   return container;
 }
 
-/** Returns the service of the token, or the list of services if the token is of all. */
 export async function resolve<T>(container: Container, { id, isMultiple }: Token<T>): Promise<T> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `all` gives such a token the type of the list
   return isMultiple === true ? ((await container.getAllAsync(id)) as T) : await container.getAsync<T>(id);
@@ -48,7 +46,7 @@ function deploymentOf({ product = defaultProduct, dataDir }: CheckedOptions): De
 export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
   const tooOld = whyNodeIsTooOld();
   if (tooOld !== null) throw new Error(`Skep ${tooOld}`);
-  const { checkOptions } = await import('./config/check-options.ts');
+  const { checkOptions } = await import('./skep-options.ts');
   return await openSkep(checkOptions(options));
 }
 
@@ -94,4 +92,16 @@ async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonl
   const hosts = git.map((provider) => ['git', provider] as const);
   const named = [['store', store], ['runtime', runtime], ...hosts, ['checkout', checkouts]] as const;
   return named.map(([part, adapter]) => ({ part, adapter: adapter.name, check: () => adapter.check() }));
+}
+
+/** Returns the options for `createSkep` as the server would choose them, without what is about the server alone. Throws a `ConfigError`. */
+export async function loadConfig(file: string, env: NodeJS.ProcessEnv = process.env): Promise<SkepOptions> {
+  const [{ readConfigFile }, { readConfig }, { chooseRuntime }] = await Promise.all([
+    import('./config/config-file.ts'), import('./config/read-config.ts'), import('./config/runtime-choice.ts'),
+  ]);
+  const config = readConfig({ ...env, SKEP_CONFIG: file });
+  const { specs } = readConfigFile(file).keys;
+  const { options: runtime } = await chooseRuntime(config);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the configuration with these specs was found right above
+  return { ...config.options, runtime, specs: specs as SpecOptions[] };
 }

@@ -1,17 +1,18 @@
 export { ConfigError } from './config/config-error.ts';
-export { createSkep } from './create-skep.ts';
-export { loadConfig } from './load-config.ts';
-export type * from './options.ts';
+export { createSkep, loadConfig } from './create-skep.ts';
+export type * from './skep-options.ts';
 export { ContainerModule } from 'inversify';
-export { adaptersModule } from './wiring/adapters.ts';
-export { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-cases.ts';
+export { adaptersModule } from './wiring/adapters-module.ts';
+export { conversationsModule, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 export { all, provide, provideValue, token, tokens, type Token } from './wiring/tokens.ts';
-export type { Rules } from './wiring/rules.ts';
+export type { Rules } from './wiring/use-case-modules.ts';
 export type { PartCheck, Skep } from '../application/skep.ts';
-export type * from '../application/conversations/conversations.ts';
+export type { Conversations, ConversationView, SentMessage, StartConversationRequest } from '../application/conversations/conversations.ts';
 export type * from '../application/events/events.ts';
-export type { MicroagentContent, MicroagentListing } from '../application/microagents/list-microagents.ts';
-export type * from '../application/sandboxes/sandboxes.ts';
+export type { MicroagentContent, MicroagentListing } from '../application/microagents/microagents.ts';
+export type {
+  OpenPort, PortAccess, PortGrant, PortVisitor, Sandboxes, StartSandboxRequest,
+} from '../application/sandboxes/sandboxes.ts';
 export type * from '../application/sandboxes/sandbox-specs.ts';
 export { sentenceOf as describeReason, sentenceOfFailure as describeFailure } from '../adapters/shared/status-and-error-messages.ts';
 export { Failure, isFailure, isFailureOf } from '../domain/failure.ts';

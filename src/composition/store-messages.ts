@@ -1,14 +1,12 @@
 import type { StoreRefused, StoreWarning } from '../adapters/store/sqlite/index.ts';
 import { commandName } from '../client/command-name.ts';
 
-/** Returns a warning of the store in plain English, with the command that helps. */
 export function storeWarningText({ dataDir }: StoreWarning): string {
   return `skep.db in the data folder ${dataDir} was not closed, and its write-ahead log skep.db-wal is gone. Unless another program `
     + '(sqlite3) merged it, the last changes are lost. If you have a newer copy, stop the server and restore it: '
     + `${commandName} restore <file>`;
 }
 
-/** Returns why a data folder is refused, with the commands that help. */
 export function storeRefusalText({ message, database }: Pick<StoreRefused, 'message' | 'database'>): string {
   if (database === null) return message;
   return [

@@ -3,12 +3,10 @@ export const permissionPolicies = ['allow', 'ask', 'deny'] as const;
 
 export type PermissionPolicy = (typeof permissionPolicies)[number];
 
-/** How a coding agent is run in a sandbox. */
 export interface AgentSpec {
   /** The protocol that it speaks over its standard streams. */
   readonly protocol: 'acp';
   readonly command: readonly string[];
-  /** Variables for its process alone. */
   readonly env: Readonly<Record<string, string>>;
   /** Names of variables of the deployment's environment whose values its process gets under the same names. */
   readonly secrets: readonly string[];
@@ -27,7 +25,6 @@ export interface AgentSpec {
 /** The time limits of an agent unless its spec says otherwise. */
 export const defaultAgentTimes = { startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 };
 
-/** Who wrote a message. */
 export type MessageRole = 'user' | 'agent';
 
 /** `answer` is meant for the reader, `thought` shows how the agent came to it. */
@@ -37,16 +34,13 @@ export const toolCallStatuses = ['pending', 'in_progress', 'completed', 'failed'
 
 export type ToolCallStatus = (typeof toolCallStatuses)[number];
 
-/** A tool call in its present state. */
 export interface ToolCall {
   readonly toolCallId: string;
   readonly title: string;
   /** `read`, `edit`, `execute`...: the agent's own word. */
   readonly toolKind: string;
   readonly status: ToolCallStatus;
-  /** Files that it touches, as paths inside the sandbox. */
   readonly paths: readonly string[];
-  /** What it shows: texts and changes of files. */
   readonly content: readonly ToolCallContent[];
 }
 
@@ -60,14 +54,12 @@ export interface PlanEntry {
   readonly status: 'pending' | 'in_progress' | 'completed';
 }
 
-/** One of the answers that an agent offers. */
 export interface PermissionOption {
   readonly optionId: string;
   readonly name: string;
   readonly kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 }
 
-/** A request for permission to make a tool call. */
 export interface PermissionRequest {
   readonly permissionId: string;
   readonly toolCallId: string;
@@ -85,7 +77,6 @@ export type TurnStopReason =
   | 'failed'
   | 'interrupted';
 
-/** Returns the option that the policy chooses, `once` before `always`; null if the agent offers none of its kind. */
 export function optionOf(policy: Exclude<PermissionPolicy, 'ask'>, options: readonly PermissionOption[]): PermissionOption | null {
   const [once, always] = policy === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
   return options.find(({ kind }) => kind === once) ?? options.find(({ kind }) => kind === always) ?? null;

@@ -31,7 +31,6 @@ export function isWorking({ turn, permission }: Conversation): boolean {
   return turn !== null && permission === null;
 }
 
-/** What to do next for the start of a conversation. */
 export type StartStep =
   | { readonly kind: 'none' }
   | { readonly kind: 'start-sandbox' }
@@ -92,22 +91,17 @@ function failed(step: ConversationStartStatus, cause: Reason | null): StartStep 
   return { kind: 'record', status: 'ERROR', reason: { code: 'step_failed', step, cause } };
 }
 
-/** What to do next for the work of a conversation that is READY. */
 export type WorkStep =
   | { readonly kind: 'none' }
   /** The record has a turn that does not run here. */
   | { readonly kind: 'interrupt' }
-  /** Its sandbox will never run again. */
   | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
   | { readonly kind: 'run-turn'; readonly sandbox: Sandbox; readonly message: QueuedMessage };
 
-/**
- * Decides the next step of the work. It is asked only while no turn of the conversation runs here, so a turn in the record
- * is an earlier process's: one process serves a store.
- */
+/** Asked only while no turn of the conversation runs here, so a turn in the record is an earlier process's. */
 export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, now: number): WorkStep {
   const { turn, queue, executionStatus } = conversation;
   if (turn !== null) return { kind: 'interrupt' };
@@ -130,10 +124,7 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
   }
 }
 
-/**
- * Returns true if the owner paused the sandbox after the last message of the queue. Then the queue does not resume it, only the next
- * message does. After any other pause, also by an end from outside, the queue resumes it.
- */
+/** Returns true if the owner paused the sandbox after the queue's last message. Only the next message resumes it then. */
 export function isHeld({ pausedBy }: Sandbox, queue: readonly QueuedMessage[]): boolean {
   return pausedBy?.actor === 'user' && pausedBy.version > (queue.at(-1)?.sandboxVersion ?? 0);
 }
@@ -163,15 +154,11 @@ export function messageRefusal(
   return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
 }
 
-/** Returns the status after a turn. A turn that failed or was interrupted is an error until the next turn begins. */
 export function statusAfterTurn(stopReason: TurnStopReason): ExecutionStatus {
   return stopReason === 'failed' || stopReason === 'interrupted' ? 'error' : 'idle';
 }
 
-/**
- * Returns what the conversation does, given its sandbox; `status` is the sandbox's, also if it has no record. In a paused sandbox nothing
- * runs: a turn in a frozen one is `frozen`, unless it waits for its user. With a lost sandbox it is `error`.
- */
+/** `status` is the sandbox's, also if it has no record. A turn in a frozen one is `frozen`, unless it waits for its user. */
 export function shownExecution({ executionStatus }: Conversation, status: SandboxStatus, sandbox: Sandbox | null): ExecutionStatus | null {
   if (executionStatus === null) return null;
   if (status === 'ERROR' || status === 'MISSING') return 'error';

@@ -21,7 +21,6 @@ export const executionStatuses = ['idle', 'running', 'waiting_for_permission', '
 
 export type ExecutionStatus = (typeof executionStatuses)[number];
 
-/** A part of a message. */
 export interface TextContent {
   readonly type: 'text';
   readonly text: string;
@@ -39,9 +38,7 @@ export interface QueuedMessage {
   readonly sandboxVersion: number;
 }
 
-/** Where a repository was found. */
 export interface RepositoryLocation {
-  /** The provider's name. */
   readonly provider: string;
   readonly path: string;
 }
@@ -63,11 +60,8 @@ export interface Conversation {
   readonly gitProvider: string | null;
   /** The repository's path as the provider had it when it was found. The selected name may lead elsewhere later. */
   readonly repositoryPath: string | null;
-  /** Messages that the agent did not get yet, oldest first. */
   readonly queue: readonly QueuedMessage[];
-  /** The message that the agent works on; null between turns. */
   readonly turn: QueuedMessage | null;
-  /** What the agent waits for; null otherwise. */
   readonly permission: PermissionRequest | null;
   readonly permissionPolicy: PermissionPolicy;
   /** The agent's own id of its session, to load it again; null before the first. */
@@ -90,10 +84,7 @@ export const conversationSortOrders = ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED
 
 export type ConversationSortOrder = (typeof conversationSortOrders)[number];
 
-/**
- * Returns the title in the form that titles are compared in: without differences of case and of how accents are encoded. It
- * is upper case, because the lower case of a letter depends on its place in the word (a Greek sigma at the end).
- */
+/** Without differences of case and accents. Upper case, because the lower case of a Greek sigma depends on its place in the word. */
 export function foldTitle(text: string): string {
   return text.normalize('NFC').toUpperCase();
 }
@@ -101,7 +92,6 @@ export function foldTitle(text: string): string {
 /** How many messages, and how many bytes of them, may wait for an agent. */
 export const queueLimits = { messages: 100, bytes: 1_048_576 };
 
-/** Returns the message as one text. */
 export function textOf({ content }: Message): string {
   return content.map(({ text }) => text).join('\n');
 }
@@ -128,7 +118,6 @@ export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversa
   return shared ? `${workingDir.replace(/\/+$/, '')}/${id}` : workingDir;
 }
 
-/** What a new conversation is made from. */
 export interface NewConversation
   extends Pick<Conversation, 'id' | 'ownerId' | 'title' | 'selectedRepository' | 'selectedBranch' | 'sandboxId'> {
   readonly repository: RepositoryLocation | null;
@@ -143,7 +132,6 @@ export interface NewConversation
   readonly now: number;
 }
 
-/** Returns the record of a conversation that is to be started. */
 export function newConversation(from: NewConversation): Conversation {
   const { repository, taken, spec, sandboxParameters = {}, initialMessage, permissionPolicy, now, ...given } = from;
   return {

@@ -29,10 +29,7 @@ export function diskPressure(space: DiskSpace, limitPercent: number): DiskPressu
   return usedPercent > limitPercent ? { code: 'disk_pressure', usedPercent, limitPercent } : null;
 }
 
-/**
- * Returns what is deleted under disk pressure, in this order: the members of pools, and only if there is none, the sandboxes at rest that a
- * rule of their spec deletes anyway, the longest idle first. Nothing else is ever deleted for it.
- */
+/** Pool members; only if there is none, the sandboxes at rest that their spec deletes anyway, the longest idle first. */
 export function expendable(sandboxes: readonly Sandbox[], now: number): readonly Sandbox[] {
   const members = sandboxes.filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
   if (members.length > 0) return members;

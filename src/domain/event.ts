@@ -5,7 +5,6 @@ import {
 import type { Reason } from './reason.ts';
 import { isPooled, type PauseKind, type Sandbox, type SandboxStatus } from './sandbox.ts';
 
-/** The data of each kind of event. */
 export interface EventData {
   /** A whole message: the user's when it is accepted, the agent's when it is complete. */
   message: { readonly messageId: string; readonly role: MessageRole; readonly channel: MessageChannel; readonly text: string };
@@ -41,7 +40,6 @@ export const eventKinds = [
   'turn_ended', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 
-/** Who caused it: a caller, the agent, a rule or repair of Skep's own, or what the runtime reports. */
 export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
 
 interface EventOf<K extends EventKind> {
@@ -62,17 +60,14 @@ export type EventDraft = { [K in EventKind]: EventOf<K> }[EventKind];
 /** An event of the log. `sequence` grows over the whole deployment and is never used twice. */
 export type Event = EventDraft & { readonly sequence: number };
 
-/** The kind of an event and its data. */
 export type EventBody = { [K in EventKind]: Pick<EventOf<K>, 'kind' | 'data'> }[EventKind];
 
-/** When something happened, who caused it, and why. */
 export interface EventOrigin {
   readonly at: number;
   readonly actor: EventActor;
   readonly reason: Reason | null;
 }
 
-/** Returns the event as one of the conversation. */
 export function eventOf({ id, ownerId, sandboxId }: Conversation, body: EventBody, { at, actor, reason }: EventOrigin): EventDraft {
   return { ...body, at, ownerId, conversationId: id, sandboxId, actor, reason };
 }
@@ -88,7 +83,6 @@ export function statusEvents(from: Conversation | null, to: Conversation, origin
   return bodies.map((body) => eventOf(to, body, origin));
 }
 
-/** Returns the event of a message that was accepted from the user. */
 export function messageBody({ messageId, message }: QueuedMessage): EventBody {
   return { kind: 'message', data: { messageId, role: 'user', channel: 'answer', text: textOf(message) } };
 }

@@ -1,21 +1,16 @@
-import type { Reason } from './reason.ts';
+import type { None, Reason } from './reason.ts';
 
 export const executionStatuses = ['running', 'exited', 'lost'] as const;
 
 /** `lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended. */
-export type ExecutionStatus = (typeof executionStatuses)[number];
+type ExecutionStatus = (typeof executionStatuses)[number];
 
-/**
- * The record of a command in a sandbox. Its output and its input are in the sandbox. It belongs to the owner of its sandbox. Times are in
- * milliseconds since the epoch.
- */
+/** Output and input are in the sandbox, to whose owner it belongs. Times are in milliseconds since the epoch. */
 export interface ExecutionRecord {
   readonly id: string;
   readonly sandboxId: string;
   readonly command: readonly string[];
-  /** Whether its standard input stays open. */
   readonly stdin: boolean;
-  /** Whether it runs in a terminal. */
   readonly tty: boolean;
   readonly status: ExecutionStatus;
   /** The record is written before the command is started. True once the runtime has reported that it began. */
@@ -40,12 +35,11 @@ export interface ExecutionRecord {
   readonly removedAt: number | null;
 }
 
-export interface NewExecution extends Pick<ExecutionRecord, 'id' | 'sandboxId' | 'command' | 'stdin' | 'tty'> {
+interface NewExecution extends Pick<ExecutionRecord, 'id' | 'sandboxId' | 'command' | 'stdin' | 'tty'> {
   readonly timeoutMs: number | null;
   readonly now: number;
 }
 
-/** Returns the record of a command that is to be started. */
 export function newExecution({ timeoutMs, now, ...given }: NewExecution): ExecutionRecord {
   return {
     ...given, status: 'running', begun: false, exitCode: null, durable: false, stdoutBytes: 0, stderrBytes: 0, statusReason: null,
@@ -53,8 +47,7 @@ export function newExecution({ timeoutMs, now, ...given }: NewExecution): Execut
   };
 }
 
-/** What the runtime reports of a command. */
-export interface ObservedExecution {
+interface ObservedExecution {
   readonly status: ExecutionStatus;
   readonly exitCode: number | null;
   readonly durable: boolean;
@@ -78,24 +71,20 @@ export function observeExecution(record: ExecutionRecord, observed: ObservedExec
   };
 }
 
-/** Returns the record of a command that is lost. */
 export function loseExecution(record: ExecutionRecord, statusReason: Reason, now: number): ExecutionRecord {
   return { ...record, status: 'lost', statusReason, endedAt: now, version: record.version + 1 };
 }
 
-/** Returns the record of a command that is ended because its time is over. */
 export function timeOutExecution(record: ExecutionRecord): ExecutionRecord {
   const { deadline, startedAt } = record;
   const statusReason = { code: 'execution_timed_out', afterMs: (deadline ?? startedAt) - startedAt } as const;
   return { ...record, statusReason, version: record.version + 1 };
 }
 
-/** Returns the record as deleted: what is left in the sandbox is to be removed. */
 export function markExecutionDeleted(record: ExecutionRecord, now: number): ExecutionRecord {
   return { ...record, deletedAt: now, version: record.version + 1 };
 }
 
-/** Returns the record of a deleted command of which nothing is left. */
 export function markExecutionRemoved(record: ExecutionRecord, now: number): ExecutionRecord {
   return { ...record, removedAt: now, version: record.version + 1 };
 }
@@ -124,3 +113,16 @@ export function executionLimitReached({ executionsPerSandbox: max }: ExecutionLi
 
 /** How many executions that have ended are kept in a sandbox. The oldest are deleted. */
 export const keptExecutions = 100;
+
+/** The reasons of executions, with their data. Times are in milliseconds. */
+export interface ExecutionReasonData {
+  execution_timed_out: { readonly afterMs: number };
+  execution_not_started: None;
+  execution_vanished: None;
+  execution_sandbox_ended: None;
+  execution_end_unknown: None;
+  /** It is not durable. */
+  execution_attached: None;
+  terminal_unsupported: None;
+  container_stuck: { readonly container: string };
+}

@@ -1,18 +1,12 @@
 import type { Reason } from './reason.ts';
 
-/**
- * Every way in which Skep refuses or fails, with its data. The list is closed: an adapter that maps failures to another
- * form (HTTP, sentences) does so with a table that does not compile until it is complete.
- *
- * `retryAfterSeconds` is a whole number of seconds, at least 1.
- */
+/** The list is closed: tables that map failures to another form do not compile until complete. `retryAfterSeconds` is at least 1. */
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };
   repository_not_found: { readonly repository: string };
   /** The credential is good, but may not read this repository. */
   repository_forbidden: { readonly provider: string; readonly repository: string };
-  /** The repository has no commit, and so not the branch that was asked for. */
   repository_empty: { readonly repository: string; readonly branch: string };
   branch_not_found: { readonly repository: string; readonly branch: string };
   sandbox_not_found: { readonly id: string };
@@ -20,7 +14,6 @@ export interface FailureContexts {
   permission_not_found: { readonly id: string };
   /** The spec of the sandbox does not name the port; `exposed` are those that it names. */
   port_not_exposed: { readonly id: string; readonly port: number; readonly exposed: readonly number[] };
-  /** The deployment runs no proxy, so a port has no address for a link. */
   proxy_off: Readonly<Record<string, never>>;
   /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
   port_closed: { readonly id: string; readonly port: number };
@@ -29,14 +22,11 @@ export interface FailureContexts {
   execution_not_found: { readonly id: string };
   /** The output before the offset `oldest` is not kept any more. */
   output_dropped: { readonly oldest: number };
-  /** The execution has ended, has no standard input, or that is closed. */
   input_closed: { readonly id: string };
   sandbox_not_running: { readonly id: string; readonly status: string };
   sandbox_not_paused: { readonly id: string; readonly status: string };
   sandbox_busy: { readonly id: string; readonly status: string };
-  /** It has to be adopted first. */
   sandbox_in_quarantine: { readonly id: string };
-  /** The runtime can only stop. */
   freeze_unsupported: { readonly runtime: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
@@ -59,23 +49,17 @@ export interface FailureContexts {
 
 export type FailureCode = keyof FailureContexts;
 
-/** A failure as plain data. */
 export type FailureData = { [C in FailureCode]: { readonly failure: C; readonly context: FailureContexts[C] } }[FailureCode];
 
-/** One thing wrong with a request. */
 export interface RequestProblem {
   /** The argument's name in the use case or port, such as `sandboxSpecId`. */
   readonly argument: string;
-  /** What is wrong with it. */
   readonly reason: Reason;
 }
 
 const marker = Symbol.for('skep.failure');
 
-/**
- * A failure of the closed list. Its data holds no secret, path or answer of another server. Its message is the code and
- * the data; whoever shows it to a person writes a sentence instead.
- */
+/** Its data holds no secret, path or answer of another server. Whoever shows it to a person writes a sentence. */
 export class Failure<C extends FailureCode = FailureCode> extends Error {
   readonly [marker] = true;
   readonly code: C;
@@ -97,12 +81,10 @@ export function isFailure(error: unknown): error is AnyFailure {
   return typeof error === 'object' && error !== null && marker in error;
 }
 
-/** Returns true for a failure with this code. */
 export function isFailureOf<C extends FailureCode>(error: unknown, code: C): error is Failure<C> {
   return isFailure(error) && error.code === code;
 }
 
-/** Returns the failure as a reason. */
 export function reasonOfFailure({ code, context }: AnyFailure): Reason {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   return { code: 'failure', failure: code, context } as Reason;

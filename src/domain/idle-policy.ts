@@ -2,7 +2,6 @@ import type { ReasonOf } from './reason.ts';
 import { isPooled, type Sandbox } from './sandbox.ts';
 import { readyDeadline } from './sandbox-lifecycle.ts';
 
-/** What the idle policy does with a sandbox, and why. */
 export interface IdleAction {
   readonly tier: 'freeze' | 'stop' | 'delete';
   readonly reason: ReasonOf<'idle' | 'life_over'>;
@@ -10,10 +9,7 @@ export interface IdleAction {
 
 type DatedAction = IdleAction & { readonly at: number };
 
-/**
- * Returns the next action and when it is due, in milliseconds since the epoch; null if no rule applies. If the runtime can't freeze, a
- * running sandbox is stopped instead.
- */
+/** Returns the next action and when it is due, in milliseconds since the epoch; null if no rule applies. */
 export function nextIdleAction(sandbox: Sandbox, canFreeze = true): DatedAction | null {
   // Members of a pool are replaced and never rest.
   if (isPooled(sandbox) || sandbox.deletedAt !== null) return null;

@@ -8,7 +8,6 @@ export interface Microagent {
   readonly createdAt: number;
 }
 
-/** What can be wrong with the front matter of a file. */
 export type FrontMatterProblem = 'not_closed' | 'too_long' | 'not_yaml' | 'alias' | 'not_a_mapping' | 'triggers';
 
 /** The `<product>` word of a deployment that chooses none. */
@@ -17,10 +16,7 @@ export const defaultProduct = 'skep';
 /** The two families of git hosts that the directory rule distinguishes. */
 export type GitHostFamily = 'gitlab' | 'other';
 
-/**
- * Returns the directory that is scanned for microagents, relative to the repository's root. GitLab forbids repository names
- * that begin with a dot, so the organisation-wide repository has another name there.
- */
+/** GitLab forbids names that begin with a dot, so the organisation-wide repository has another name there. */
 export function microagentDirectory(family: GitHostFamily, repositoryName: string, product: string): string {
   const central = family === 'gitlab' ? `${product}-config` : `.${product}`;
   return repositoryName === central ? 'microagents' : `.${product}/microagents`;
@@ -34,7 +30,6 @@ export function isMicroagentPath(path: string): boolean {
   return name.endsWith(ending) && name !== 'readme.md';
 }
 
-/** Returns the microagents among the files of a directory, sorted by path. */
 export function microagentsOf(
   directory: string,
   files: readonly { readonly path: string; readonly createdAt: number }[],

@@ -1,14 +1,10 @@
-/** One page of a listing. */
 export interface Page<T> {
   readonly items: readonly T[];
   /** Where the next page begins; null on the last page. */
   readonly next: PageKey | null;
 }
 
-/**
- * The place of a row in its order: the value that it is sorted by, and its id, which breaks ties. Paging by key instead of
- * offset shows every row that exists all the time exactly once, whatever is created or deleted meanwhile.
- */
+/** Paging by key shows every row that exists all the time exactly once, whatever is created or deleted. The id breaks ties. */
 export interface PageKey {
   readonly value: number;
   readonly id: string;

@@ -29,7 +29,6 @@ export function poolFingerprint(spec: SandboxSpec): string {
   return fingerprintOf(content);
 }
 
-/** Returns the record of a new pool member. */
 export function newPoolMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
   return newSandbox({ ...asked, ownerId: unowned });
 }

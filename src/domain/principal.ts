@@ -1,6 +1,5 @@
 import { parseRepositoryName } from './repository-name.ts';
 
-/** Who makes a request. */
 export interface Principal {
   /** Owns what it creates, and sees only that, unless it is an administrator. See {@link isUserId}. */
   readonly userId: string;
@@ -21,10 +20,7 @@ export function isUserId(id: string): boolean {
 
 export const keyAccesses = ['full', 'read', 'admin'] as const;
 
-/**
- * `full` may see and change what its user owns. `read` may see it, and change nothing. `admin` may see and change what any user owns;
- * what it creates is its own user's.
- */
+/** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
 export type KeyAccess = (typeof keyAccesses)[number];
 
 /** Whose records a caller sees: those of one user, or of all users (null). */
@@ -34,7 +30,6 @@ export function scopeOf({ userId, access }: Principal): OwnerScope {
   return access === 'admin' ? null : userId;
 }
 
-/** Returns true if the owner's records are in the scope. */
 export function isInScope(ownerId: string, scope: OwnerScope): boolean {
   return scope === null || ownerId === scope;
 }
@@ -100,7 +95,6 @@ export interface ApiKeyRecord {
   readonly revokedAt: number | null;
 }
 
-/** Returns true while the key can be used. */
 export function isKeyValid(key: ApiKeyRecord, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }

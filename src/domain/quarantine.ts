@@ -9,7 +9,6 @@ export const quarantineOwner = 'skep:quarantine';
 /** How long it is kept from when it was stopped, if nothing else is configured. */
 export const defaultQuarantineForMs = 24 * 3_600_000;
 
-/** What is known of a sandbox in quarantine. */
 export interface QuarantineFacts {
   /** How long it is kept from when it was stopped, in milliseconds. */
   readonly keptForMs: number;
@@ -18,10 +17,7 @@ export interface QuarantineFacts {
   readonly ownerId: string | null;
 }
 
-/**
- * Returns the record of a sandbox that the runtime has and the store does not know. The store is then older than the sandbox, for example
- * a restored backup. It is stopped and its files are kept for a while, in which an administrator may adopt or delete it.
- */
+/** The store is older than the sandbox, as a restored backup is. Its files are kept, until it is adopted or deleted. */
 export function quarantinedStranger(stranger: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineFacts): Sandbox {
   const record = newSandbox({ ...stranger, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
   return quarantined(record, facts, stranger.now);

@@ -1,9 +1,9 @@
 import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
-import type { ExecutionReasonData } from './execution-reason.ts';
+import type { ExecutionReasonData } from './execution.ts';
 import type { FailureData } from './failure.ts';
 import type { FrontMatterProblem } from './microagent.ts';
-import type { ParameterReasonData } from './parameter-reason.ts';
+import type { ParameterReasonData } from './sandbox-parameters.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';
@@ -22,7 +22,6 @@ export interface Exit {
 }
 /** What is known of processes that ended or were not ready. What is not known is left out. */
 export interface Ending {
-  /** What the sandbox did then. */
   readonly phase?: 'starting' | 'running' | 'resuming';
   /** The end of what its command wrote, at most 2 KiB, without secrets. */
   readonly output?: string;
@@ -36,24 +35,16 @@ export interface ImageName {
   readonly registry: string;
 }
 export interface Authentication extends Said {
-  /** Names of environment variables that the agent speaks of. */
   readonly variables: readonly string[];
-  /** The methods that the agent offers. */
   readonly methods: readonly { readonly id: string; readonly name: string }[];
 }
 
-/**
- * Every reason for a status, an event or a failure, with its data. The list is closed, so that the table of sentences
- * (see `adapters/shared/status-and-error-messages.ts`) does not compile until it is complete. Times are in milliseconds.
- */
+/** The list is closed: the table of sentences does not compile until it is complete. Times are in milliseconds. */
 export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   // Any part
-  /** An adapter explains what has no code of its own. */
   explained: Said;
-  /** A text that an earlier version wrote. */
   noted: { readonly text: string };
   failure: FailureData;
-  /** The log says more. */
   internal_error: None;
   closed: None;
   unreachable: None;
@@ -66,9 +57,7 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   /** `limit` says what is bounded. */
   too_large: { readonly limit: string };
   disk_full: None;
-  /** Another program holds a lock on it. */
   locked: None;
-  /** Its content is damaged. */
   damaged: None;
 
   // What is wrong with a file
@@ -84,7 +73,6 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   sandbox_directory: Said;
   sandbox_working_dir: Said;
   sandbox_archive: Said;
-  /** The argument must be given, since the runtime does not know it either. */
   not_known_to_runtime: None;
   not_in_quarantine: None;
 
@@ -107,7 +95,6 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   host_restarted: None;
   being_removed: None;
   pause_refused: None;
-  /** Only for the moment. */
   freeze_refused: None;
   /** It is not to run, and the runtime does not stop or freeze it. `before` was the reason until then. */
   still_running: Cause & { readonly before: Reason | null };
@@ -138,13 +125,10 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   image_not_named: None;
   image_name_invalid: { readonly image: string };
   image_not_found: ImageName;
-  /** The image does not exist, or the registry wants a login. */
   image_login_required: ImageName;
-  /** The image does not exist, or the registry refuses the login. */
   image_login_refused: ImageName;
   image_pull_timeout: ImageName & { readonly limitMs: number };
   image_pull_failed: ImageName & Said;
-  /** The storage of the runtime can't limit disk space. */
   disk_limit_unavailable: None;
   isolation_unavailable: { readonly name: string; readonly available: readonly string[] };
   command_not_named: None;
@@ -159,7 +143,6 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   processes_killed: Ending;
   process_exited: Ending & Exit & { readonly program: string | null };
   out_of_memory: Ending & Exit;
-  /** The first process ended, and others that it started still run. */
   main_process_ended: Cause;
 
   // Conversations
@@ -169,7 +152,6 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   not_done_in_time: { readonly withinMs: number };
   /** `percent` is of the phase; null while git has not said. */
   fetching_repository: { readonly phase: 'receiving' | 'unpacking' | null; readonly percent: number | null };
-  /** What was kept of the repository was damaged. */
   fetching_repository_again: None;
   copying_files: None;
   message_waiting: Cause;
@@ -180,11 +162,8 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   // Turns and permissions
   turn_failed: { readonly stopReason: TurnStopReason };
   interrupted_by_shutdown: None;
-  /** Skep was shut down before the agent got the message, which waits in the queue again. */
   message_requeued: None;
-  /** Skep ended during the turn. */
   interrupted_by_restart: None;
-  /** Its sandbox was stopped during the turn. */
   sandbox_stopped: Cause;
   turn_silent: { readonly withinMs: number };
   permission_unanswered: { readonly withinMs: number };
@@ -224,10 +203,8 @@ export type ReasonCode = keyof ReasonData;
 /** Why something is as it is: a code with its data. */
 export type Reason = { [C in ReasonCode]: { readonly code: C } & ReasonData[C] }[ReasonCode];
 
-/** The reason with this code. */
 export type ReasonOf<C extends ReasonCode> = Extract<Reason, { readonly code: C }>;
 
-/** Returns true if both say the same. */
 export function isSameReason(a: Reason | null, b: Reason | null): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
 }

@@ -1,7 +1,6 @@
 /** Longest repository name that is accepted, in characters. */
 export const maxRepositoryNameLength = 1024;
 
-/** What is wrong with a repository name. */
 export type RepositoryNameProblem =
   | 'empty' | 'too_long' | 'malformed_unicode' | 'control_character' | 'backslash' | 'leading_slash' | 'empty_segment' | 'dot_segment';
 

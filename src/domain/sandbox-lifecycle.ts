@@ -2,10 +2,7 @@ import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
 import type { ExposedUrl, PausedBy, PauseKind, Refused, Sandbox, SandboxStatus } from './sandbox.ts';
 
-/**
- * The transitions of a sandbox: from each status, what may happen and which status follows. What the table lacks is not
- * possible. Deletion is possible from everywhere and is not listed.
- */
+/** From each status, what may happen and which status follows. Deletion is possible from everywhere and is not listed. */
 export const lifecycle = {
   STARTING: { ready: 'RUNNING', failed: 'ERROR', expired: 'ERROR' },
   RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
@@ -18,10 +15,8 @@ export const lifecycle = {
 
 type Lifecycle = typeof lifecycle;
 
-/** Everything that can happen to a sandbox. */
 export type SandboxTransition = { [S in SandboxStatus]: keyof Lifecycle[S] }[SandboxStatus];
 
-/** Returns the status that follows; null if the table lacks the transition. */
 export function next(status: SandboxStatus, transition: SandboxTransition): SandboxStatus | null {
   const transitions: Partial<Record<SandboxTransition, SandboxStatus>> = lifecycle[status];
   return transitions[transition] ?? null;
@@ -97,12 +92,10 @@ export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
   return { ...stopFrozen(sandbox, reason, now), pausedBy: { actor: 'user', reason, version: sandbox.version + 1 } };
 }
 
-/** Returns the record of a sandbox that is to be deleted. */
 export function markDeleted(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
   return changed(sandbox, now, { deletedAt: now, statusReason: reason });
 }
 
-/** Returns the next version of the record. */
 export function changed(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
   return { ...sandbox, ...fields, version: sandbox.version + 1, updatedAt: now };
 }
@@ -110,7 +103,6 @@ export function changed(sandbox: Sandbox, now: number, fields: Partial<Sandbox>)
 /** Statuses in which a sandbox counts against the limits on running ones. */
 export const runningStatuses: ReadonlySet<SandboxStatus> = new Set(['STARTING', 'RUNNING', 'PAUSING', 'RESUMING']);
 
-/** Returns true if the sandbox counts against the limits on running ones. */
 export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
   return deletedAt === null && runningStatuses.has(status);
 }
@@ -125,7 +117,6 @@ export function noteStillRunning(sandbox: Sandbox, cause: Reason, now: number): 
   return changed(sandbox, now, { statusReason: { code: 'still_running', cause, before: reasonBefore(sandbox) } });
 }
 
-/** Returns the record without that note. */
 export function noteAtRest(sandbox: Sandbox, now: number): Sandbox {
   return changed(sandbox, now, { statusReason: reasonBefore(sandbox) });
 }
@@ -139,7 +130,6 @@ export function readyDeadline({ startingSince, spec }: Sandbox): number | null {
   return startingSince === null ? null : startingSince + spec.ready.withinMs;
 }
 
-/** Returns true if the start or resumption is too late. */
 export function isTooLate(sandbox: Sandbox, now: number): boolean {
   const deadline = readyDeadline(sandbox);
   return deadline !== null && now >= deadline;

@@ -1,7 +1,4 @@
-/**
- * How many sandboxes may exist at once; null is no limit. Pool members don't count: the specs say how many there are. Nor
- * does what is in quarantine.
- */
+/** Null is no limit. Pool members and what is in quarantine don't count. */
 export interface SandboxLimits {
   readonly runningPerOwner: number | null;
   readonly running: number | null;

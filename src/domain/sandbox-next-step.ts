@@ -10,10 +10,7 @@ import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 /** Who caused a change that no caller requested: a rule of Skep's, or what the runtime reports. */
 type Cause = Extract<EventActor, 'skep' | 'runtime'>;
 
-/**
- * What to do next for one sandbox: write its record (`by` caused it; null if no event is written), wait until it may be started
- * (`take-start-slot`), or act on the runtime. After each step the next one is decided again.
- */
+/** `write`: `by` caused it; null if no event is written. After each step the next one is decided again. */
 export type SandboxStep =
   | { readonly kind: 'none' }
   | { readonly kind: 'write'; readonly to: Sandbox; readonly by: Cause | null }
@@ -28,7 +25,6 @@ export type SandboxStep =
 const none: SandboxStep = { kind: 'none' };
 const vanished: Reason = { code: 'vanished' };
 
-/** What else a decision depends on. */
 export interface StepCircumstances {
   /** Default: true. */
   readonly canFreeze?: boolean;
@@ -77,7 +73,6 @@ export function stepWithoutInspect(sandbox: Sandbox, canFreeze = true): SandboxS
   return { kind: tierOf(sandbox, canFreeze) };
 }
 
-/** Returns how the sandbox is to be paused. */
 function tierOf({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
   return canFreeze ? (pauseKind ?? 'freeze') : 'stop';
 }

@@ -2,8 +2,7 @@ import type { RequestProblem } from './failure.ts';
 import type { Reason } from './reason.ts';
 import { looksLikeCredential, type SandboxResources, type SandboxSpec } from './sandbox-spec.ts';
 
-/** The resources that a start may choose. */
-export type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pids'>;
+type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pids'>;
 
 /** What a start asks for besides its spec. What is left out is the spec's. */
 export interface SandboxParameters {
@@ -18,7 +17,6 @@ export interface SandboxParameters {
   readonly secrets?: readonly string[] | undefined;
 }
 
-/** How much a start may give. */
 export const parameterLimits = {
   variables: 100,
   /** Names and values together, since each record of a sandbox holds them. */
@@ -85,4 +83,15 @@ function resourceProblems(spec: SandboxSpec, { resources = {} }: SandboxParamete
     if (max !== null && (resources[resource] ?? 0) <= max) return [];
     return [{ argument: 'resources', reason: { code: 'resource_above_spec', resource: resourceNames[resource], max } }];
   });
+}
+
+export interface ParameterReasonData {
+  /** Skep sets these variables itself, or they are secrets. */
+  env_reserved: { readonly names: readonly string[] };
+  env_credential: { readonly names: readonly string[] };
+  secrets_not_allowed: { readonly names: readonly string[]; readonly allowed: readonly string[] };
+  timeout_above_spec: { readonly maxMs: number };
+  /** Null if the spec gives no bound. */
+  resource_above_spec: { readonly resource: 'cpus' | 'memory_bytes' | 'pids'; readonly max: number | null };
+  resources_not_limited: unknown;
 }

@@ -15,9 +15,7 @@ export interface SandboxSpec {
   readonly secrets: readonly string[];
   /** Variables of Skep's own environment that a start may ask for. */
   readonly allowedSecrets: readonly string[];
-  /** Whether variables may hold what looks like a credential. */
   readonly allowPlainSecrets: boolean;
-  /** Environment variable that holds the sandbox's own key. */
   readonly sessionKeyEnv: string;
   readonly ports: readonly SandboxPort[];
   readonly wakeOnAccess: WakeOnAccess;
@@ -30,7 +28,6 @@ export interface SandboxSpec {
   readonly labels: Readonly<Record<string, string>>;
   readonly rest: RestRule;
   readonly pool: PoolRule;
-  /** The coding agent that conversations run in the sandbox; null is none. */
   readonly agent: AgentSpec | null;
 }
 
@@ -40,10 +37,7 @@ export interface SandboxPort {
   readonly port: number;
   /** True if anyone may reach it through the proxy. Otherwise a visitor needs a key or a link. */
   readonly public?: boolean | undefined;
-  /**
-   * True if the program checks the sandbox's own key in `X-Session-API-Key`. The proxy sends it that key then, for whoever may reach the
-   * port by a credential. Otherwise it sends no key at all.
-   */
+  /** True if the program checks the sandbox's key in `X-Session-API-Key`. The proxy sends it then, for visitors with a credential. */
   readonly wantsSessionKey?: boolean | undefined;
   /** True if the program knows the path at which the proxy serves it, and gets paths as they are. Otherwise it gets what follows. */
   readonly keepsPrefix?: boolean | undefined;
@@ -65,15 +59,11 @@ export interface ReadinessRule {
 
 /** Limits of a sandbox; null is no limit. */
 export interface SandboxResources {
-  /** CPUs, fractions allowed. */
   readonly cpus: number | null;
-  /** Memory, swap included. */
   readonly memoryBytes: number | null;
-  /** Processes and threads. */
   readonly pids: number | null;
   /** Open files of one process. */
   readonly openFiles: number | null;
-  /** How much of its output is kept. */
   readonly logBytes: number | null;
   /** Files that it adds or changes, outside of mounted folders. A runtime whose storage can't limit that refuses the sandbox. */
   readonly diskBytes: number | null;
@@ -93,9 +83,7 @@ export interface SandboxIsolation {
 export interface RestRule {
   /** From the last activity of a running sandbox to its freeze. */
   readonly freezeAfterMs: number | null;
-  /** From the freeze to the stop. */
   readonly stopAfterMs: number | null;
-  /** From the stop to the deletion. */
   readonly deleteAfterMs: number | null;
   /** From the creation (for a pool member: from its claim) to the deletion, whatever its status. */
   readonly maxLifeMs: number | null;
@@ -110,15 +98,11 @@ const secretName = /(secret|token|password|passwd|credential|private|api_?key|ac
 
 const mask = '**********';
 
-/** Returns the environment as it may be shown, with secret values masked. */
 export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]));
 }
 
-/**
- * A password in a URL: `postgres://user:password@host`. It may have a slash. A variable of a shell is none, and neither is a port that a
- * path with an `@` follows.
- */
+/** A password in a URL may have a slash. A variable of a shell is none, and neither is a port before a path with an `@`. */
 const urlPassword = /(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)(?!\$|\d+[/?#,])[^\s"']+(?=@)/i;
 
 const credentials = [
@@ -139,7 +123,6 @@ export function looksLikeCredential(text: string): boolean {
   return credentials.some((form) => form.test(text));
 }
 
-/** Returns the text with the passwords of its URLs masked. */
 export function maskUrlPasswords(text: string): string {
   return text.replaceAll(new RegExp(urlPassword, 'gi'), mask);
 }
@@ -147,7 +130,6 @@ export function maskUrlPasswords(text: string): string {
 /** Values that are no secret under any name, and that stand in many texts. */
 const ordinaryWord = /^(true|false|none|null)$/i;
 
-/** Returns the values of variables that have a secret's name, or look like a credential. */
 export function secretValues(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env).flatMap(([name, value]) => (isSecret(name, value) && !ordinaryWord.test(value) ? [value] : []));
 }

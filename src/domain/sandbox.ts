@@ -21,12 +21,10 @@ export interface PausedBy {
   readonly hasFailed?: true | undefined;
 }
 
-/** Returns who paused the sandbox; null if nobody did. */
 export function pauseOf({ pausedBy }: Pick<Sandbox, 'pausedBy'>): PausedBy | null {
   return pausedBy?.hasFailed === true ? null : pausedBy;
 }
 
-/** What the runtime refused. */
 export interface Refused {
   /** How often in a row it refused to pause or to resume the sandbox. */
   readonly times: number;
@@ -42,10 +40,7 @@ export interface ExposedUrl {
   readonly port: number;
 }
 
-/**
- * The record of a sandbox: its owner and its desired state. What really runs only the runtime knows. Times are in
- * milliseconds since the epoch.
- */
+/** The owner and the desired state: what really runs only the runtime knows. Times are in milliseconds since the epoch. */
 export interface Sandbox {
   readonly id: string;
   /** Its id in the runtime. A sandbox from a pool keeps the id that it had there. */
@@ -85,7 +80,6 @@ export interface Sandbox {
 /** The owner of pool members. No caller has this id. */
 export const unowned = '';
 
-/** Returns true for a pool member. */
 export function isPooled({ ownerId }: Sandbox): boolean {
   return ownerId === unowned;
 }
@@ -99,7 +93,6 @@ export interface NewSandbox {
   readonly now: number;
 }
 
-/** Returns the record of a sandbox that is to be started. */
 export function newSandbox({ now, metadata = {}, ...given }: NewSandbox): Sandbox {
   return {
     ...given,
@@ -138,14 +131,10 @@ export interface ObservedSandbox {
   readonly exposedUrls: readonly ExposedUrl[];
   /** How it ended, or why it could not start. */
   readonly reason: Reason | null;
-  /**
-   * For a stopped one: true if something outside ended it (its host was restarted, a person stopped it), so it may run again
-   * over its files. False for a crash.
-   */
+  /** True if something outside ended it, so it may run again over its files. False for a crash. */
   readonly endedFromOutside: boolean;
 }
 
-/** Returns the report of a sandbox of which the runtime has nothing. */
 export function absentSandbox(id: string, reason: Reason | null = null): ObservedSandbox {
   return { id, state: 'absent', exposedUrls: [], reason, endedFromOutside: false };
 }

@@ -1,5 +1,5 @@
 import { parseYamlFrontMatter } from '../../src/adapters/front-matter/yaml-front-matter.ts';
-import type { MicroagentDeps } from '../../src/application/microagents/list-microagents.ts';
+import type { MicroagentDeps } from '../../src/application/microagents/microagents.ts';
 
 /** What the use cases of microagents need besides repositories. */
 export function microagentDeps(): Omit<MicroagentDeps, 'repositories'> {

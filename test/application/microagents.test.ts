@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Microagents } from '../../src/application/microagents/list-microagents.ts';
+import { Microagents } from '../../src/application/microagents/microagents.ts';
 import { Repositories } from '../../src/application/repositories/repositories.ts';
 import type { GitProvider } from '../../src/ports/git-provider.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';

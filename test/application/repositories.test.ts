@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Microagents } from '../../src/application/microagents/list-microagents.ts';
+import { Microagents } from '../../src/application/microagents/microagents.ts';
 import { Repositories } from '../../src/application/repositories/repositories.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { microagentDeps } from './microagent-deps.ts';

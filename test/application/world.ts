@@ -4,7 +4,7 @@ import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
 import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { createContainer } from '../../src/composition/create-skep.ts';
-import type { Rules } from '../../src/composition/wiring/rules.ts';
+import type { Rules } from '../../src/composition/wiring/use-case-modules.ts';
 import { type Token, tokens } from '../../src/composition/wiring/tokens.ts';
 import type { ProbeListener, ReadinessProbe } from '../../src/ports/readiness-probe.ts';
 import { createManualClock, createSeededRandom } from '../doubles/memory/index.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { safeText, safeLine } from '../../src/client/client.ts';
+import { safeLine, safeText } from '../../src/client/client.ts';
 import { table, withScheme } from '../../src/adapters/cli/console.ts';
 
 describe('text of others', () => {

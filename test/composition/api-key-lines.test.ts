@@ -3,7 +3,7 @@ import { createApiKeyAuth, createApiKeys } from '../../src/adapters/auth/api-key
 import { createManualClock } from '../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
-import { checkKey, setKeyText, storedKeyText } from '../../src/composition/executable/api-key-lines.ts';
+import { checkKey, setKeyText, storedKeyText } from '../../src/composition/executable/first-screen.ts';
 
 /** A store of keys, at a time that the test turns. */
 function world() {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
 import { defaultIsolation, defaultResources, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { duration, size } from '../../src/composition/config/field-schemas.ts';
-import { rulesOf } from '../../src/composition/wiring/rules.ts';
+import { rulesOf } from '../../src/composition/wiring/use-case-modules.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
 const { file, pathOf } = configFiles();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { ContainerModule, createSkep, provide, provideValue, type SkepOptions, token, tokens } from '../../src/composition/index.ts';
-import type { AdapterDeps } from '../../src/composition/options.ts';
+import type { AdapterDeps } from '../../src/composition/skep-options.ts';
 import {
   createManualClock, createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
   createMemoryRuntime, createSeededRandom, MemoryEngine,

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { specSchema } from '../../src/composition/config/file-schema.ts';
+import { specSchema } from '../../src/composition/config/config-schema.ts';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import { poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../adapters/sandbox-runtime/docker/own-engine.ts';

@@ -181,6 +181,6 @@ test('the root loads no adapter, and a deployment only those that it uses', asyn
   expect([...adapters(atImport)]).toEqual(['shared']);
   // The schema of the options has that of a spec's part for Docker, which loads nothing of Docker's client.
   expect(inUse.filter((url) => url.includes('/sandbox-runtime/docker/'))).toEqual([expect.stringMatching(/spec-options\.js$/)]);
-  expect(adapters(inUse)).toEqual(new Set(['store', 'store/sqlite', 'clock', 'random', 'logger/pino', 'sandbox-runtime', 'sandbox-runtime/process', 'sandbox-runtime/docker', 'readiness-probe/network', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared']));
+  expect(adapters(inUse)).toEqual(new Set(['store', 'store/sqlite', 'clock', 'random', 'logger', 'sandbox-runtime', 'sandbox-runtime/process', 'sandbox-runtime/docker', 'readiness-probe', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared']));
   expect(inUse.filter((url) => /\/(express|dockerode|commander|yaml)\//.test(url))).toEqual([]);
 });

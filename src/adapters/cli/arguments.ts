@@ -15,14 +15,12 @@ function toPositiveNumber(text: string): number {
   return known(/^\d+(\.\d+)?$/.test(text) && Number(text) > 0 ? Number(text) : null, 'a number above 0, for example 2 or 0.5');
 }
 
-/** Adds `KEY=VALUE` to those of an option that is repeated. */
 export function addPair(text: string, earlier: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const at = text.indexOf('=');
   if (at < 1) throw new InvalidArgumentError('It takes KEY=VALUE.');
   return { ...earlier, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-/** Adds a text to those of an option that is repeated. */
 function addText(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text];
 }
@@ -32,7 +30,6 @@ function known<T>(value: T | null, form: string): T {
   return value;
 }
 
-/** What a sandbox is started with. */
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly metadata?: Readonly<Record<string, string>>;

@@ -10,10 +10,7 @@ const help = 'Each line is a message. /cancel stops the turn, /pause pauses the 
 
 export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
 
-/**
- * Talks with the agent of a conversation until the input ends and every message is answered, or until the person leaves. The exit
- * code is 1 if the start failed, the conversation was ended, a message could not be sent, or a turn failed meanwhile.
- */
+/** Ends when every message is answered, or the person leaves. The exit code is 1 if a start, a turn or a message failed. */
 export class Chat {
   readonly #client: SkepClient;
   readonly #path: string;
@@ -48,7 +45,6 @@ export class Chat {
     this.#transcript = new Transcript({ ...options, write: (text) => this.#terminal.write(text) });
   }
 
-  /** Shows the conversation so far, sends the message, if any, and goes on until it is over. Returns the exit code. */
   async run(message: string | null): Promise<number> {
     const { signal } = this.#leaving;
     try {

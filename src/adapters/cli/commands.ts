@@ -7,8 +7,8 @@ import { addPair, addStartOptions, startBody, type StartOptions } from './argume
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { executeInSandbox } from './execute.ts';
-import { forward, linkTo, parsePorts } from './ports.ts';
-import { showLogs } from './logs.ts';
+import { forward, linkTo, parsePorts } from './port-forwarding.ts';
+import { showLogs } from './show-logs.ts';
 import { Transcript } from './transcript.ts';
 
 const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
@@ -80,7 +80,6 @@ function withExecOptions(command: Command): Command {
     .option('--url <url>', urlHelp);
 }
 
-/** The best shell that the sandbox has. */
 const shell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -l; else exec /bin/sh -l; fi'];
 
 interface ExecOptions {
@@ -182,7 +181,6 @@ interface ChatOptions extends Common {
   readonly once?: boolean;
 }
 
-/** Starts a conversation on the repository, or continues one, and talks with its agent. */
 async function chat(repository: string | undefined, options: ChatOptions): Promise<number> {
   const client = clientOf(options);
   if (options.conversation !== undefined && repository !== undefined) {
@@ -216,7 +214,6 @@ async function demandAgent(client: SkepClient, id: string | undefined): Promise<
   throw new ClientError(`The spec ${spec.id} names no agent, so nobody would answer. ${advice}`);
 }
 
-/** Prints the events of a conversation from the beginning, until it or the process ends. */
 async function followConversation(id: string, options: Common): Promise<void> {
   const { stdout } = process;
   const colored = stdout.isTTY && stdout.hasColors();
@@ -225,7 +222,6 @@ async function followConversation(id: string, options: Common): Promise<void> {
   for await (const event of followEvents(clientOf(options), stream, { signal: stopSignal(), onLost: notice })) transcript.show(event);
 }
 
-/** Prints the status changes of all sandboxes as they happen, until the process ends. */
 async function followSandboxes(options: Common): Promise<void> {
   const path = '/api/v1/events/stream?kinds=sandbox_moved';
   for await (const event of followEvents(clientOf(options), path, { signal: stopSignal(), onLost: notice })) {

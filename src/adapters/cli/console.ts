@@ -28,7 +28,6 @@ export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** The option of every command with a result that a script reads. */
 export interface JsonOption {
   readonly json?: boolean;
 }
@@ -37,7 +36,6 @@ export function print({ json = false }: JsonOption, value: unknown, text: string
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 
-/** Returns the conversations as a table. What went wrong in a start or a turn has a column of its own. */
 export function conversationTable(items: readonly z.output<typeof conversation>[]): string {
   const rows = items.map(({ id, start_status, execution_status, sandbox_status, selected_repository, title, status_detail }) => {
     const state = start_status === 'READY' ? (execution_status ?? 'no agent') : start_status;
@@ -47,7 +45,6 @@ export function conversationTable(items: readonly z.output<typeof conversation>[
   return table(['ID', 'STATE', 'SANDBOX', 'REPOSITORY', 'TITLE', 'ERROR'], rows);
 }
 
-/** Returns the sandboxes as a table. Why one can't run has a column of its own. */
 export function sandboxTable(items: readonly z.output<typeof sandbox>[]): string {
   const rows = items.map(({ id, status, pause_kind, sandbox_spec_id, last_active_at, status_detail }) => {
     const [detail, error] = ['ERROR', 'MISSING'].includes(status) ? [null, status_detail] : [status_detail, null];
@@ -66,10 +63,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 /** One Ctrl-C is two signals if npm started the process: one from the terminal and one from npm. */
 const sameStopMs = 1000;
 
-/**
- * Returns a signal that fires when the process is asked to end, with `SIGTERM` or `SIGINT` as its reason. Another one ends the process
- * at once if it comes at least a second after the first. An earlier one has no effect.
- */
+/** Fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. Another one, a second later, ends the process at once. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const names = ['SIGTERM', 'SIGINT'];

@@ -9,9 +9,7 @@ export interface TerminalOptions {
 
 export interface TerminalEvents {
   line(text: string): void;
-  /** The input has ended. */
   end(): void;
-  /** Control-C was pressed. */
   interrupt(): void;
 }
 
@@ -42,7 +40,6 @@ export class Terminal {
     if (text.endsWith('\n')) this.#printPrompt();
   }
 
-  /** Shows the prompt from now on. */
   showPrompt(): void {
     this.#hasPrompt = true;
     this.#printPrompt();

@@ -1,10 +1,9 @@
 import { styleText } from 'node:util';
-import { safeText, safeLine } from '../../client/client.ts';
+import { safeLine, safeText } from '../../client/client.ts';
 import type { ShownEvent } from '../../client/events.ts';
 
 export interface Screen {
   write(text: string): void;
-  /** Whether text may be styled. */
   readonly colored: boolean;
   /** Whether each event is printed as a line of JSON, for programs. */
   readonly json: boolean;
@@ -30,7 +29,6 @@ export class Transcript {
     else for (const line of this.#lines(event)) this.line(line);
   }
 
-  /** Prints a line for a person. */
   line(text: string): void {
     if (this.#screen.json) {
       process.stderr.write(`${text}\n`);

@@ -2,13 +2,11 @@ import { type Document, parseDocument, visit } from 'yaml';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { FrontMatter } from '../../ports/front-matter.ts';
 
-/** How many characters of YAML are read. */
 const maxLength = 16_384;
 
 const opening = /^---[ \t]*\r?\n/u;
 const closing = /(?:^|\n)---[ \t]*(?:\r?\n|$)/u;
 
-/** Reads front matter in YAML. */
 export function parseYamlFrontMatter(text: string): FrontMatter {
   const first = opening.exec(text)?.[0];
   if (first === undefined) return { content: text, data: null, problem: null };

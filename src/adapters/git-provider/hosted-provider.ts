@@ -13,11 +13,11 @@ import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { withBudget } from './http-client.ts';
-import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
-import { createJsonCache, createMemoryListingCache } from './listing-cache.ts';
-import type { TimeLimit } from './time-limit.ts';
+import {
+  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
+} from './incremental-listing.ts';
+import type { TimeLimit } from './provider-time-limit.ts';
 
-/** The options that every provider of repositories on another host has. */
 export interface GitHostOptions {
   readonly clock: Clock;
   /** Limit of one listing, all its requests, retries and waits included, in milliseconds. Default: 30,000. */
@@ -26,19 +26,13 @@ export interface GitHostOptions {
   readonly concurrency?: number;
   /** Default: one in memory. */
   readonly listingCache?: ListingCache;
-  /**
-   * While the host can't be reached, times out or fails with a server error, a listing that it confirmed at most so many
-   * milliseconds ago is served instead, with its `confirmedAt`. Default: null, a failure is a failure.
-   */
+  /** While the host is down, a listing that it confirmed at most so many milliseconds ago is served instead. Default: null, never. */
   readonly serveStaleForMs?: number | null;
   /** How many files a directory may hold. Default: 100,000. */
   readonly maxFiles?: number;
   /** How large a response may be, in bytes. */
   readonly maxAnswerBytes?: number;
-  /**
-   * How many requests one listing may make, and how many bytes their responses may have together. A listing beyond it fails; the dates
-   * that it found are cached, so that the next one goes on from there. Default of the bytes: 128 MiB.
-   */
+  /** Limits of one listing; a later one goes on from the dates that it found. Default of the bytes, of all responses together: 128 MiB. */
   readonly maxRequests?: number;
   readonly maxBytes?: number;
   /** Hosts that get the credential although their URL is plain `http://`, where it can be read on the way. Loopback needs no mention. */
@@ -66,7 +60,6 @@ export function basicAuthorization(user: string, token: string): string {
   return `Basic ${Buffer.from(`${user}:${token}`, 'utf8').toString('base64')}`;
 }
 
-/** The scope of a cache: nobody else's credential, and no other host, shares it. A secret is in it as a hash only. */
 export function cacheScope(provider: string, url: string, credential: unknown): string {
   const owner = credential === null ? 'none' : createHash('sha256').update(JSON.stringify(credential)).digest('hex');
   return `${provider} ${url} ${owner}`;
@@ -85,14 +78,12 @@ export interface GitHost {
   readonly hosts: readonly string[];
   readonly failures: ProviderFailures;
   readonly source: ListingSource;
-  /** The scope of the listing cache. */
   scope(): Promise<string>;
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
   /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxAnswerBytes`. */
   readBlob(repository: string, blobId: string, maxAnswerBytes: number, signal: AbortSignal): Promise<Buffer | null>;
   check(signal: AbortSignal): Promise<CheckResult>;
-  /** Returns the failure of the port for what `source`, `find` or `readBlob` threw. */
   failureOf(error: unknown, repository: string): unknown;
   /** What its credential needs, as a sentence for a person. */
   readonly permissions: string;
@@ -101,10 +92,7 @@ export interface GitHost {
 // The report of an error may be longer than the file.
 const leastAnswerBytes = 64 * 1024;
 
-/**
- * Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left.
- * If the deployment wants that, a listing that was confirmed lately is served while the host is down.
- */
+/** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
   const { clock, listingCache, serveStaleForMs } = options;
   const cache = createJsonCache(listingCache, () => host.scope());

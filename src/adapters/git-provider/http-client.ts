@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { z } from 'zod';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { fetchBounded, type FetchBounds } from '../shared/bounded-fetch.ts';
+import { oidForm } from '../shared/git-process.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
 
@@ -24,11 +26,10 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;
-  /** The body as UTF-8. */
   readonly text: string;
 }
 
-export interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
+interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly maxAnswerBytes: number;
@@ -68,10 +69,7 @@ export class HttpClient {
     this.#semaphore = createSemaphore(options.concurrency);
   }
 
-  /**
-   * Returns the response, whatever its status is. Throws `provider_rate_limited`, `provider_failed` if there is no
-   * response or one that is too large, and the signal's reason. No error holds anything of the request: it has the credential in it.
-   */
+  /** Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error holds the request with its credential. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     let { url } = request;
     for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
@@ -140,11 +138,8 @@ export function isOfOrigin(url: URL, origin: string): boolean {
   return url.origin === origin && url.username === '' && url.password === '';
 }
 
-/** What a response says about the next request of this credential. */
-export interface RateLimit {
-  /** Was this request refused because of the limit? */
+interface RateLimit {
   readonly refused: boolean;
-  /** How long the next request has to wait, in ms. */
   readonly waitMs: number;
 }
 
@@ -153,10 +148,7 @@ const defaultWaitMs = 60_000;
 // Whatever is longer is a mistake, and would lock the deployment out.
 const longestWaitMs = 24 * 3_600_000;
 
-/**
- * Reads a response's rate limit from the headers that begin with `prefix`. While requests are left, the time of the reset says nothing:
- * it may be that of another limit.
- */
+/** Reads the headers that begin with `prefix`. While requests are left, the time of the reset may be that of another limit. */
 export function rateLimitIn(headers: Headers, prefix: 'x-ratelimit' | 'ratelimit', refused: boolean, clock: Clock): RateLimit {
   const reset = headers.get(`${prefix}-reset`) ?? '';
   const isKnown = isExhausted(headers, prefix) && /^\d+$/u.test(reset);
@@ -181,4 +173,31 @@ function retryAfter(headers: Headers, clock: Clock): number | null {
 function hostTime(headers: Headers, clock: Clock): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? clock.now() : date;
+}
+
+export const Oid = z.string().regex(oidForm);
+
+// The last millisecond that RFC 3339 can write as a whole second; git's dates go further.
+const lastDate = 253_402_300_799_000;
+
+/** A date, in ms. One that RFC 3339 can't write is the nearest that it can, not before the epoch. */
+export const CommitDate = z.string().transform((text, context) => {
+  if (/^\+?\d{5,}-/u.test(text)) return lastDate;
+  const ms = Date.parse(text);
+  if (!Number.isNaN(ms)) return Math.max(0, ms);
+  context.addIssue('not a date');
+  return z.NEVER;
+});
+
+export function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Returns where the header `Link` leads. Null if it has no such relation. */
+export function linkIn(headers: Headers, relation: 'next' | 'last'): string | null {
+  return new RegExp(`<([^<>]*)>\\s*;[^,]*\\brel="?${relation}\\b`, 'u').exec(headers.get('link') ?? '')?.[1] ?? null;
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { DatedFile, DirectoryListing, FileQuery } from '../../ports/git-provider.ts';
-import { Oid } from './answers.ts';
-import type { JsonCache } from './listing-cache.ts';
+import type { ListingCache } from '../../ports/listing-cache.ts';
+import { createLruMap } from '../shared/lru-map.ts';
+import { Oid } from './http-client.ts';
 
 /** A repository, and the head of its default branch. */
 export type Head = z.infer<typeof Head>;
@@ -30,7 +31,6 @@ const CachedFile = z.object({
 
 export type TreeFile = Omit<CachedFile, 'createdAt'>;
 
-/** A directory at the head of a repository. */
 export interface Opened {
   readonly head: Head;
   readonly directory: string;
@@ -38,9 +38,7 @@ export interface Opened {
 }
 
 export interface OpenRequest {
-  /** As the caller names it. */
   readonly repository: string;
-  /** What `readHead` returned. */
   readonly head: Head | null;
   /** The commit of the last listing. */
   readonly earlier: string | null;
@@ -96,10 +94,7 @@ function isWanted(query: FileQuery, directory: string): (file: TreeFile) => bool
 const CachedHead = z.object({ version: z.literal(1), head: Head, confirmedAt: z.int() });
 const CachedFiles = z.object({ version: z.literal(3), files: z.array(CachedFile) });
 
-/**
- * Lists directories, and asks the host only for what the cache does not have. With `keepsConfirmations` the time of a
- * listing is cached also if nothing has changed.
- */
+/** Asks the host only for what the cache does not have. With `keepsConfirmations` the time of each listing is cached too. */
 export function createIncrementalListing(source: ListingSource, cache: JsonCache, now: () => number, keepsConfirmations: boolean) {
   /** The files are a function of the commit, whatever repository it is in. */
   const cachedFiles: OpenRequest['cachedFiles'] = async (commit, directory) =>
@@ -152,6 +147,42 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
       const cached = last === null ? null : await openCached(last.head, query);
       const selected = cached === null ? null : selectFiles(cached, query);
       return last === null || selected === null ? null : { ...selected, confirmedAt: last.confirmedAt };
+    },
+  };
+}
+
+const maxEntries = 512;
+const maxCharacters = 16 * 1024 * 1024;
+
+/** A cache in memory, for a deployment that gives no other. */
+export function createMemoryListingCache(): ListingCache {
+  const entries = createLruMap<string>(maxEntries, maxCharacters, ({ length }) => length);
+  return {
+    get: async (scope, key) => entries.get(JSON.stringify([scope, key])),
+    put: async (scope, key, value) => entries.set(JSON.stringify([scope, key]), value),
+  };
+}
+
+type JsonCache = ReturnType<typeof createJsonCache>;
+
+/** One scope of a listing cache, with entries in JSON. */
+export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<string>) {
+  return {
+    /** Returns null if there is no entry of this form, also if the cache fails: then the host is asked again. */
+    async get<T>(key: string, schema: z.ZodType<T>): Promise<T | null> {
+      try {
+        const value = await cache.get(await scopeOf(), key);
+        return value === null ? null : schema.parse(JSON.parse(value));
+      } catch {
+        return null;
+      }
+    },
+    async put(key: string, value: unknown): Promise<void> {
+      try {
+        await cache.put(await scopeOf(), key, JSON.stringify(value));
+      } catch {
+        // Without the entry the host is asked again.
+      }
     },
   };
 }

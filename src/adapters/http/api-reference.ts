@@ -8,19 +8,14 @@ const require = createRequire(import.meta.url);
 const script = 'docs/swagger-ui-bundle.js';
 const styles = 'docs/swagger-ui.css';
 
-/** The paths of the files of Swagger UI that the page at `/docs` loads. */
 export const apiReferencePaths = [`/${script}`, `/${styles}`];
 
-/** Serves these files from the installed package. */
 export function apiReferenceFiles(): HttpHandler {
   const root = dirname(require.resolve('swagger-ui-dist/package.json'));
   return ({ path }, response) => response.sendFile(basename(path), { root, headers: { 'Cache-Control': 'no-cache' } });
 }
 
-/**
- * Starts Swagger UI. "Try it out" sends its requests to where the page came from, whatever public address the document names. The filter
- * searches operations; Swagger UI's own only searches tags.
- */
+/** "Try it out" sends requests to where the page came from. The filter searches operations; Swagger UI's own only searches tags. */
 const start = `
 const textOf = (operation) => ['method', 'path', 'operation.summary', 'operation.operationId']
   .map((key) => operation.getIn(key.split('.'), '')).join(' ').toLowerCase();

@@ -6,8 +6,8 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isUserId, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
 import { createLruMap } from '../shared/lru-map.ts';
-import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './options.ts';
-import { headerOf } from './request-input.ts';
+import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './http-options.ts';
+import { bearerOf, headerOf } from './request-input.ts';
 
 const windowSeconds = 60;
 const defaultFailedLoginsPerMinute = 20;
@@ -16,7 +16,6 @@ const maxKnownKeys = 1000;
 /** How long a key waits for its check if nobody used it before, and its client address tried too many wrong ones. */
 const guessDelayMs = 1000;
 
-/** How often the key of an open stream is checked again. */
 const recheckMs = 2000;
 
 /** In how many seconds a key that has too many streams should try again. */
@@ -40,7 +39,6 @@ export class Authenticator {
   readonly credentialOf: (request: IncomingMessage) => string | null;
   /** Digests of keys that were right. */
   readonly #knownKeys = createLruMap<true>(maxKnownKeys, maxKnownKeys, () => 1);
-  /** The number of open streams of each key. */
   readonly #streams = new Map<string, number>();
 
   constructor(auth: Auth, options: RouterOptions) {
@@ -68,10 +66,7 @@ export class Authenticator {
     return principal;
   }
 
-  /**
-   * Counts an open stream of the key until `closed` fires. Returns a signal that fires soon after the credential stopped working; a store
-   * that fails meanwhile is asked again. Throws `rate_limited`, and the signal's reason if `closed` has fired.
-   */
+  /** Counts a stream until `closed` fires. Returns a signal that fires soon after the credential stopped working. Throws `rate_limited`. */
   openStream(principal: Principal, credential: string | null, closed: AbortSignal): AbortSignal {
     closed.throwIfAborted();
     const key = keyOf(principal);
@@ -104,10 +99,8 @@ export class Authenticator {
   }
 }
 
-const bearer = /^Bearer +(\S+) *$/i;
-
 function credentialInHeaders(request: IncomingMessage): string | null {
-  return headerOf(request, 'x-session-api-key') ?? bearer.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
+  return headerOf(request, 'x-session-api-key') ?? bearerOf(request);
 }
 
 function keyOf({ userId, keyName }: Principal): string {

@@ -7,7 +7,6 @@ import { inSnakeCase } from '../shared/letter-case.ts';
 
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });
 
-/** Milliseconds since the epoch as RFC 3339 in UTC. */
 export function toTimestamp(ms: number): string {
   return new Date(ms).toISOString();
 }
@@ -23,7 +22,6 @@ export const timeQuery = z.iso
     return Date.parse(text) + (/\.\d{3}0*[1-9]/.test(text) ? 1 : 0);
   });
 
-/** The id of a sandbox or a conversation. */
 export const resourceId = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
@@ -41,7 +39,6 @@ export const list = <S extends z.ZodArray>(items: S) => z.preprocess((value) => 
 
 export const specId = text(255).min(1).meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
 
-/** The header of an answer that created something. */
 export const locationHeader = z.object({
   Location: z.string().meta({ format: 'uri-reference', description: 'Where it is found.' }),
 });
@@ -81,7 +78,6 @@ export function presentReason(reason: Reason): z.output<typeof statusReason> {
   return { ...inSnakeCase(reason), code: reason.code };
 }
 
-/** The fields of a resource that say why it has its status. */
 export const statusFields = {
   status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
   status_reason: statusReason.nullable(),

@@ -4,7 +4,6 @@ import type { FailureCode } from '../../domain/failure.ts';
 import type { RequestContext } from './request-context.ts';
 import { parsed, readHeaders, readPath, readQuery } from './request-input.ts';
 
-/** The groups of operations in the document. */
 export const tags = {
   Microagents: 'Files in repositories that guide agents.',
   Conversations: 'Conversations with agents; each is powered by a sandbox.',
@@ -49,7 +48,6 @@ export class Upgrade {
 /** The failures of a git provider that any operation on a repository may have. */
 export const gitProviderFailures = ['provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout'] as const;
 
-/** An operation of the route table, as its schemas declare and document it. */
 interface Described<
   P extends z.ZodObject = z.ZodObject,
   Q extends z.ZodObject = z.ZodObject,
@@ -96,7 +94,6 @@ export const noFields = z.object({});
 /** A body that is not read, or not sent. */
 export const noBody = z.void();
 
-/** A body that is bytes. */
 export const byteStream = z.string().meta({ format: 'binary' });
 
 /** What is spread into the declaration of an operation that takes nothing, or not everything. */
@@ -112,10 +109,7 @@ export function alias(original: Operation, path: string, operationId: string): O
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
 }
 
-/**
- * Declares an operation; the schemas type what its handler gets and returns. The status is that of its success, unless the handler sets
- * another one on the response.
- */
+/** The schemas type what the handler gets and returns. The status is that of the success, unless the handler sets another one. */
 export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
   declaration: Described<P, Q, H, B, R> & {
     readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;

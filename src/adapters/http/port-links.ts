@@ -39,7 +39,6 @@ export interface PortToken {
 
 const content = z.tuple([z.string(), z.int(), z.number(), z.string()]);
 
-/** Seals and opens the tokens of links. */
 export interface PortTokens {
   seal(token: PortToken): string;
   /** Returns null for a text that is no token of this deployment. It may have expired. */
@@ -60,5 +59,4 @@ export function createPortTokens({ secret }: Pick<Skep, 'secret'>): PortTokens {
   };
 }
 
-/** The query parameter of a link that holds its token. */
 export const linkParameter = 'skep_link';

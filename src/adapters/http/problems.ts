@@ -18,7 +18,6 @@ interface HttpContexts {
 
 type Contexts = Omit<FailureContexts, keyof HttpContexts> & HttpContexts;
 
-/** Every `code` that an answer may have. */
 export type ProblemCode = keyof Contexts;
 
 /** A problem that this adapter finds before or without a use case. */
@@ -43,12 +42,10 @@ const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) 
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
 
-/** A problem or failure whose code the table below has. */
 export type AnyProblem =
   | { [C in keyof HttpContexts]: HttpProblem<C> }[keyof HttpContexts]
   | Exclude<AnyFailure, Failure<'invalid_request'>>;
 
-/** The status of each code, and a context for the document's example. */
 type Rows = { readonly [C in ProblemCode]: readonly [status: number, example: Contexts[C]] };
 
 const sandboxId = 'sb-3f9k2m7x';
@@ -152,7 +149,6 @@ export function problemAnswer(problem: AnyProblem): { status: number; body: stri
   return { status, body: JSON.stringify(body), headers: headersOf(problem, retryAfter) };
 }
 
-/** What went wrong, and what to do, as a sentence. */
 export function detailOf(problem: AnyProblem): string {
   return problem instanceof HttpProblem ? problem.message : sentenceOfFailure(problem);
 }
@@ -160,23 +156,18 @@ export function detailOf(problem: AnyProblem): string {
 /** Parts of a context that the problem details show in another way. */
 const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryAfterSeconds']);
 
-/**
- * The further members of problem details: the context, with the name of the resource before the names that say too little. RFC 9457
- * keeps `status` for the HTTP status, so a sandbox's own status is `sandbox_status`.
- */
+/** The context, with the name of the resource before `id` and `status`, since RFC 9457 keeps `status` for the HTTP status. */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
   const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${ownerOf(code)}_${name}` : snakeCase(name));
   return Object.fromEntries(members.map(([name, value]) => [nameOf(name), value]));
 }
 
-/** The resource that a code is about. */
 function ownerOf(code: ProblemCode): string {
   if (code === 'input_closed') return 'execution';
   return code.startsWith('port_') ? 'sandbox' : (code.split('_')[0] ?? code);
 }
 
-/** The body of the answer to a problem with this code, as an example. */
 export function exampleBody(code: ProblemCode): unknown {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an example's context is of its code
   const context = rows[code][1] as never;
@@ -231,7 +222,6 @@ export const problemSchema = z
   })
   .meta({ id: 'Problem', description: 'Problem details as of RFC 9457.' });
 
-/** One thing wrong with a request. */
 const validationError = z
   .object({
     loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),

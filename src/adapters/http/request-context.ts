@@ -5,14 +5,13 @@ import type { Principal } from '../../domain/principal.ts';
 import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
-import type { RouterOptions } from './options.ts';
+import type { RouterOptions } from './http-options.ts';
 import type { ExecutionWriters } from './execution-attachment.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
 import type { ReadinessReport } from './routes/service.ts';
 import type { Sealer } from './sealed-text.ts';
 
-/** What one router has for all its requests. */
 export interface HttpContext {
   readonly skep: Skep;
   readonly options: RouterOptions;
@@ -41,7 +40,6 @@ export type HttpErrorHandler = ErrorRequestHandler<Parameters, unknown, unknown,
 const safeRequestId = /^[A-Za-z0-9._-]{1,64}$/;
 const maxLoggedPath = 200;
 
-/** A request, its response, and what is known of them so far. */
 export class RequestContext {
   readonly http: HttpContext;
   readonly request: Request<Parameters, unknown, unknown, unknown>;
@@ -55,11 +53,8 @@ export class RequestContext {
   readonly mount: string;
   /** The operation of the route; null if there is none. */
   operation: Operation | null = null;
-  /** Who makes the request, once that is known. */
   caller: Principal | null = null;
-  /** What the caller sent to show who it is. */
   credential: string | null = null;
-  /** What went wrong. */
   problem: AnyProblem | null = null;
   /** Fires when the client was answered or went away. */
   readonly closed: AbortSignal;
@@ -97,16 +92,12 @@ export class RequestContext {
     return `${publicPath}${this.mount}${path}`;
   }
 
-  /**
-   * Counts the request as an open stream of its key. Returns a signal that fires when the stream has to end: its client went away, its
-   * key no longer works, or the server ends. Throws `rate_limited`, and the reason of the signal if the client has left already.
-   */
+  /** Fires when the stream has to end: the client left, its key no longer works, or the server ends. Throws `rate_limited`. */
   openStream(): AbortSignal {
     const { authenticator, ending } = this.http;
     return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, this.credential, this.closed)]);
   }
 
-  /** Writes the request's line of the log, once the response is sent or its connection closed. */
   log(): void {
     const { request, response, path, caller, problem } = this;
     const status = response.statusCode;

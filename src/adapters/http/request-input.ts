@@ -11,7 +11,6 @@ type InputPart = 'path' | 'query' | 'header' | 'body';
 const maxProblems = 20;
 const maxQuoted = 100;
 
-/** The problem of a request with one thing wrong. */
 export function invalidRequest(loc: [InputPart, ...string[]], msg: string, type: string): HttpProblem<'invalid_request'> {
   return new HttpProblem('invalid_request', { problems: [{ loc, msg, type }] });
 }
@@ -59,7 +58,6 @@ function badEncoding(part: InputPart, name: string): never {
   throw invalidRequest([part, name], 'must be percent-encoded UTF-8', 'percent_encoding');
 }
 
-/** The text that was percent-encoded; null if the encoding is broken. */
 function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text);
@@ -80,7 +78,19 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | n
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
-/** Reads the body of a request. Rejects with `invalid_request` or `payload_too_large`. */
+/** The credential in `Authorization: Bearer`; null if there is none. */
+export function bearerOf(request: IncomingMessage): string | null {
+  return /^Bearer +(\S+) *$/i.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
+}
+
+/** The target of a request as path and query: without the scheme and authority that a proxy's client sends, and without a fragment. */
+export function originForm({ url = '/' }: IncomingMessage): string {
+  return url
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+    .replace(/#.*$/s, '')
+    .replace(/^(?=\?|$)/, '/');
+}
+
 export type BodyReader = (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => Promise<unknown>;
 
 /** Makes a reader of JSON bodies. No body is read as no fields. A body that the host application has parsed already stays as it is. */

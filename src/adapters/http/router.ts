@@ -10,7 +10,7 @@ import { sendStream } from './event-stream.ts';
 import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
-import type { RouterOptions } from './options.ts';
+import type { RouterOptions } from './http-options.ts';
 import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
@@ -27,10 +27,7 @@ import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
 import { createSealer } from './sealed-text.ts';
 
-/**
- * Everything that the HTTP interface can do: the routes and the OpenAPI document are made from it. The first path that fits a request
- * takes it, so one that is written out stands before one with a parameter.
- */
+/** The routes and the OpenAPI document are made from it. The first path that fits takes a request, so literal ones come first. */
 const operations: readonly Operation[] = [
   ...microagentOperations,
   ...conversationOperations,
@@ -50,10 +47,7 @@ export type SkepRouter = (request: IncomingMessage, response: ServerResponse, ne
 /** How soon a client that is refused because the server ends may try again. */
 const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
-/**
- * The HTTP interface as an Express router, for any mount path: `app.use('/agents', createRouter(skep))`. It answers every request that
- * reaches it, also those for routes and methods that it does not have. Throws a TypeError if it gets the promise of `createSkep`.
- */
+/** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if it gets the promise of `createSkep`. */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {
   const given: { readonly auth?: unknown } | null | undefined = skep;
   if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
@@ -132,7 +126,6 @@ function crossOrigin(origins: readonly string[]): HttpHandler {
   };
 }
 
-/** Mounts the operations of one path; other methods are refused. */
 function mount(router: Router, path: string, atPath: readonly Operation[]): void {
   const route = router.route(path.replaceAll('{repository_name}', '{*repository_name}').replaceAll(/\{(\w+)\}/g, ':$1'));
   const allow: string[] = [];
@@ -151,7 +144,6 @@ function refuse(problem: HttpProblem, needsKey: boolean): HttpHandler {
   };
 }
 
-/** Checks the key, does the operation, and sends its answer. */
 function answer(operation: Operation): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;

@@ -9,7 +9,6 @@ const variableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a name of letters, digits and _ that begins with no digit');
 
-/** An object of at most so many members. */
 const few = <K extends z.core.$ZodRecordKey, V extends z.ZodType>(max: number, key: K, value: V) =>
   z
     .record(key, value)
@@ -28,7 +27,6 @@ const metadataKey = text(limits.metadataKey).regex(/^[^=\u0000-\u001f\u007f]+$/,
 /** Null and left out are the same: what the spec says. */
 const optional = <S extends z.ZodType>(schema: S, description: string) => schema.nullish().meta({ description });
 
-/** The fields of a body that say what a sandbox is started with. */
 export const sandboxParameterFields = {
   env: optional(env, "Variables of the sandbox's command, besides those of the spec or in place of them. No answer shows them."),
   metadata: optional(
@@ -54,7 +52,6 @@ export const sandboxParameterFields = {
 
 export const sandboxParameterNames = ['env', 'metadata', 'timeout_seconds', 'resources', 'secrets'] as const;
 
-/** What the start asks for. */
 export function parametersOf(body: z.output<z.ZodObject<typeof sandboxParameterFields>>): SandboxParameters {
   const { env, metadata, timeout_seconds: seconds, resources, secrets } = body;
   const { cpus, memory_bytes: memoryBytes, pids } = resources ?? {};

@@ -10,7 +10,6 @@ export interface Sealer {
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** Returns a sealer whose texts every server with the same secret opens. */
 export function createSealer(secret: string): Sealer {
   const key = hash('sha256', secret, 'buffer');
   return {

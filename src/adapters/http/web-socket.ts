@@ -7,7 +7,6 @@ import { HttpProblem } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 import { headerOf } from './request-input.ts';
 
-/** Largest message of a client, in bytes. */
 const maxMessageBytes = 1024 * 1024;
 
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false, maxPayload: maxMessageBytes });
@@ -20,10 +19,7 @@ export function isWebSocketRequest(request: IncomingMessage): boolean {
   return headerOf(request, 'upgrade')?.toLowerCase() === 'websocket';
 }
 
-/**
- * Hands requests for a WebSocket to the application as other requests are, so that routing, keys and failures are the same. An application
- * that mounts the router in a server of its own calls it once: without it, nobody can attach to executions. Returns the open connections.
- */
+/** Routing, keys and failures of WebSockets are those of requests. Call it for a server of your own, or nobody can attach to executions. */
 export function handleUpgrades(
   server: Server, app: (request: IncomingMessage, response: ServerResponse) => void,
 ): ReadonlySet<Duplex> {

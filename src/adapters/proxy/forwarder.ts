@@ -2,11 +2,9 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'httpxy';
-import type { PortAgent } from './port-agent.ts';
-import { type ForwardedRequest, requestHeaders } from './request-headers.ts';
-import { responseHeaders } from './response-headers.ts';
+import type { PortAgent } from './port-connections.ts';
+import { type ForwardedRequest, requestHeaders, responseHeaders } from './proxied-headers.ts';
 
-/** A request with where it goes. */
 export interface Forwarded extends ForwardedRequest {
   readonly url: string;
   readonly agent: PortAgent;

@@ -1,3 +1,3 @@
-export type { ProxyOptions, ProxyServerOptions } from './options.ts';
+export type { ProxyOptions, ProxyServerOptions } from './proxy-options.ts';
 export { createProxy, type Proxy } from './proxy.ts';
-export { createProxyServer, type ProxyServer } from './server.ts';
+export { createProxyServer, type ProxyServer } from './proxy-server.ts';

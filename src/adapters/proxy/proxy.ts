@@ -4,20 +4,18 @@ import proxyAddress from 'proxy-addr';
 import type { OpenPort } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
-import { exposedPort } from '../../domain/sandbox-access.ts';
+import { exposedPort } from '../../domain/port-access.ts';
 import { Authenticator } from '../http/authentication.ts';
 import { createPortTokens, type PortToken } from '../http/port-links.ts';
 import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
-import { Connections } from './connections.ts';
-import { portCookie } from './credentials.ts';
+import { isWebSocketRequest } from '../http/web-socket.ts';
+import { Connections, PortMoved } from './port-connections.ts';
+import { keepsAuthorization, portCookie, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
 import { Forwarder } from './forwarder.ts';
-import { defaultConnectionsPerSandbox, type ProxyOptions } from './options.ts';
-import { PortMoved } from './port-agent.ts';
-import { type Answer, answerOf, isNavigation } from './problem-answer.ts';
-import { type Target, targetOf } from './target.ts';
-import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './visitor.ts';
+import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
+import { type Answer, answerOf, isNavigation } from './problem-page.ts';
+import { type Target, targetOf } from './port-target.ts';
 
-/** The proxy to the ports of sandboxes, for a server of Node. */
 export interface Proxy {
   /** For the event `request`. */
   readonly handleRequest: (request: IncomingMessage, response: ServerResponse) => void;
@@ -25,21 +23,16 @@ export interface Proxy {
   readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Refuses new requests, and ends all sockets at once. Requests under way go on until `close`. */
   drain(): void;
-  /** Ends everything that is open. */
   close(): void;
 }
 
-/** What a request gets if it is allowed to go on. */
 interface Admitted {
   readonly target: Target;
   readonly visitor: Visitor;
   readonly opened: OpenPort;
 }
 
-/**
- * Leads requests to the ports of sandboxes. Give it a server of its own: what runs in a sandbox must not share an origin with the API.
- * Throws a TypeError if it gets the promise of `createSkep`.
- */
+/** Give it a server of its own: a sandbox must not share an origin with the API. Throws a TypeError if it gets a promise. */
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
   const given: { readonly sandboxes?: unknown } | null | undefined = skep;
   if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');
@@ -95,7 +88,7 @@ class PortRequests {
     socket.once('close', () => this.#sockets.delete(socket));
     const refuse = (error: unknown): void => writeAnswer(socket, this.#answerTo(request, error));
     try {
-      if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') throw new HttpProblem('not_found', {});
+      if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
       const target = this.#targetOf(request);
       const admitted = await this.#admit(target, this.#visitorOf(request, target));
       const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.later, () => socket.destroy());

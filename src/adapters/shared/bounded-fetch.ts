@@ -8,17 +8,13 @@ export interface FetchBounds {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-/** A response that was read to its end. */
 export interface FetchedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;
 }
 
-/**
- * Sends a request and reads its response, whatever its status is. Follows no redirect. Throws `provider_failed` if there is no response
- * or one that is larger than `maxBytes`, and the signal's reason. No error holds anything of the request: it has the credential in it.
- */
+/** Follows no redirect. Throws `provider_failed` and the signal's reason. No error holds anything of the request, so no credential. */
 export async function fetchBounded(
   url: string,
   init: RequestInit & { readonly signal: AbortSignal },

@@ -11,12 +11,8 @@ export interface GitCommand {
   readonly failed: (reason: string, cause?: unknown) => Error;
   /** Its standard input; empty if left out. */
   readonly input?: string;
-  /**
-   * Whether it starts other programs, which must end with it. Then it runs in a session of its own, which Linux schedules as a newcomer:
-   * that is slow on a busy machine.
-   */
+  /** Whether it starts programs that must end with it. It gets a session of its own then, which is slow on a busy machine. */
   readonly ownSession?: boolean;
-  /** Called with its standard error, as it arrives. */
   readonly onStderr?: (text: string) => void;
 }
 
@@ -96,10 +92,7 @@ export interface OutputLimit {
   readonly failure: () => Error;
 }
 
-/**
- * Runs git and passes its output on as it arrives. Ends it at once when `signal` fires or `onOutput` throws, and rejects with that
- * reason. Settles only when the process is gone.
- */
+/** Ends git when `signal` fires or `onOutput` throws, and rejects with that reason. Settles only when the process is gone. */
 export async function runGit(
   command: GitCommand, limit: OutputLimit, signal: AbortSignal, onOutput: (chunk: Buffer) => void,
 ): Promise<GitExit> {
@@ -118,10 +111,7 @@ export async function runGit(
   return await exited;
 }
 
-/**
- * The whole environment of a git process: of the server's only the PATH, no configuration, no prompts, and no protocol, unless `more`
- * says otherwise.
- */
+/** The whole environment of git: of the server's only the PATH, no configuration, prompts or protocols, unless `more` says otherwise. */
 export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],

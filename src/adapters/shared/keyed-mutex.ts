@@ -20,7 +20,6 @@ export class KeyedMutex {
     }
   }
 
-  /** Returns when every present task is over. */
   async settled(): Promise<void> {
     await Promise.all(this.#last.values());
   }

@@ -8,7 +8,6 @@ const ours = new Set<string>();
 /** A folder of this process, for this user only. */
 export interface ProcessFolder {
   readonly path: string;
-  /** Removes it, with all that is in it. */
   remove(): Promise<void>;
 }
 

@@ -6,10 +6,7 @@ export type Semaphore = ReturnType<typeof createSemaphore>;
 export function createSemaphore(concurrency: number) {
   const limit = pLimit(concurrency);
   return {
-    /**
-     * Runs the task when a place is free. Rejects with the signal's reason if it fires while the task waits. A task that has started
-     * keeps its place, and is waited for, until it settles.
-     */
+    /** Rejects with the signal's reason if it fires while the task waits. A task that has started keeps its place until it settles. */
     use: <T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted();

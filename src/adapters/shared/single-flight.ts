@@ -30,10 +30,7 @@ export function createSingleFlight<T>() {
   }
 
   return {
-    /**
-     * Joins the run of this key, or starts it. A caller whose signal fires leaves, with the signal's reason. The run is aborted, with the
-     * same reason, only when no caller is left.
-     */
+    /** Joins the run of this key, or starts it. A caller whose signal fires leaves; the run is aborted only when no caller is left. */
     async join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
       signal.throwIfAborted();
       const run = runs.get(key) ?? start(key, work);

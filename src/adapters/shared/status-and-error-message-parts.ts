@@ -1,4 +1,4 @@
-import type { ExecutionReasonData } from '../../domain/execution-reason.ts';
+import type { ExecutionReasonData } from '../../domain/execution.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonCode, ReasonOf } from '../../domain/reason.ts';
@@ -26,7 +26,6 @@ export const frontMatterProblems: Readonly<Record<FrontMatterProblem, string>> =
   triggers: 'has triggers that are not a list of texts.',
 };
 
-/** Returns a text from outside as a sentence. */
 export function asSentence(text: string): string {
   const begun = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/u.test(begun) ? begun : `${begun}.`;
@@ -40,7 +39,6 @@ type ArgumentReason =
   | 'env_reserved' | 'env_credential' | 'secrets_not_allowed' | 'timeout_above_spec' | 'resource_above_spec' | 'resources_not_limited'
   | 'sandbox_path' | 'sandbox_directory' | 'sandbox_working_dir' | 'sandbox_archive' | 'not_known_to_runtime' | 'not_in_quarantine';
 
-/** What is wrong with an argument, as the parameters of a start. */
 export const argumentReasons: { readonly [C in ArgumentReason]: (reason: ReasonOf<C>) => string } = {
   env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
   env_credential: ({ names }) =>
@@ -140,7 +138,6 @@ export const idleActions = {
   delete: (span: string) => `Deleted because it was stopped for ${span}, as its spec says.`,
 };
 
-/** The sentences of the reasons of executions. */
 export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (reason: ExecutionReasonData[C]) => string } = {
   execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
   execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',

@@ -5,14 +5,12 @@ import {
   missed, movedBecause, nameProblems, ofBytes, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
-/** Returns the reason in plain English: one sentence or more. */
 export function sentenceOf(reason: Reason): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by its codes; a later version may know more
   const sentence = reasons[reason.code] as ((reason: Reason) => string) | undefined;
   return sentence === undefined ? nameOf(reason.code) : sentence(reason);
 }
 
-/** Returns the failure in plain English: what went wrong, and what to do. */
 export function sentenceOfFailure({ code, context }: Pick<AnyFailure, 'code' | 'context'>): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   const sentence = failures[code] as ((context: AnyFailure['context']) => string) | undefined;

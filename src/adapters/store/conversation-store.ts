@@ -113,10 +113,7 @@ const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
   UPDATED_AT_DESC: { column: 'updated_at', field: 'updatedAt', direction: 'desc' },
 };
 
-/**
- * Searches in the index of the owner and the sorted time, which has the rows in the order of the page. If the filter names
- * ids or a sandbox, searches by those instead, since they are few.
- */
+/** Searches the index of the owner and the sorted time, or by ids or a sandbox if the filter names them, since they are few. */
 async function searchConversations(
   db: Db,
   scope: OwnerScope,

@@ -2,7 +2,9 @@ import type { Generated, Kysely } from 'kysely';
 import type { Conversation } from '../../domain/conversation.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import type { ExecutionRecord } from '../../domain/execution.ts';
+import { Failure } from '../../domain/failure.ts';
 import type { ApiKeyRecord } from '../../domain/principal.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RowOf } from './record-rows.ts';
 
@@ -19,7 +21,6 @@ export interface Database {
   readonly listing_cache_size: { bytes: number };
 }
 
-/** The database, or a transaction on it. */
 export type Db = Kysely<Database>;
 
 export type SandboxRow = RowOf<Sandbox> & {
@@ -36,7 +37,6 @@ export type ConversationRow = RowOf<Conversation> & {
 };
 
 export type ExecutionRow = RowOf<ExecutionRecord> & {
-  /** Whether a sweep must look at it, computed from the domain's rule. */
   unsettled: number;
 };
 
@@ -47,4 +47,15 @@ export interface ClaimRow {
   key: string;
   fingerprint: string;
   record_id: string;
+}
+
+const retryAfterSeconds = 5;
+
+export function storeUnavailable(reason: Reason, cause?: unknown): Failure<'store_unavailable'> {
+  return new Failure('store_unavailable', { reason, retryAfterSeconds }, { cause });
+}
+
+/** The failure for a row that can be read, but whose content is not valid. */
+export function damagedRecord(cause?: unknown): Failure<'store_unavailable'> {
+  return storeUnavailable({ code: 'damaged' }, cause);
 }

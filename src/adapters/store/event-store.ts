@@ -60,7 +60,6 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
   return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
 }
 
-/** Returns the sequence number of the last event. */
 type WriteEvents = (events: readonly EventDraft[]) => Promise<number>;
 type Listener = (written: WrittenEvents) => void;
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import {
-  type ExecutionLimits, executionLimitReached, type ExecutionRecord, executionStatuses, isExecutionUnsettled,
+  executionLimitReached, type ExecutionLimits, type ExecutionRecord, executionStatuses, isExecutionUnsettled,
 } from '../../domain/execution.ts';
 import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore, InsertExecutionOutcome } from '../../ports/execution-store.ts';

@@ -37,10 +37,7 @@ const batchSize = 200;
 
 const tables = { sandbox: 'sandboxes', conversation: 'conversations', execution: 'executions' } as const;
 
-/**
- * Deletes the records that were removed before the time, with their claims, and the executions of a sandbox with it. Each batch is a
- * transaction of its own, so that a large purge does not block other calls.
- */
+/** Deletes records removed before the time, with their claims and executions, in batches that do not block other calls. */
 export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
   const table = tables[kind];
   const purgeBatch = (): Promise<number> =>

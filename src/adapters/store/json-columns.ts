@@ -7,7 +7,7 @@ import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandb
 import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data.ts';
 import { orNull } from './record-rows.ts';
-import { damagedRecord } from './store-failure.ts';
+import { damagedRecord } from './database.ts';
 
 /** Reads a JSON column. Throws `store_unavailable` if it holds something else. */
 export function parseColumn<T>(schema: z.ZodType<T>, text: string): T {
@@ -22,10 +22,7 @@ export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
   return (text) => parseColumn(schema, text);
 }
 
-/**
- * Returns a reader of a JSON column whose texts repeat, such as the spec that many sandboxes are started from. It keeps
- * the values of the last texts, since finding a text is far cheaper than parsing and validating it.
- */
+/** Keeps the values of the last texts, since texts such as specs repeat, and parsing and validating them is far more costly. */
 export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: string) => T {
   const values = new Map<string, T>();
   return (text) => {

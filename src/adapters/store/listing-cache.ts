@@ -4,7 +4,6 @@ import type { Db } from './database.ts';
 export interface ListingCacheOptions {
   /** The bound on what is kept, scopes and keys included, in bytes of UTF-8. */
   readonly maxBytes: number;
-  /** Returns milliseconds since the epoch. */
   readonly now: () => number;
 }
 
@@ -58,7 +57,6 @@ async function touch(db: Db, id: number, usedAt: number): Promise<void> {
   }
 }
 
-/** Deletes an entry and returns its size. */
 async function evict(trx: Db, { id, bytes }: { readonly id: number; readonly bytes: number }): Promise<number> {
   await trx.deleteFrom('listing_cache').where('id', '=', id).executeTakeFirst();
   return bytes;

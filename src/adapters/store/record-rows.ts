@@ -1,7 +1,6 @@
 import type { Compilable, SelectQueryBuilder } from 'kysely';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
-import type { Database, Db } from './database.ts';
-import { damagedRecord } from './store-failure.ts';
+import { damagedRecord, type Database, type Db } from './database.ts';
 
 /** A flag is stored as 0 or 1, and what is structured as JSON text. */
 type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T extends object ? string : T;
@@ -27,10 +26,7 @@ function columnOf(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 }
 
-/**
- * Makes a reader of whole rows of one table. `computed` names the columns that belong to no field. The reader throws
- * `store_unavailable` if a column holds something else than its field.
- */
+/** `computed` names the columns that belong to no field. The reader throws `store_unavailable` for a content of another type. */
 export function rowReader<T extends object, R extends RowOf<T>>(
   readers: Readers<T, R>,
   computed: readonly Exclude<keyof R, keyof RowOf<T>>[] = [],
@@ -72,7 +68,6 @@ export function word<T extends string>(words: readonly T[]): (text: string) => T
   };
 }
 
-/** Makes the reader of a column that may be null. */
 export function orNull<C, T>(read: (column: C) => T): (column: C | null) => T | null {
   return (column) => (column === null ? null : read(column));
 }

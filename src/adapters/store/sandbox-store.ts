@@ -129,7 +129,6 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
   };
 }
 
-/** The members of all pools. */
 function pooled(db: Db) {
   return db.selectFrom('sandboxes').where('owner_id', '=', sql.lit(unowned)).where('deleted_at', 'is', null);
 }

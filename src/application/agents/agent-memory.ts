@@ -34,12 +34,10 @@ export class AgentMemory {
     this.#clock = clock;
   }
 
-  /** How many bytes are held. */
   get held(): number {
     return this.#held;
   }
 
-  /** Returns the share of one more agent. */
   share(): MemoryShare {
     return new MemoryShare(this);
   }
@@ -110,7 +108,6 @@ export class AgentMemory {
   }
 }
 
-/** What one agent holds. */
 export class MemoryShare {
   readonly #memory: AgentMemory;
   readonly #output = { chunk: 0, line: 0 };

@@ -10,16 +10,12 @@ import type { SecretRedactor } from './secret-redactor.ts';
 const exitWithinMs = 5000;
 const outputWithinMs = 2000;
 
-/** How long to read what an agent wrote before it ended. */
 const readWithinMs = 5000;
 
-/** How much of its standard error a reason holds. */
 const shownCharacters = 500;
 
-/** The process of an agent, and how it ended. */
 export class AgentProcess {
   readonly streams: AgentStreams;
-  /** Resolves when the process has ended. */
   readonly exited: Promise<void>;
   readonly #execution: Execution;
   readonly #errors: OutputTail;
@@ -50,10 +46,7 @@ export class AgentProcess {
     void this.exited.then(() => this.#endOutput());
   }
 
-  /**
-   * Resolves when the exit code and the standard error of a process that ended by itself are known, or after a while: the end
-   * of its output comes earlier.
-   */
+  /** Resolves when the exit code and the standard error are known, or after a while: the end of its output comes earlier. */
   async settled(): Promise<void> {
     if (!this.#outputEnded && !this.#hasExited) return;
     await waitAtMost(this.#clock, exitWithinMs, this.exited);

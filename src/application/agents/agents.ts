@@ -44,11 +44,7 @@ export class Agents {
     return agent?.alive === true ? agent : null;
   }
 
-  /**
-   * Starts the conversation's agent in its running sandbox and opens its session. Rejects with an {@link AgentRefusal} (its
-   * reason holds no secrets), with the failures of `SandboxRuntime.execute`, or with the signal's reason; nothing of the agent
-   * runs then.
-   */
+  /** Rejects with an {@link AgentRefusal}, the failures of `SandboxRuntime.execute`, or the signal's reason; nothing runs then. */
   async open(request: OpenAgent, signal: AbortSignal): Promise<LiveAgent> {
     const { clock, secrets } = this.#deps;
     const { agent } = request.sandbox.spec;
@@ -67,12 +63,10 @@ export class Agents {
     }
   }
 
-  /** Ends the conversation's agent, if one runs here. */
   async end(conversationId: string): Promise<void> {
     await this.#live.get(conversationId)?.kill();
   }
 
-  /** Ends every agent. */
   async close(): Promise<void> {
     await Promise.all([...this.#live.values()].map((agent) => agent.kill()));
   }
@@ -124,7 +118,6 @@ interface AgentEnvironment {
   readonly redactor: SecretRedactor;
 }
 
-/** Returns the variables of an agent's process. Throws an {@link AgentRefusal} that names the secrets which are not set. */
 function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): Record<string, string> {
   const missing = names.filter((name) => secrets.get(name) === null);
   if (missing.length > 0) throw new AgentRefusal({ code: 'agent_secrets_missing', names: missing });

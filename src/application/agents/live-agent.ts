@@ -16,7 +16,6 @@ interface LiveAgentDeps {
   readonly clock: Clock;
 }
 
-/** How long to wait for the end of an agent's process. */
 const endWithinMs = 5000;
 
 /** An agent that runs in a sandbox, with its session. What it says holds none of the deployment's secrets. */
@@ -35,7 +34,6 @@ export class LiveAgent {
     return this.#deps.session.id;
   }
 
-  /** Its share of the memory of all agents. */
   get memory(): MemoryShare {
     return this.#deps.memory;
   }

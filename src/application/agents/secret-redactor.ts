@@ -11,10 +11,7 @@ const minSecretLength = 4;
 /** Members whose texts are Skep's own words. */
 const ownWords: ReadonlySet<string> = new Set(['code', 'kind']);
 
-/**
- * Returns a redactor of every secret that programs of the sandbox can read. They may run as one user, so each can read those of its
- * command and of its agent.
- */
+/** Redacts all secrets that programs of the sandbox can read: they may run as one user, so each can read those of the others. */
 export function redactorOf({ sessionApiKey, spec: { secrets: names, initialEnv, agent } }: Sandbox, secrets: Secrets): SecretRedactor {
   const given = [...names, ...(agent?.secrets ?? [])].map((name) => secrets.get(name) ?? '');
   return new SecretRedactor([sessionApiKey, ...given, ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
@@ -29,7 +26,6 @@ function toBytes(text: string): Uint8Array {
   return Buffer.from(text, 'latin1');
 }
 
-/** Replaces the values of secrets in what programs of a sandbox say. */
 export class SecretRedactor {
   readonly #secrets: readonly string[];
   readonly #pattern: RegExp | null;
@@ -41,10 +37,7 @@ export class SecretRedactor {
     this.#pattern = alternatives === '' ? null : new RegExp(alternatives, 'g');
   }
 
-  /**
-   * Returns what passes bytes on without secrets, whatever else they are. It holds back no more than the beginning of a secret. If their
-   * beginning is missing (`isTail`), they may begin with the end of a secret, which is removed.
-   */
+  /** Redacts any bytes, and holds back no more than the beginning of a secret. With `isTail` they may begin with the end of one. */
   bytes({ isTail }: { readonly isTail: boolean }): TransformStream<Uint8Array, Uint8Array> {
     const redactor = new SecretRedactor(this.#secrets.map((secret) => byteText(Buffer.from(secret))));
     let held = '';
@@ -66,12 +59,10 @@ export class SecretRedactor {
     });
   }
 
-  /** Returns the text without secrets. */
   text(text: string): string {
     return this.#pattern === null ? text : text.replace(this.#pattern, mask);
   }
 
-  /** Returns plain data with every text redacted. */
   data<T>(value: T): T {
     if (this.#pattern === null) return value;
     const redact = (key: string, one: unknown) => (typeof one === 'string' && !ownWords.has(key) ? this.text(one) : one);
@@ -86,10 +77,7 @@ export class SecretRedactor {
     return clean.slice(longest);
   }
 
-  /**
-   * Redacts a text that continues later. `held` may be the beginning of a secret and has to wait for what follows; `said` can
-   * be passed on.
-   */
+  /** `held` may be the beginning of a secret and has to wait for what follows; `said` can be passed on. */
   partial(text: string): { readonly said: string; readonly held: string } {
     const from = this.#heldFrom(text);
     return { said: this.text(text.slice(0, from)), held: text.slice(from) };
@@ -127,10 +115,7 @@ function endOfSecretAtStart(secret: string, text: string): number {
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
 
-/**
- * Passes on what an agent says without its secrets, also if two chunks of a message share one. It passes on only while a turn
- * runs.
- */
+/** Finds a secret also if two chunks of a message share it. Passes on only while a turn runs. */
 export class RedactingAgentClient implements AgentClient {
   readonly #redactor: SecretRedactor;
   #listener: AgentClient | null = null;

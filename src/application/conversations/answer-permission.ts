@@ -1,12 +1,9 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 import { checkVisible, conversationNotFound, getConversation, type ConversationView } from './get-conversation.ts';
 
-/**
- * Answers the agent's request for permission. Throws `conversation_not_found`, `permission_not_found` (the agent does not
- * wait for it, or no longer), `invalid_request` (no such option) or `store_unavailable`.
- */
+/** Throws `conversation_not_found`, `permission_not_found` (not waited for, any more), `invalid_request` (no such option). */
 export async function answerPermission(
   deps: ConversationsDeps,
   scope: OwnerScope,

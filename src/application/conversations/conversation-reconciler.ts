@@ -4,14 +4,14 @@ import type { EventStore } from '../../ports/event-store.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Agents } from '../agents/agents.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
-import type { Microagents } from '../microagents/list-microagents.ts';
+import type { Microagents } from '../microagents/microagents.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
-import type { ConversationDeps } from './conversation-deps.ts';
+import type { ConversationDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
-import { SandboxAccess } from './sandbox-access.ts';
+import { SandboxAccess } from './conversation-sandbox.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {
@@ -22,7 +22,6 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
   readonly agents: Agents;
 }
 
-/** What the steps of conversations share. */
 export interface StepDeps extends ConversationReconcilerDeps {
   readonly records: ConversationRecords;
   readonly access: SandboxAccess;

@@ -2,7 +2,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, type EventBody, eventOf, statusEvents } from '../../domain/event.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
-import type { ConversationDeps } from './conversation-deps.ts';
+import type { ConversationDeps } from './conversations.ts';
 
 /** A change of a record, with its events. Those of its two statuses are added. */
 export interface Changed {

@@ -9,18 +9,13 @@ import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import type { Changed } from './conversation-records.ts';
 
-/** How long it may take to fetch a repository and copy it into the sandbox. */
 const prepareWithinMs = 30 * 60_000;
 
-/** How long it may take to list the microagents of a repository. */
 const listWithinMs = 2 * 60_000;
 
 type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;
 
-/**
- * Takes the next step of a conversation's start. Returns false if there is none now. A step is in the record before it is taken, and
- * can be taken again, so a start continues wherever an earlier process left it. A step that fails ends the start.
- */
+/** Returns false if there is no step now. A step is written before it is taken and can be taken again. One that fails ends the start. */
 export async function takeStartStep(deps: StepDeps, conversation: Conversation, signal: AbortSignal): Promise<boolean> {
   const { access, agents, logger } = deps;
   const { id, startStatus } = conversation;
@@ -74,10 +69,7 @@ async function take(
   }
 }
 
-/**
- * Copies a work tree of the repository into the sandbox. Only the checkout on this host sees the provider's credential.
- * Repeating it writes the same files again.
- */
+/** Copies a work tree into the sandbox. The credential stays on this host. Repeating it writes the same files again. */
 async function prepare(
   deps: StepDeps, { repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
@@ -140,7 +132,6 @@ async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversa
   return written !== null;
 }
 
-/** A step of a start took too long. */
 class StepTimeout extends Error {
   readonly reason: Reason;
 

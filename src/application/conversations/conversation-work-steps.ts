@@ -8,10 +8,7 @@ import { isStoreFailure, openAgent, reasonOf } from './conversation-start-steps.
 import { endOfTurn, turnEnded } from './turns/turn.ts';
 import type { Turns } from './turns/turns.ts';
 
-/**
- * Takes the next step of a conversation that is READY: resumes its sandbox, starts its agent, or runs a turn. Returns false if there is
- * none now.
- */
+/** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
 export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: Conversation, signal: AbortSignal): Promise<boolean> {
   const { access, agents } = deps;
   const sandbox = await access.find(conversation);

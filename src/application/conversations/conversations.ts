@@ -1,9 +1,20 @@
+import type { ConversationLimits } from '../../domain/conversation-limits.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ConversationStore } from '../../ports/conversation-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { Random } from '../../ports/random.ts';
+import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { AgentMemory } from '../agents/agent-memory.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
+import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { answerPermission } from './answer-permission.ts';
-import { cancelTurn } from './cancel-turn.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { deleteConversation } from './delete-conversation.ts';
-import { getConversation, searchConversations } from './get-conversation.ts';
+import { type ConversationView, getConversation, searchConversations } from './get-conversation.ts';
 import { sendMessage } from './send-message.ts';
 import { startConversation } from './start-conversation.ts';
 
@@ -26,4 +37,31 @@ export type Conversations = Bound<typeof useCases>;
 
 export function createConversations(deps: ConversationsDeps): Conversations {
   return bindUseCases(deps, useCases);
+}
+
+export interface ConversationDeps {
+  readonly store: ConversationStore;
+  readonly sandboxStore: SandboxStore;
+  readonly sandboxes: Sandboxes;
+  readonly repositories: Repositories;
+  readonly checkouts: RepositoryCheckouts;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface ConversationsDeps extends ConversationDeps {
+  readonly specs: SandboxSpecs;
+  readonly reconciler: ConversationReconciler;
+  readonly conversationLimits: ConversationLimits;
+  readonly agentMemory: AgentMemory;
+  /** How long to wait for the end of a deleted conversation, in milliseconds. */
+  readonly answerWithinMs: number;
+}
+
+/** Returns at once; the turn ends a moment later, by itself or with the agent. Queued messages stay. Throws `conversation_not_found`. */
+async function cancelTurn(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
+  const view = await getConversation(deps, scope, id);
+  if (view.conversation.turn !== null) deps.reconciler.cancel(id);
+  return view;
 }

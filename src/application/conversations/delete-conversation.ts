@@ -1,13 +1,10 @@
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 import { conversationNotFound } from './get-conversation.ts';
 import { turnEnded } from './turns/turn.ts';
 
-/**
- * Ends the conversation; its sandbox goes too if no other conversation uses it. It is gone for every caller when this returns.
- * Idempotent. Throws `conversation_not_found` if there never was one, or it is another owner's.
- */
+/** It is gone for every caller when this returns; its sandbox too if no other conversation uses it. Throws `conversation_not_found`. */
 export async function deleteConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   const conversation = await store.find(id);

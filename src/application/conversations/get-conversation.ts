@@ -6,12 +6,9 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 
-/**
- * A conversation as its owner sees it, and the status of its sandbox; MISSING if the sandbox was deleted. Its
- * `executionStatus` is never `running` while the sandbox is paused or lost.
- */
+/** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while it is paused or lost. */
 export interface ConversationView {
   readonly conversation: Conversation;
   readonly sandboxStatus: SandboxStatus;
@@ -24,7 +21,6 @@ export async function getConversation(deps: ConversationsDeps, scope: OwnerScope
   return view;
 }
 
-/** Returns the conversations. Reads the store only. */
 export async function searchConversations(
   { store, sandboxStore }: ConversationsDeps,
   scope: OwnerScope,

@@ -5,7 +5,7 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 import { checkVisible, getConversation, getVisible, type ConversationView } from './get-conversation.ts';
 
 /** A message that was accepted, with the id that the events of its turn name. */

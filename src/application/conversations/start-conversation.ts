@@ -7,7 +7,7 @@ import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-cla
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
 import { unknownSpec } from '../sandboxes/start-sandbox.ts';
-import type { ConversationsDeps } from './conversation-deps.ts';
+import type { ConversationsDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /** A guess: when there is room again depends on what users end. */

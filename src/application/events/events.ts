@@ -42,17 +42,13 @@ export class Events {
     this.#deps = deps;
   }
 
-  /**
-   * Returns the events after the given sequence number (0: from the beginning), at most `limit` (1 to 100). Failures:
-   * `conversation_not_found`, `store_unavailable`.
-   */
+  /** Returns at most `limit` (1 to 100) events after the number. Throws `conversation_not_found` and `store_unavailable`. */
   async page(scope: OwnerScope, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
     const events = await this.#deps.store.read(await this.#filter(scope, wanted), after, limit + 1);
     const items = events.slice(0, limit);
     return { items, next: events.length > limit ? (items.at(-1)?.sequence ?? null) : null };
   }
 
-  /** Returns the sequence number of the newest event of all owners. Failure: `store_unavailable`. */
   async latest(): Promise<number> {
     return await this.#deps.store.latest();
   }
@@ -97,16 +93,11 @@ export class Events {
   }
 }
 
-/** How often to look for what another process wrote. */
 const pollEveryMs = 5000;
 
-/** How many events are read and passed on at a time. */
 const batchSize = 100;
 
-/**
- * Yields the events after the given one, and then the new ones, in order, until the signal fires or the conversation is deleted.
- * It reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader.
- */
+/** Reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader. */
 export async function* follow(
   { store, clock }: Pick<EventsDeps, 'store' | 'clock'>,
   filter: EventFilter,
@@ -129,7 +120,8 @@ export async function* follow(
     last = events.at(-1)?.sequence ?? last;
     const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
     if (wanted.length > 0) yield wanted;
-    if (conversationId !== undefined && events.some((event) => isDeletion(event, conversationId))) return;
+    const isOver = events.some((event) => event.kind === 'conversation_deleted' && event.conversationId === conversationId);
+    if (isOver) return;
     if (events.length < batchSize && !signal.aborted) await waitAtMost(clock, pollEveryMs, woken.promise);
   }
 }
@@ -140,11 +132,6 @@ function concerns({ ownerIds, conversationIds, sandboxIds }: WrittenEvents, { ow
   return conversationIds.has(conversationId) || (sandboxId !== undefined && sandboxIds.has(sandboxId));
 }
 
-function isDeletion(event: Event, conversationId: string): boolean {
-  return event.kind === 'conversation_deleted' && event.conversationId === conversationId;
-}
-
-/** Adds the deletion of the conversation to the kinds that are read. */
 function withEnd(filter: EventFilter): EventFilter {
   const end: EventKind = 'conversation_deleted';
   if (filter.kinds === undefined || filter.conversationId === undefined || filter.kinds.includes(end)) return filter;

@@ -4,13 +4,11 @@ import { matchesRepository } from '../../domain/principal.ts';
 import { parseRepositoryName } from '../../domain/repository-name.ts';
 import type { GitProvider, RepositoryInfo } from '../../ports/git-provider.ts';
 
-/** A repository's path on its provider, and the provider. */
 export interface LocatedRepository {
   readonly provider: GitProvider;
   readonly path: string;
 }
 
-/** A repository as its provider has it, and the provider. */
 export interface FoundRepository extends RepositoryInfo {
   readonly provider: GitProvider;
 }
@@ -18,7 +16,6 @@ export interface FoundRepository extends RepositoryInfo {
 /** The repositories that a caller may use; null is all of them. */
 export type RepositoryPatterns = readonly string[] | null;
 
-/** The repositories that the deployment's git providers serve. */
 export class Repositories {
   readonly #providers: readonly GitProvider[];
 
@@ -57,11 +54,7 @@ export class Repositories {
     return { provider, path: named === undefined ? name : rest.join('/') };
   }
 
-  /**
-   * Finds the repository on its provider. `patterns` are those of the caller's key: what none of them matches does not exist for it. They
-   * are compared with the path that the provider itself has, so another name of a repository leads nowhere else. Failures: those of
-   * {@link GitProvider}.
-   */
+  /** What none of the `patterns` matches does not exist for the caller. They are compared with the path that the provider itself has. */
   async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
     const { provider, path } = this.#locate(name);
     const found = await provider.find(path, signal);

@@ -3,7 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import { adopted, isQuarantined } from '../../domain/quarantine.ts';
 import { isUserId, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { unknownSpec } from './start-sandbox.ts';
 

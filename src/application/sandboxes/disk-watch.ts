@@ -4,7 +4,7 @@ import { isFailure } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
-import type { SandboxDeps } from './sandbox-deps.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 import { writeMove } from './sandbox-records.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 

@@ -4,7 +4,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached } from '../../domain/sandbox-limits.ts';
 import { waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { writeMove } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */
@@ -12,7 +12,6 @@ export type WhenFull = 'refuse' | 'pause_idle';
 
 export type Limited = { readonly kind: 'limit'; readonly reached: LimitReached };
 
-/** How many idle sandboxes are paused at most for one start. */
 const maxTries = 20;
 
 /** `minIdleMs`, if nothing else is configured. */
@@ -25,10 +24,7 @@ export function limitFailure({ limit, max }: LimitReached): Failure {
   return new Failure('sandbox_limit_reached', { limit, max, retryAfterSeconds: limitRetryAfterSeconds });
 }
 
-/**
- * Tries to write the newcomer. If a limit is reached and the policy is `pause_idle`, pauses one idle sandbox and tries again.
- * The store checks the limits in the transaction of the write, so two newcomers never get the same place.
- */
+/** At a limit, pauses an idle sandbox and tries again, if the policy says so. The store checks limits in the transaction of the write. */
 export async function admit<T extends { readonly kind: string }>(
   deps: SandboxesDeps,
   newcomer: Pick<Sandbox, 'id' | 'ownerId'>,
@@ -45,10 +41,7 @@ export async function admit<T extends { readonly kind: string }>(
   }
 }
 
-/**
- * Pauses the longest idle sandbox that was not tried yet and in which neither an agent nor an execution works. Returns false if there is
- * none, or if the runtime takes its time: then that one makes room for a later start, and no further one is paused.
- */
+/** Pauses the longest idle sandbox in which nothing works. Returns false if there is none, or the runtime takes its time. */
 async function makeRoom(
   deps: SandboxesDeps,
   forId: string,

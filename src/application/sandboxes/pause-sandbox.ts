@@ -3,7 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import { move, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, writeMove } from './sandbox-records.ts';
 

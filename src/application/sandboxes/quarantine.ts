@@ -4,7 +4,7 @@ import { quarantined, quarantinedStranger } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
-import type { SandboxDeps } from './sandbox-deps.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
 /** `orphanGraceMs`, if nothing else is configured. */
@@ -32,10 +32,7 @@ export class Quarantine {
     this.#deps = deps;
   }
 
-  /**
-   * Call it once the runtime has answered, before pool members are made. If the store does not know a sandbox, it may be older than what
-   * the runtime has. Then a pool member may have got an owner since, whose files it has, and must not get another one.
-   */
+  /** Call it before pool members are made. If the store is older than the runtime, a member may have got an owner since. */
   async checkPool(orphans: readonly ObservedSandbox[]): Promise<void> {
     const { store, clock, logger, sandboxReconciler, quarantineForMs: keptForMs } = this.#deps;
     if (this.#isPoolTrusted) return;

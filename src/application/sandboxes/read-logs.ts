@@ -4,13 +4,10 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { LogRequest } from '../../ports/sandbox-runtime.ts';
 import { redactorOf } from '../agents/secret-redactor.ts';
 import { timeout } from '../timers.ts';
-import type { SandboxDeps, SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxDeps, SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
-/**
- * Returns the log of the sandbox, without the values of its secrets. Empty if its runtime has nothing of it, or not yet. Wakes nothing, and
- * is no activity. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`.
- */
+/** Without the values of secrets. Wakes nothing, and is no activity. Throws `sandbox_not_found` and failures of the runtime. */
 export async function readLogs(
   { store, runtime, secrets }: SandboxesDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {

@@ -6,7 +6,7 @@ import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited, limitFailure } from './make-room.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 

@@ -8,7 +8,7 @@ import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '.
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { DiskWatch } from './disk-watch.ts';
-import type { SandboxDeps } from './sandbox-deps.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 
@@ -44,10 +44,7 @@ export class SandboxPool {
     this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
   }
 
-  /**
-   * Yields the running members of the spec's pool, each with the record that its owner would get, until the caller has claimed one. None
-   * if the start asks for something that a running sandbox can't change.
-   */
+  /** Yields the running members, each with the record that its owner would get. None if a running sandbox can't be as asked. */
   async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
     const pooled = this.#deps.specs.pooled(asked.spec.id);
     if (pooled === undefined) return;

@@ -8,10 +8,10 @@ import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxSt
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { needsStartSlot, runtimeSteps, takeStep } from './sandbox-steps.ts';
-import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './step-context.ts';
+import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './sandbox-step-context.ts';
 
 /** Statuses in which nothing of a sandbox may run. */
 const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
@@ -186,10 +186,7 @@ export class SandboxReconciler {
 /** `answerWithinMs`, if nothing else is configured. */
 export const defaultAnswerWithinMs = 20_000;
 
-/**
- * Reconciles the sandbox and returns it. Throws what kept it from the wanted status: a failure of the runtime, or
- * `sandbox_not_running` or `sandbox_not_paused` if it ended as ERROR or MISSING.
- */
+/** Throws what kept it from the wanted status: a failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
 export async function awaitStatus(deps: SandboxesDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));

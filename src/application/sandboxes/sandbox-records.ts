@@ -5,7 +5,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import type { SandboxDeps } from './sandbox-deps.ts';
+import type { SandboxDeps } from './sandboxes.ts';
 
 /** Returns the sandbox; null if there is none in the scope, or it is deleted. */
 export async function findSandbox(store: SandboxStore, scope: OwnerScope, id: string): Promise<Sandbox | null> {

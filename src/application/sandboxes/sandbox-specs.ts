@@ -35,12 +35,10 @@ export class SandboxSpecs {
     return id === null ? this.#specs[0] : this.#specs.find((spec) => spec.id === id);
   }
 
-  /** Returns the spec with the id if it has a pool. */
   pooled(id: string): PooledSpec | undefined {
     return this.#pooled.get(id);
   }
 
-  /** Returns the specs that have a pool. */
   allPooled(): readonly PooledSpec[] {
     return [...this.#pooled.values()];
   }

@@ -9,10 +9,9 @@ import { ProgressReporter } from '../progress-reporter.ts';
 import { recordMove } from './sandbox-records.ts';
 import type { StartPriority, StartSlot } from './start-queue.ts';
 import {
-  releaseStartSlot, type SandboxReconcilerDeps, type StepContext, revertOnFailure, timeoutOfStart, unwanted,
-} from './step-context.ts';
+  releaseStartSlot, revertOnFailure, type SandboxReconcilerDeps, type StepContext, timeoutOfStart, unwanted,
+} from './sandbox-step-context.ts';
 
-/** Writes what happens during a step into the sandbox's record. */
 class SandboxProgress {
   readonly reporter: ProgressReporter;
   readonly #deps: SandboxReconcilerDeps;
@@ -25,7 +24,6 @@ class SandboxProgress {
     this.reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
   }
 
-  /** The record as it was last written. */
   get sandbox(): Sandbox {
     return this.#sandbox;
   }
@@ -49,10 +47,7 @@ class SandboxProgress {
   }
 }
 
-/**
- * Gets what the sandbox needs and this host lacks, waits for a start slot, and writes that it has one; its time limit begins
- * then. Meanwhile the record says what it waits for.
- */
+/** Gets what the host lacks and a start slot, whose time limit begins then. Meanwhile the record says what it waits for. */
 export async function takeStartSlotStep(context: StepContext, sandbox: Sandbox): Promise<void> {
   const { deps } = context;
   const { store, clock } = deps;
@@ -119,7 +114,6 @@ export async function resumeStep(context: StepContext, sandbox: Sandbox, found: 
   return await revertOnFailure(deps, 'RESUMING', () => progress.sandbox, act);
 }
 
-/** Returns what the runtime needs. Throws `runtime_unavailable` if a secret is not set any more. */
 function launchOf({ secrets, runtime }: SandboxReconcilerDeps, sandbox: Sandbox): SandboxLaunch {
   const { instanceId, spec, sessionApiKey, ownerId } = sandbox;
   const missing = missingSecrets({ secrets }, spec);
@@ -166,10 +160,7 @@ async function whileWanted(
   }
 }
 
-/**
- * Waits until the program in the sandbox is ready, something happens to the sandbox, or it is too late. Each missed probe is
- * reported, so that a start which is too late says what was seen last.
- */
+/** Waits until the program is ready, something happens, or it is too late. A late start says which probe missed last. */
 export async function awaitReadyStep(context: StepContext, sandbox: Sandbox, observed: ObservedSandbox | null): Promise<void> {
   const { deps } = context;
   const { clock } = deps;

@@ -7,7 +7,7 @@ import { redactorOf } from '../agents/secret-redactor.ts';
 import { endOfLog } from './read-logs.ts';
 import { writeMove } from './sandbox-records.ts';
 import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './sandbox-start-steps.ts';
-import { type DecidedStep, type SandboxReconcilerDeps, type StepContext, revertOnFailure } from './step-context.ts';
+import { type DecidedStep, revertOnFailure, type SandboxReconcilerDeps, type StepContext } from './sandbox-step-context.ts';
 
 /** Steps that act on the runtime are taken once in a run. What is still due afterwards waits for the next run. */
 export const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);

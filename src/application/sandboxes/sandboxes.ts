@@ -1,24 +1,35 @@
+import { Failure } from '../../domain/failure.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
+import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
+import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxUsage } from '../../ports/sandbox-runtime.ts';
-import type { SandboxFilter } from '../../ports/sandbox-store.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ConversationStore } from '../../ports/conversation-store.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { Random } from '../../ports/random.ts';
+import type { SandboxRuntime, SandboxUsage } from '../../ports/sandbox-runtime.ts';
+import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Secrets } from '../../ports/secrets.ts';
+import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
+import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
-import { authorizePort } from './authorize-port.ts';
-import { createPortLink } from './create-port-link.ts';
-import { deleteSandbox } from './delete-sandbox.ts';
-import { isPortAddress, notePortActivity, openPort } from './open-port.ts';
+import type { DiskWatch } from './disk-watch.ts';
+import type { WhenFull } from './make-room.ts';
 import { pauseSandbox } from './pause-sandbox.ts';
-import { resumeSandbox } from './resume-sandbox.ts';
 import { readLogs } from './read-logs.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
-import { getSandbox } from './sandbox-records.ts';
+import { resumeSandbox } from './resume-sandbox.ts';
+import type { SandboxPool } from './sandbox-pool.ts';
+import { authorizePort, createPortLink, isPortAddress, notePortActivity, openPort } from './sandbox-ports.ts';
+import type { SandboxReconciler } from './sandbox-reconciler.ts';
+import { getSandbox, isVisible, writeMove } from './sandbox-records.ts';
+import type { SandboxSpecs } from './sandbox-specs.ts';
 import { checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
-export type { PortAccess, PortVisitor } from './authorize-port.ts';
-export type { PortGrant } from './create-port-link.ts';
-export type { OpenPort } from './open-port.ts';
+export type { PortAccess, PortVisitor } from './sandbox-ports.ts';
+export type { PortGrant } from './sandbox-ports.ts';
+export type { OpenPort } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
 
 const useCases = {
@@ -49,4 +60,41 @@ export type Sandboxes = Bound<typeof useCases>;
 
 export function createSandboxes(deps: SandboxesDeps): Sandboxes {
   return bindUseCases({ ...deps, wakes: new Map() }, useCases);
+}
+
+export interface SandboxDeps {
+  readonly store: SandboxStore;
+  readonly conversations: ConversationStore;
+  readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
+  readonly runtime: SandboxRuntime;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** What the use cases of sandboxes work with. Times are in milliseconds. */
+export interface SandboxesDeps extends SandboxDeps {
+  readonly specs: SandboxSpecs;
+  readonly pool: SandboxPool;
+  readonly reconciler: SandboxReconciler;
+  readonly disk: Pick<DiskWatch, 'pressure'>;
+  readonly secrets: Secrets;
+  readonly limits: SandboxLimits;
+  readonly whenFull: WhenFull;
+  /** How long a sandbox is idle at least before it makes room for another. */
+  readonly minIdleMs: number;
+  /** How long to wait for a pause, a resumption or a deletion. Then the status on the way is returned. */
+  readonly answerWithinMs: number;
+}
+
+/** Gone for every caller when this returns; what the runtime has is removed now or later. Idempotent. Throws `sandbox_not_found`. */
+async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<void> {
+  const { store, clock, reconciler, answerWithinMs } = deps;
+  for (;;) {
+    const sandbox = await store.find(id);
+    if (sandbox === null || !isVisible(sandbox, scope)) throw new Failure('sandbox_not_found', { id });
+    if (sandbox.deletedAt !== null) break;
+    if (await writeMove(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;
+  }
+  await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
 }

@@ -3,7 +3,6 @@ import { onAbort } from '../timers.ts';
 /** How many starts run at a time for each core, if nothing else is configured. A runtime that starts more only gets slower. */
 export const startsPerCore = 2;
 
-/** The permission to start one sandbox now. */
 export interface StartSlot {
   /** Gives the slot to the next. Idempotent. */
   release(): void;
@@ -20,10 +19,7 @@ interface Waiter {
   grant(): void;
 }
 
-/**
- * Limits how many sandboxes start at a time in this process. Within a priority the owner goes first who got a slot longest ago, so that
- * one with many starts does not delay others.
- */
+/** Within a priority the owner goes first who got a slot longest ago, so that one with many starts does not delay others. */
 export class StartQueue {
   #free: number;
   #granted = 0;

@@ -7,7 +7,7 @@ import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-cla
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited, limitFailure } from './make-room.ts';
-import type { SandboxesDeps } from './sandbox-deps.ts';
+import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {
@@ -20,11 +20,7 @@ export interface StartSandboxRequest {
   readonly claim?: IdempotencyClaim;
 }
 
-/**
- * Starts a sandbox and returns it while it is STARTING, or RUNNING if it came from the pool of its spec. Throws
- * `invalid_request` (unknown spec, parameters that it does not allow), `sandbox_limit_reached`, `idempotency_conflict` or
- * `store_unavailable`.
- */
+/** Returns it STARTING, or RUNNING from a pool. Throws `invalid_request`, `sandbox_limit_reached` and `idempotency_conflict`. */
 export async function startSandbox(deps: SandboxesDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
   const { specId, claim, parameters = {}, id = deps.random.id('sb') } = request;
   const template = deps.specs.find(specId);
@@ -45,10 +41,7 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
   }
 }
 
-/**
- * Starts a sandbox under an id that was chosen before. Idempotent by id. Throws what `startSandbox` throws, and
- * `sandbox_not_found` if it was started before and deleted since.
- */
+/** Idempotent by id. Throws what `startSandbox` throws, and `sandbox_not_found` if it was started before and deleted since. */
 export async function startSandboxAs(
   deps: SandboxesDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
 ): Promise<Sandbox> {

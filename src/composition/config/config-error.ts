@@ -1,4 +1,3 @@
-/** One mistake in the configuration. */
 export interface ConfigProblem {
   /** The variable, or the field of the file. */
   readonly name: string;

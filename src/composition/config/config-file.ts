@@ -5,7 +5,6 @@ import type { ConfigProblem } from './config-error.ts';
 
 type Path = readonly PropertyKey[];
 
-/** The content of the file that `SKEP_CONFIG` names. */
 export interface ConfigFile {
   readonly keys: Readonly<Record<string, unknown>>;
   /** Why nothing of it can be used. */
@@ -17,7 +16,6 @@ export interface ConfigFile {
   lineOf(path: Path): number;
 }
 
-/** What `SKEP_CONFIG` takes. */
 export const configPathForm = 'the path of a YAML or JSON file, for example /etc/skep.yaml';
 const contentForm = 'a file in YAML or JSON with a mapping at its top, for example the one line: port: 3000';
 

@@ -12,7 +12,6 @@ const schema = z.object({
   secret: z.string().default(''),
 });
 
-/** What the data folder records about its deployment. */
 type DeploymentFile = z.output<typeof schema>;
 
 /** Returns null if there is no file. Throws if it is damaged: with a new id, every sandbox would be one of a stranger. */
@@ -74,7 +73,6 @@ class DeploymentFileDamaged extends Error {
   override readonly name = 'DeploymentFileDamaged';
 }
 
-/** Writes a file beside the real one, and returns its path. */
 function writeDraft(dataDir: string, content: DeploymentFile): string {
   const draft = `${pathOf(dataDir)}.${randomUUID()}`;
   writeFileSync(draft, `${JSON.stringify(content)}\n`, { mode: 0o600, flush: true });

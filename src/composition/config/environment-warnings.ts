@@ -3,8 +3,8 @@ import { commandName } from '../../client/command-name.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { configPathForm } from './config-file.ts';
 import type { ConfigProblem } from './config-error.ts';
-import { fileSchema } from './file-schema.ts';
-import { formAt, nearest } from './mistakes.ts';
+import { fileSchema } from './config-schema.ts';
+import { formAt, nearest } from './config-mistakes.ts';
 import { type Settings, settings, settingsSchema } from './settings.ts';
 import { namedSecrets } from './spec-conflicts.ts';
 
@@ -23,7 +23,6 @@ export function unknownVariables(env: NodeJS.ProcessEnv, specs: unknown): readon
     });
 }
 
-/** Returns what was most likely meant, and what that takes. */
 function meaning(name: string, known: readonly string[]): { readonly advice: string; readonly form: string } {
   const [word = '', ...words] = [name, ...known].map((variable) => variable.replace(/^SKEP_/, '').toLowerCase());
   if (Object.hasOwn(fileSchema.shape, word)) {
@@ -40,7 +39,6 @@ function meaning(name: string, known: readonly string[]): { readonly advice: str
 /** A secret of a spec or its agent that has no value. */
 export interface UnsetSecret {
   readonly specId: string;
-  /** The variable. */
   readonly name: string;
   /** A warning with the consequence. */
   readonly detail: string;

@@ -1,20 +1,17 @@
-import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/options.ts';
-import { defaultConnectionsPerSandbox } from '../../adapters/proxy/options.ts';
+import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
+import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
-import type { GitOptions } from '../options.ts';
+import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { addressWarnings, unknownVariables } from './environment-warnings.ts';
-import { configSchema, type SkepConfig } from './file-schema.ts';
-import { fieldName, formAt, type Mistake, mistakesIn } from './mistakes.ts';
+import { configSchema, type SkepConfig } from './config-schema.ts';
+import { fieldName, formAt, type Mistake, mistakesIn } from './config-mistakes.ts';
 import { settings, settingsSchema } from './settings.ts';
-import { toGitOptions, toSkepOptions } from './skep-options.ts';
+import { toGitOptions, toSkepOptions } from './config-to-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
 
-/**
- * Reads the configuration: environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a
- * {@link ConfigError} with every mistake at once.
- */
+/** Environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a {@link ConfigError} with every mistake at once. */
 export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
@@ -50,10 +47,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   };
 }
 
-/**
- * Returns the options of the git providers, and adds what is wrong between settings to the problems. That is looked for only if each
- * setting about git is right by itself; a mistake in another one does not hide it.
- */
+/** What is wrong between settings is looked for if each about git is right; a mistake in another one does not hide it. */
 function gitOptions(
   values: Readonly<Record<string, unknown>>, mistakes: readonly Mistake[], problems: ConfigProblem[],
 ): readonly GitOptions[] {
@@ -63,7 +57,6 @@ function gitOptions(
   return read?.git_providers.map((name) => toGitOptions(name, read, problems)) ?? [];
 }
 
-/** Returns the keys of the file that are variables, or secrets. */
 function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
   return Object.keys(keys).flatMap((key) => {
     const variable = key.toUpperCase().replace(/^(?!SKEP_)/, 'SKEP_');

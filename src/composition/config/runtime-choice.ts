@@ -2,17 +2,16 @@ import { isLoopback } from '../../adapters/shared/plain-http.ts';
 import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
-import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../options.ts';
+import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-options.ts';
 import { defaultImage } from '../wiring/default-specs.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
 import { defined } from './field-schemas.ts';
-import type { SkepConfig } from './file-schema.ts';
+import type { SkepConfig } from './config-schema.ts';
 import { problemWith } from './settings.ts';
-import { dockerOptions } from './skep-options.ts';
+import { dockerOptions } from './config-to-options.ts';
 import { asksForContainer } from './spec-conflicts.ts';
 
-/** What the choice of a runtime depends on, besides the configuration. */
 export interface ChoiceFacts {
   /** Returns the runtime with which the data folder's sandboxes were started; null without sandboxes. */
   inUse(): Promise<string | null>;

@@ -1,12 +1,9 @@
 import { defaultIsolation, looksLikeCredential, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { Mistake } from './mistakes.ts';
+import type { Mistake } from './config-mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 
-/**
- * Returns what is wrong between fields that may each be right, and which fields hold what looks like a credential. It reads the specs as
- * they are written, so that one mistake does not hide another, and skips what has the wrong form.
- */
+/** Reads the specs as they are written, so that one mistake does not hide another, and skips what has the wrong form. */
 export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesNeeded: boolean }): readonly Mistake[] {
   const written = listOf(specs).map(mappingOf);
   const repeated = repeatedIn(written, 'id').map(({ index, value, first }) => ({

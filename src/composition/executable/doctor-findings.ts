@@ -121,12 +121,10 @@ export function finding<Code extends FindingCode>(code: Code, data: FindingData<
 
 const marks: Readonly<Record<State, string>> = { ok: 'ok     ', warning: 'warning', failed: 'NOT OK ' };
 
-/** Returns the findings for a person. */
 export function findingsText(found: readonly Finding[]): string {
   return found.map(({ state, message }) => `  ${marks[state]} ${message}\n`).join('');
 }
 
-/** Returns the findings for a program, in the form of the API. */
 export function findingsJson(found: readonly Finding[]): readonly object[] {
   return found.map((each) => inSnakeCase(each));
 }

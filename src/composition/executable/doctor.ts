@@ -11,16 +11,16 @@ import { unlimited } from '../../domain/sandbox-limits.ts';
 import { defaultQuarantineForMs, quarantineOwner } from '../../domain/quarantine.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { ConfigError } from '../config/config-error.ts';
-import type { SkepConfig } from '../config/file-schema.ts';
+import type { SkepConfig } from '../config/config-schema.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
 import { settings } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
-import { checkKey } from './api-key-lines.ts';
+import { checkKey } from './first-screen.ts';
 import { type Finding, finding, findingsJson, findingsText, hasFailed } from './doctor-findings.ts';
 import { explain, listenProblem, reasonOfError } from './explain-error.ts';
-import { checkRuntime } from './runtime-checks.ts';
+import { checkRuntime } from './doctor-runtime.ts';
 
 /** Prints the configuration and whether each part answers. Returns 1 if one does not. Changes nothing. */
 export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
@@ -33,7 +33,6 @@ export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promi
   return isOk ? 0 : 1;
 }
 
-/** Checks everything, and says to a person what it finds. */
 async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Promise<readonly Finding[]> {
   let config: SkepConfig;
   try {
@@ -84,7 +83,6 @@ async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   );
 }
 
-/** Returns what the data folder holds, and whether the store knows the key that is set. */
 async function checkStore({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<readonly Finding[]> {
   if (look.kind === 'none') return [finding('store_absent', { dataDir })];
   if (look.kind === 'older') return [finding('store_older', { dataDir, schema: look.schema, currentSchema: look.current })];
@@ -123,7 +121,6 @@ async function checkAddress({ host, port }: SkepConfig): Promise<Finding> {
 
 const health = z.strictObject({ status: z.literal('ok') });
 
-/** Returns whether the server that listens there is one of Skep. */
 async function checkListener(host: string, port: number): Promise<Finding> {
   try {
     const response = await fetch(`${localUrl(host, port)}/health`, { signal: AbortSignal.timeout(2_000) });

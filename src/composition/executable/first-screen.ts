@@ -2,10 +2,17 @@ import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { PartCheck } from '../../application/skep.ts';
+import { commandName } from '../../client/command-name.ts';
+import { isFailureOf } from '../../domain/failure.ts';
+import { isKeyValid } from '../../domain/principal.ts';
+import type { ApiKeyStore } from '../../ports/api-key-store.ts';
+import type { Auth } from '../../ports/auth.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
 import { isEveryAddress } from '../config/environment-warnings.ts';
-import type { SkepConfig } from '../config/file-schema.ts';
+import type { SkepConfig } from '../config/config-schema.ts';
+import { type Finding, finding } from './doctor-findings.ts';
 
-/** Returns what a person sees first: the address for clients, the adapters, what to know about the key, and commands to try. */
 export function firstScreen(config: SkepConfig, url: string, parts: readonly PartCheck[], keyText: readonly string[]): string {
   const width = Math.max(...parts.map(({ adapter }) => adapter.length));
   const others = isEveryAddress(config.host) ? ' and every other address of this machine' : '';
@@ -39,4 +46,40 @@ function curls(config: SkepConfig, url: string): string[] {
 function exampleRepository({ gitProviders, localGitRoot }: SkepConfig): string {
   const root = resolve(localGitRoot ?? process.cwd());
   return gitProviders[0] === 'local' && existsSync(join(root, '.git')) ? encodeURIComponent(basename(root)) : 'OWNER/NAME';
+}
+
+export async function checkKey(apiKey: string, auth: Auth): Promise<Finding> {
+  try {
+    const { keyName, access } = await auth.authenticate(apiKey);
+    if (keyName !== 'SKEP_API_KEY') {
+      return finding(access === 'read' ? 'api_key_read_only' : 'api_key_stored', { name: keyName, access });
+    }
+    return finding(apiKey.startsWith('skep_') ? 'api_key_not_of_store' : 'api_key_static', {});
+  } catch (error) {
+    if (!isFailureOf(error, 'unauthorized')) throw error;
+    return finding('api_key_invalid', {});
+  }
+}
+
+const another = `${commandName} keys create <name>`;
+const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
+
+export function setKeyText({ state, message }: Pick<Finding, 'state' | 'message'>): readonly string[] {
+  const sentence = `${message[0]?.toUpperCase()}${message.slice(1)}.`;
+  if (state === 'failed') return [`WARNING: ${sentence}`, `Make another, and set it: ${another}`, ...exportKey];
+  return [state === 'warning' ? `WARNING: ${sentence}` : sentence, 'The commands below use it.'];
+}
+
+/** Returns what the first screen says if no key is set. Makes a key if none was ever made. */
+export async function storedKeyText(
+  keys: ApiKeyStore, deps: { readonly clock: Clock; readonly random: Random },
+): Promise<readonly string[]> {
+  const records = await keys.list();
+  if (records.some((record) => isKeyValid(record, deps.clock.now()))) {
+    return [`The key was shown at the first start. Lost? Make another: ${another}`, ...exportKey];
+  }
+  if (records.length > 0) return [`WARNING: every key of the store was revoked or has expired. Make another: ${another}`, ...exportKey];
+  const { createApiKeys } = await import('../../adapters/auth/api-keys/index.ts');
+  const { key } = await createApiKeys({ keys, ...deps }).create({ name: 'first' });
+  return ['An API key was made; it is shown this once, and only its hash is kept:', '', `  export SKEP_API_KEY=${key}`];
 }

@@ -6,7 +6,7 @@ import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
 import { explain } from './explain-error.ts';
-import type { CreateKeyOptions } from './keys.ts';
+import type { CreateKeyOptions } from './key-commands.ts';
 
 const { env } = process;
 
@@ -47,13 +47,13 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .description('copy the store into a new file; works while the server runs')
     .argument('<file>', 'a file that does not exist yet')
     .option(...jsonOption)
-    .action(async (file: string, options: JsonOption) => finish(await (await import('./backup.ts')).backup(env, file, options)));
+    .action(async (file: string, options: JsonOption) => finish(await (await import('./backup-commands.ts')).backup(env, file, options)));
   program
     .command('restore')
     .description('replace the store by a backup; the server must be stopped')
     .argument('<file>', `a file that \`${commandName} backup\` made`)
     .option(...jsonOption)
-    .action(async (file: string, options: JsonOption) => finish(await (await import('./backup.ts')).restore(env, file, options)));
+    .action(async (file: string, options: JsonOption) => finish(await (await import('./backup-commands.ts')).restore(env, file, options)));
   program
     .command('doctor')
     .description('show what is configured, what answers, and how to fix what does not work')
@@ -102,17 +102,17 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .option('--repositories <patterns>', 'the repositories that it may list and clone, for example acme/shop,group/**', toPatterns)
     .option(...jsonOption)
     .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>
-      finish(await (await import('./keys.ts')).createKey(env, { name, ...options })));
+      finish(await (await import('./key-commands.ts')).createKey(env, { name, ...options })));
   keys
     .command('list')
     .description('list the keys, without the keys themselves')
     .option(...jsonOption)
-    .action(async (options: JsonOption) => finish(await (await import('./keys.ts')).listKeys(env, options)));
+    .action(async (options: JsonOption) => finish(await (await import('./key-commands.ts')).listKeys(env, options)));
   keys
     .command('revoke <name-or-id>')
     .description('revoke a key, at once')
     .option(...jsonOption)
-    .action(async (key: string, options: JsonOption) => finish(await (await import('./keys.ts')).revokeKey(env, key, options)));
+    .action(async (key: string, options: JsonOption) => finish(await (await import('./key-commands.ts')).revokeKey(env, key, options)));
 }
 
 function toPatterns(text: string): readonly string[] {

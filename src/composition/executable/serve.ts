@@ -2,30 +2,28 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { stopSignal } from '../../adapters/cli/console.ts';
-import { createPinoLogger } from '../../adapters/logger/pino/index.ts';
 import type { ProxyAddress } from '../../adapters/http/index.ts';
+import { browserDomain } from '../../adapters/http/port-links.ts';
+import { createPinoLogger } from '../../adapters/logger/pino-logger.ts';
 import type { ProxyServer } from '../../adapters/proxy/index.ts';
+import { isLoopback } from '../../adapters/shared/plain-http.ts';
 import type { Skep } from '../../application/skep.ts';
 import type { Store } from '../../ports/store.ts';
-import type { SkepConfig } from '../config/file-schema.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { defined } from '../config/field-schemas.ts';
+import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
-import { proxyDomainOf, proxyPortOf } from '../config/proxy-address.ts';
 import { chooseRuntime } from '../config/runtime-choice.ts';
+import type { Settings } from '../config/settings.ts';
 import { openSkep } from '../create-skep.ts';
-import { openSqliteStore } from '../wiring/adapters.ts';
-import { checkKey, setKeyText, storedKeyText } from './api-key-lines.ts';
-import { firstScreen } from './first-screen.ts';
+import { openSqliteStore } from '../wiring/adapters-module.ts';
+import { checkKey, firstScreen, setKeyText, storedKeyText } from './first-screen.ts';
 
 /** How long the first screen waits until every part has answered. An engine that hangs must not hold it up. */
 const partsTimeoutMs = 3_000;
 
-/**
- * Runs the server until the process is asked to end. It is over within the time limit for that, whatever hangs: all state is in the
- * store and the runtime, and the next start goes on from there.
- */
+/** Ends within the time limit, whatever hangs: all state is in the store and the runtime, and the next start goes on from there. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const stop = stopSignal();
   const config = readConfig(env);
@@ -80,7 +78,6 @@ function drainMsOf({ shutdownTimeout }: SkepConfig): number {
 
 type Listening = { readonly server: ProxyServer; readonly address: ProxyAddress } | null;
 
-/** Opens the proxy to the ports of sandboxes. Returns null if it is off. */
 async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening> {
   const port = proxyPortOf(config);
   if (port === null) return null;
@@ -103,4 +100,14 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
     ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address }),
     drainMs: drainMsOf(config),
   });
+}
+
+/** Returns the port on which the proxy listens, the one after the API's unless it is set; null if it is off. */
+function proxyPortOf({ port, proxyPort = port === 0 || port === 65_535 ? 0 : port + 1 }: Settings): number | null {
+  return proxyPort === 'off' ? null : proxyPort;
+}
+
+/** Returns the domain of the proxy. On loopback, browsers need none of their own to give each port an origin. */
+function proxyDomainOf({ host, proxyDomain, proxyUrl }: Settings): string | undefined {
+  return proxyDomain ?? (isLoopback(host) && proxyUrl === undefined ? browserDomain : undefined);
 }

@@ -14,10 +14,9 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import { ConfigError } from '../config/config-error.ts';
-import type { AdapterDeps, Own } from '../options.ts';
+import type { AdapterDeps, Own } from '../skep-options.ts';
 import { provide, type Token, tokens } from './tokens.ts';
 
-/** The options that take adapters of your own. */
 export interface OwnAdapters {
   readonly git: GitProvider;
   readonly runtime: SandboxRuntime;
@@ -61,11 +60,7 @@ export function isOwn<O extends OwnOption, Deps = AdapterDeps>(given: unknown, o
   return typeof given === 'function' || isAdapter(given, option);
 }
 
-/**
- * Binds the token to an adapter that is given ready-made, or to what a factory makes. The latter is closed with the deployment if it
- * has a method `close`; a ready-made adapter is closed by whoever made it. Making it throws a {@link ConfigError} if the function is no
- * factory (`logger: console.log`). `name` is that of the option.
- */
+/** Throws a {@link ConfigError} if the function is no factory (`logger: console.log`). `name` is that of the option. */
 export function provideOwn<O extends OwnOption, D>(
   bind: Bind, target: Token<OwnAdapters[O]>, deps: Token<D>, given: Own<OwnAdapters[O], D>, option: O, name: string = option,
 ): void {
@@ -93,7 +88,6 @@ function isClosable(adapter: unknown): adapter is { close(): Promise<void> | voi
   return typeof adapter === 'object' && adapter !== null && 'close' in adapter && typeof adapter.close === 'function';
 }
 
-/** Makes a folder that is removed with the deployment. */
 export async function temporaryFolder(name: string, closers: AsyncDisposableStack): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `skep-${name}-`));
   return closers.adopt(folder, () => rm(folder, { recursive: true, force: true }));

@@ -1,9 +1,8 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { CheckedOptions } from '../options.ts';
+import type { CheckedOptions } from '../skep-options.ts';
 
-/** The image of the default spec for containers. */
 export const defaultImage = 'debian:bookworm-slim';
 
 /** Returns the specs of a deployment that names none. */

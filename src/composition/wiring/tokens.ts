@@ -6,7 +6,7 @@ import type { Conversations } from '../../application/conversations/conversation
 import type { Events } from '../../application/events/events.ts';
 import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import type { Executions } from '../../application/executions/executions.ts';
-import type { Microagents } from '../../application/microagents/list-microagents.ts';
+import type { Microagents } from '../../application/microagents/microagents.ts';
 import type { Repositories } from '../../application/repositories/repositories.ts';
 import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import type { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
@@ -27,8 +27,8 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
-import type { Deployment, SystemDeps } from '../options.ts';
-import type { Rules } from './rules.ts';
+import type { Deployment, SystemDeps } from '../skep-options.ts';
+import type { Rules } from './use-case-modules.ts';
 
 /** The name of a service in the container. It carries the type of the service. */
 export interface Token<T> {
@@ -49,7 +49,6 @@ export function all<T>({ id }: Token<T>): Token<readonly T[]> {
   return { id, isMultiple: true };
 }
 
-/** Everything that the container holds. Any of them can be bound again by a module. */
 export const tokens = {
   /** Collects what must be closed with the deployment. The last opened is closed first. */
   closers: token<AsyncDisposableStack>('closers'),

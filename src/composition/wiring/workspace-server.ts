@@ -1,7 +1,4 @@
-/**
- * The program of the default spec, which runs inside a sandbox. It serves the files of its working directory, read-only, to requests
- * with the sandbox's key. It imports nothing of Skep.
- */
+/** Runs inside a sandbox of the default spec, and serves its files to requests with the sandbox's key. Imports nothing of Skep. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';

@@ -6,7 +6,7 @@ import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { createContainer } from '../../../src/composition/create-skep.ts';
-import type { Rules } from '../../../src/composition/wiring/rules.ts';
+import type { Rules } from '../../../src/composition/wiring/use-case-modules.ts';
 import { type Token, tokens } from '../../../src/composition/wiring/tokens.ts';
 import type { AgentSpec } from '../../../src/domain/agent.ts';
 import type { Event, EventData, EventKind } from '../../../src/domain/event.ts';

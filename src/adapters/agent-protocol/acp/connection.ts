@@ -10,7 +10,6 @@ import { permissionRequest } from './schema.ts';
 export interface Connection {
   /** Sends requests to the agent. Open requests reject when the connection ends. */
   readonly agent: ClientContext;
-  /** Returns why the connection has ended; null while it is open. */
   readonly endReason: () => Reason | null;
   readonly ended: Promise<Reason>;
   /** Idempotent: the first reason stays. */
@@ -56,10 +55,7 @@ export function connect({ streams, onHeld = () => {} }: Opened, listener: Listen
   return { agent: sdk.agent, endReason: () => endReason, ended, end };
 }
 
-/**
- * What can't be written is dropped: an agent that reads nothing any more has ended, and what it wrote until then is still to
- * be read. The end of its output ends the connection.
- */
+/** What can't be written is dropped: what the agent wrote before it ended is still to be read. The end of that ends the connection. */
 function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequests) {
   const writer = stdin.getWriter();
   const encoder = new TextEncoder();
@@ -84,7 +80,6 @@ function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequest
 
 const maxOpenRequests = 64;
 
-/** The requests that are not answered yet, of both sides. */
 export class OpenRequests {
   readonly #sent = new Map<string | number, string>();
   #received = 0;
@@ -110,7 +105,6 @@ export class OpenRequests {
     this.#waiting?.();
   }
 
-  /** Returns the method of our request with this id, once; null if there is none. */
   answered(id: string | number): string | null {
     const method = this.#sent.get(id) ?? null;
     this.#sent.delete(id);

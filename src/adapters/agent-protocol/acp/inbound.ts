@@ -71,7 +71,6 @@ export async function* inbound(
   }
 }
 
-/** Returns null if the line is no message. */
 function parse(line: string): z.infer<typeof envelope> | null {
   try {
     return envelope.parse(JSON.parse(line));
@@ -82,10 +81,7 @@ function parse(line: string): z.infer<typeof envelope> | null {
 
 const newline = 0x0a;
 
-/**
- * Yields the lines of a stream, also a last one without an end. Nothing is read while a line is handled, so only one chunk of
- * the stream and the beginning of one line are in memory.
- */
+/** Yields the lines of a stream, also a last one without an end. Only one chunk and the beginning of one line are in memory. */
 async function* linesOf(
   reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number, onHeld: (bytes: number) => void,
 ): AsyncGenerator<string> {

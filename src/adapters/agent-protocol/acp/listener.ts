@@ -4,10 +4,7 @@ import { ConnectionFailure } from './inbound.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
 import { createToolCalls, mergeToolCall, plain, updateOf } from './updates.ts';
 
-/**
- * Passes what the agent says and asks to the client while a turn runs. What comes between turns is dropped, for example the
- * repeated messages of a loaded session.
- */
+/** Passes what the agent says and asks to the client while a turn runs, and drops the rest, such as a loaded session. */
 export class Listener {
   readonly #client: AgentClient;
   #calls = createToolCalls();

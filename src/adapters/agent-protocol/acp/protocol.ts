@@ -99,7 +99,6 @@ function adviceOf(offered: readonly AuthMethod[]) {
   return { variables, methods: offered.map(({ id, name }) => ({ id: oneLine(id), name: oneLine(name) })) };
 }
 
-/** Returns the names of environment variables that a method mentions. */
 function variablesOf({ name, description, vars }: AuthMethod): string[] {
   if (vars !== undefined) return vars.map((variable) => variable.name);
   return `${name} ${description ?? ''}`.match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/gu) ?? [];

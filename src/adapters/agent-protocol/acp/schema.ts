@@ -86,7 +86,6 @@ const authMethod = z.object({
   vars: z.array(z.object({ name: z.string() })).optional().catch(undefined),
 });
 
-/** A method of authentication that the agent offers. */
 export type AuthMethod = z.infer<typeof authMethod>;
 
 export const initialized = z.object({

@@ -56,7 +56,6 @@ function agentError(error: unknown): AgentTurn['reason'] {
 
 const authRequired = -32_000;
 
-/** Returns true if the agent asks for authentication. */
 export function asksForAuthentication(error: unknown): boolean {
   return error instanceof RequestError && error.code === authRequired;
 }

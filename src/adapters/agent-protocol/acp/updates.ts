@@ -48,7 +48,6 @@ export function mergeToolCall(calls: ToolCalls, { toolCallId, title, kind, statu
   return call;
 }
 
-/** Returns about how much memory it takes. */
 function sizeOf({ toolCallId, title, paths, content }: ToolCall): number {
   const parts = content.map((part) => (part.type === 'text' ? [part.text] : [part.path, part.newText, part.oldText ?? '']));
   return [toolCallId, title, ...paths, ...parts.flat()].reduce((size, text) => size + 100 + text.length, 500);
@@ -78,14 +77,12 @@ function contentOf(content: WireToolCallContent): ToolCallContent {
 // oxlint-disable-next-line no-control-regex -- they are what has to go
 const invisible = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
 
-/** Returns the text without control sequences of a terminal. */
 export function plain(text: string): string {
   return stripVTControlCharacters(text).replace(invisible, '');
 }
 
 const maxLine = 2000;
 
-/** Returns the text as one line of bounded length. */
 export function oneLine(text: string): string {
   const line = plain(text).replace(/\s+/gu, ' ').trim();
   return line.length > maxLine ? `${line.slice(0, maxLine)}...` : line;

@@ -73,7 +73,6 @@ export class ApiKeyRefused extends Error {
   override readonly name = 'ApiKeyRefused';
 }
 
-/** Makes, lists and revokes the keys of a store. */
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
   const { keys, clock, random } = deps;
   return {

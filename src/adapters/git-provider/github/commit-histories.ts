@@ -1,7 +1,46 @@
+import { z } from 'zod';
+import { CommitDate } from '../http-client.ts';
+import type { AskGraphql, GraphqlQuery } from './github-api.ts';
 import { failed, TooHeavy, parse } from './github-failures.ts';
-import { GraphqlHistories, type GraphqlHistory } from './github-schemas.ts';
-import { historiesQuery, pageAlias, type AskGraphql, type HistoryPage } from './graphql-queries.ts';
 import type { RepositoryName } from './github-listing.ts';
+
+const GraphqlHistory = z.object({
+  totalCount: z.int(),
+  nodes: z.array(z.object({ committedDate: CommitDate })),
+  pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
+});
+type GraphqlHistory = z.infer<typeof GraphqlHistory>;
+
+const GraphqlHistories = z.object({
+  repository: z.object({ object: z.record(z.string(), GraphqlHistory).nullable() }).nullable(),
+});
+
+interface HistoryPage {
+  readonly path: string;
+  readonly first: number;
+  /** A cursor, or null for the newest commits. */
+  readonly after: string | null;
+}
+
+/** Reads pages of histories. In the answer, `pageAlias` is the name of each. */
+function historiesQuery({ owner, repo: name }: RepositoryName, head: string, pages: readonly HistoryPage[]): GraphqlQuery {
+  const variables: Record<string, unknown> = { owner, name, head };
+  const declarations = ['$owner: String!', '$name: String!', '$head: GitObjectID!'];
+  const selections = pages.map(({ path, first, after }, index) => {
+    Object.assign(variables, { [`p${index}`]: path, [`c${index}`]: after });
+    declarations.push(`$p${index}: String!`, `$c${index}: String`);
+    return `${pageAlias(index)}: history(path: $p${index}, first: ${first}, after: $c${index}) { ...page }`;
+  });
+  const text = `query(${declarations.join(', ')}) {
+    repository(owner: $owner, name: $name) { object(oid: $head) { ... on Commit { ${selections.join('\n')} } } }
+  }
+  fragment page on CommitHistoryConnection { totalCount nodes { committedDate } pageInfo { hasNextPage endCursor } }`;
+  return { text, variables, what: 'the history' };
+}
+
+function pageAlias(index: number): string {
+  return `h${index}`;
+}
 
 /** A page to ask for. With `leap` it is assumed to be the last one; if it is not, paging goes on from the cursor `leap`. */
 interface Step extends HistoryPage {
@@ -21,10 +60,7 @@ export interface HistoriesRequest {
   readonly signal: AbortSignal;
 }
 
-/**
- * Adds the dates of the paths' first commits. Most histories fit into one page, so one query does for a hundred paths. It
- * also returns the length of each longer history, and so the cursor of its last page, which a later query asks for.
- */
+/** Asks for a hundred paths at once: most histories fit into one page. Of a longer one, a later query asks for the last page. */
 export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
   async function take(steps: readonly Step[]): Promise<Step[]> {
     const next: Step[] = [];
@@ -91,10 +127,7 @@ function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): nu
   return last === null ? { path, first: perPage, after: endCursor } : { path, first: 1, after: last, leap: endCursor };
 }
 
-/**
- * The cursor after which only the first commit comes: a commit's id and a number that counts from 0. GitHub does not
- * document this form. Null if the cursor is of another form.
- */
+/** The cursor before a history's last commit, by a form that GitHub does not document. Null if the cursor is of another form. */
 function lastCursor(cursor: string, totalCount: number): string | null {
   const id = /^([0-9a-f]{40,64}) \d+$/u.exec(cursor)?.[1];
   return id === undefined ? null : `${id} ${totalCount - 2}`;

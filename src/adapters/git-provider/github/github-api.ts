@@ -3,10 +3,10 @@ import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import { isFailure } from '../../../domain/failure.ts';
 import { networkFailure } from '../../shared/bounded-fetch.ts';
-import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../http-client.ts';
-import type { TimeLimit } from '../time-limit.ts';
-import { failed, failures, TooHeavy, unauthorized } from './github-failures.ts';
-import type { GitHubClient, ResolvedOptions } from './github-options.ts';
+import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, jsonOrNull, rateLimitIn } from '../http-client.ts';
+import type { TimeLimit } from '../provider-time-limit.ts';
+import { failed, failures, parse, TooHeavy, unauthorized } from './github-failures.ts';
+import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
 /** A request that changes nothing, so that it may be made again. */
 export interface Call {
@@ -122,10 +122,7 @@ function accept(response: HttpResponse | null, expects: readonly number[], divis
   throw divisible && heavyStatuses.has(status) ? new TooHeavy(status) : refusal(status);
 }
 
-/**
- * A 403 that is no rate limit is a credential that lacks a permission, or that an organisation has not let in. Only its
- * administrator can mend that, which is why it is not reported as a repository that does not exist.
- */
+/** A 403 that is no rate limit is a credential without a permission, which only its administrator can mend: it is no missing repository. */
 function refusal(status: number): Error {
   const cause = new Error(`status ${status}`);
   if (status === 401 || status === 403) return unauthorized(cause);
@@ -160,4 +157,42 @@ export function sameOriginUrl(target: string, from: URL): URL {
   const url = target === '' ? null : URL.parse(target, from);
   if (url === null || !isOfOrigin(url, from.origin)) throw failed('it leads to another origin, which is not followed');
   return url;
+}
+
+export interface GraphqlQuery {
+  readonly text: string;
+  /** Whatever comes from outside goes in here, never into the text. */
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** What the answer is about, for a failure. */
+  readonly what: string;
+}
+
+export type AskGraphql = ReturnType<typeof createAskGraphql>;
+
+const GraphqlAnswer = z.object({
+  data: z.unknown().optional(),
+  errors: z.array(z.object({ type: z.string().optional(), message: z.string(), path: z.array(z.unknown()).optional() })).optional(),
+});
+export type GraphqlErrors = NonNullable<z.infer<typeof GraphqlAnswer>['errors']>;
+
+const rateLimitTypes: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED', 'RATE_LIMIT']);
+const heavyTypes: ReadonlySet<string | undefined> = new Set(['RESOURCE_LIMITS_EXCEEDED', 'MAX_NODE_LIMIT_EXCEEDED']);
+const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'INSUFFICIENT_SCOPES']);
+
+/** The caller has to make sense of the errors in the result. Throws a {@link TooHeavy} if a smaller query may do. */
+export function createAskGraphql(api: GitHubApi, url: string) {
+  return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
+    const parameters = { query: text, variables };
+    const response = await api.send({ route: `POST ${url}`, parameters, divisible: true }, signal);
+    const { data, errors = [] } = parse(GraphqlAnswer, jsonOrNull(response.text), what);
+    if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
+    if (errors.some(({ type, message }) => heavyTypes.has(type) || gaveUp(type, message))) throw new TooHeavy();
+    if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();
+    return { data, errors };
+  };
+}
+
+/** GitHub says so of a query that it has worked at for too long, and gives the error no type. */
+function gaveUp(type: string | undefined, message: string): boolean {
+  return type === undefined && /something went wrong|timed? ?out|couldn't respond/iu.test(message);
 }

@@ -2,7 +2,6 @@ import { Failure } from '../../../domain/failure.ts';
 import { explained } from '../../../domain/reason.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
-/** The name that the provider is configured by. */
 export const providerName = 'github';
 
 export const failures = providerFailures(providerName);

@@ -1,10 +1,16 @@
+import { z } from 'zod';
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
+import { Oid } from '../http-client.ts';
 import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parse } from './github-failures.ts';
-import { HeadText } from './github-schemas.ts';
 
-/** A repository as GitHub addresses it. */
+/** `owner/name` */
+export const fullName = z.string().regex(/^[^/]+\/[^/]+$/u);
+
+/** The text of an answer to `commits/HEAD`. */
+const HeadText = z.string().trim().pipe(Oid);
+
 export interface RepositoryName {
   readonly owner: string;
   readonly repo: string;
@@ -80,10 +86,7 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
   };
 }
 
-/**
- * A file that has the same content as at an earlier commit has the same first commit, if the head descends from that
- * commit. If history was rewritten, all dates are asked for again.
- */
+/** A file with the content of an earlier commit has its first commit too, if the head descends from that commit. */
 async function open(source: RepositorySource, request: OpenRequest, signal: AbortSignal): Promise<Opened> {
   const { earlier, cachedFiles } = request;
   const opened = await source.open(request, signal);

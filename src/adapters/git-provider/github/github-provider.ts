@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import type { Octokit } from '@octokit/rest';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
-import { basicAuthorization, cacheScope, createHostedProvider, hostedRemote } from '../hosted-provider.ts';
-import { createTimeLimit } from '../time-limit.ts';
-import { createGitHubApi, type GitHubApi } from './github-api.ts';
+import {
+  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
+} from '../hosted-provider.ts';
+import { createTimeLimit } from '../provider-time-limit.ts';
+import { createAskGraphql, createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
-import { type GitHubOptions, hasCredential, type ResolvedOptions, resolveOptions } from './github-options.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
-import { createAskGraphql } from './graphql-queries.ts';
 import { createRestListing, createRestTrees } from './rest-listing.ts';
 
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */
@@ -89,4 +90,62 @@ async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSign
   const left = isLimit ? `; ${remaining} of ${limit} requests an hour are left` : '';
   const access = hasCredential(options) ? '' : '; without a token it shows public repositories only, and few of them: configure one';
   return { ok: true, detail: `${new URL(options.url).host} answers${left}${access}` };
+}
+
+/** What is used of an Octokit client. Without `auth`, git fetches without a credential. */
+export interface GitHubClient {
+  readonly request: Octokit['request'];
+  readonly auth?: Octokit['auth'];
+}
+
+export interface GitHubApp {
+  readonly appId: number | string;
+  /** PEM. */
+  readonly privateKey: string;
+  readonly installationId: number;
+}
+
+/** One of `token`, `app` and `client`, or none: REST alone then reads public repositories, with 60 requests an hour. */
+export interface GitHubOptions extends GitHostOptions {
+  readonly token?: string;
+  readonly app?: GitHubApp;
+  /** Authenticates, and neither retries nor waits: that is done here. Nothing in the cache is shared, since its credential is not known. */
+  readonly client?: GitHubClient;
+  /** The URL of the REST API: `https://HOST/api/v3`, for example. Default: the client's, or `https://api.github.com`. */
+  readonly url?: string;
+}
+
+type Credential = 'token' | 'app' | 'client';
+export type ResolvedOptions = Required<Omit<GitHubOptions, Credential>> & Pick<GitHubOptions, Credential> & Endpoints;
+
+interface Endpoints {
+  /** The URL of GraphQL, or its path below that of the REST API. */
+  readonly graphqlUrl: string;
+  /** Where git fetches repositories from, and people browse them. It has no slash at the end. */
+  readonly pagesUrl: string;
+}
+
+const publicApi = 'https://api.github.com';
+const enterprisePath = /\/api\/v3$/u;
+
+/** Throws a `TypeError` if the options contradict each other, or the credential could be read on the way. */
+function resolveOptions(options: GitHubOptions): ResolvedOptions {
+  const credentials = [options.token, options.app, options.client].filter((credential) => credential !== undefined);
+  if (credentials.length > 1) throw new TypeError('GitHub takes one of token, app and client');
+  const url = (options.url ?? options.client?.request.endpoint.DEFAULTS.baseUrl ?? publicApi).replace(/\/+$/u, '');
+  if (options.token !== undefined || options.app !== undefined) requirePrivateWay(url, options.httpHosts);
+  return { ...withHostDefaults(options, { concurrency: 4, maxAnswerBytes: 32 * 2 ** 20, maxRequests: 300 }), url, ...endpointsOf(url) };
+}
+
+/** A GitHub Enterprise Server has both APIs on the host that people browse. Elsewhere they are on a host with `api.` in front. */
+function endpointsOf(url: string): Endpoints {
+  const { host, protocol } = new URL(url);
+  return {
+    graphqlUrl: enterprisePath.test(url) ? url.replace(enterprisePath, '/api/graphql') : '/graphql',
+    pagesUrl: `${protocol}//${host.replace(/^api\./u, '')}`,
+  };
+}
+
+function hasCredential({ token, app, client }: ResolvedOptions): boolean {
+  return token !== undefined || app !== undefined || client !== undefined;
 }

@@ -1,12 +1,81 @@
 import { isUtf8 } from 'node:buffer';
+import { z } from 'zod';
+import { Oid } from '../http-client.ts';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { addFirstDates } from './commit-histories.ts';
+import type { AskGraphql, GraphqlErrors, GraphqlQuery } from './github-api.ts';
 import { failed, TooHeavy, notFound, parse, tooLarge } from './github-failures.ts';
-import { parseName, type RepositorySource } from './github-listing.ts';
-import type { ResolvedOptions } from './github-options.ts';
-import { type GraphqlEntry, type GraphqlErrors, GraphqlRepository } from './github-schemas.ts';
-import { type AskGraphql, type GraphqlQuery, levels, repositoryQuery } from './graphql-queries.ts';
+import { fullName, parseName, type RepositoryName, type RepositorySource } from './github-listing.ts';
+import type { ResolvedOptions } from './github-provider.ts';
 import type { RestTrees } from './rest-listing.ts';
+
+const GraphqlEntry = z.object({
+  nameRaw: z.base64(),
+  type: z.string(),
+  mode: z.int(),
+  oid: Oid,
+  get object() {
+    return z.object({ entries: z.array(GraphqlEntry).nullish() }).nullish();
+  },
+});
+type GraphqlEntry = z.infer<typeof GraphqlEntry>;
+
+/** An entry of a commit's tree. If it is no directory, `object` has no entries. */
+const GraphqlDirectory = z.object({ oid: Oid, type: z.string(), object: z.object({ entries: z.array(GraphqlEntry).nullish() }).nullish() });
+
+const GraphqlTree = z.object({ oid: Oid, entries: z.array(GraphqlEntry).nullish() });
+
+const GraphqlRepository = z.object({
+  repository: z
+    .object({
+      name: z.string().min(1),
+      nameWithOwner: fullName,
+      defaultBranchRef: z
+        .object({
+          name: z.string(),
+          target: z.object({ oid: Oid, file: GraphqlDirectory.nullish(), tree: GraphqlTree.optional() }).nullable(),
+          compare: z.object({ aheadBy: z.int(), baseTarget: z.object({ oid: Oid }) }).nullish(),
+        })
+        .nullable(),
+    })
+    .nullable(),
+});
+type GraphqlRepository = NonNullable<z.infer<typeof GraphqlRepository>['repository']>;
+
+/** Directories that one query lists. What lies deeper takes another request. */
+const levels = 8;
+
+/** Reads a repository, its head and the directory there. All of it is of one commit, also if somebody pushes meanwhile. */
+function repositoryQuery(
+  { owner, repo: name }: RepositoryName,
+  directory: string | null,
+  earlier: string | null,
+  depth: number,
+): GraphqlQuery {
+  const named = directory === null || directory === '' ? {} : { directory };
+  const variables = { owner, name, ...named, ...(earlier === null ? {} : { earlier }) };
+  const declarations = Object.keys(variables).map((variable) => `$${variable}: String!`);
+  const comparison = earlier === null ? '' : 'compare(headRef: $earlier) { aheadBy baseTarget { oid } }';
+  const text = `query(${declarations.join(', ')}) {
+    repository(owner: $owner, name: $name) {
+      name nameWithOwner
+      defaultBranchRef { name ${comparison} target { oid ... on Commit { ${treeSelection(directory, depth)} } } }
+    }
+  }`;
+  return { text, variables, what: 'the repository' };
+}
+
+function treeSelection(directory: string | null, depth: number): string {
+  if (directory === null) return 'oid';
+  if (directory === '') return `tree { oid ${entriesSelection(depth)} }`;
+  return `file(path: $directory) { oid type object { ... on Tree { ${entriesSelection(depth)} } } }`;
+}
+
+function entriesSelection(depth: number): string {
+  if (depth === 0) return 'oid';
+  const below = depth === 1 ? '' : `object { ... on Tree { ${entriesSelection(depth - 1)} } }`;
+  return `entries { nameRaw type mode oid ${below} }`;
+}
 
 /** Reads repositories by GraphQL: one request for the directory, and one for the dates of each hundred files. */
 export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, { maxFiles }: ResolvedOptions): RepositorySource {
@@ -62,7 +131,6 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, {
 
 interface Root {
   readonly oid: string;
-  /** Null if the host left them out. */
   readonly entries: readonly GraphqlEntry[] | null;
 }
 
@@ -83,10 +151,7 @@ function isAbsence({ type, path = [] }: GraphqlErrors[number]): boolean {
 const typeMask = 0o170_000;
 const regularType = 0o100_000;
 
-/**
- * Returns the regular files at any depth, without names that are not UTF-8: nobody could ask for their history. Null if the host left out
- * the entries of a directory.
- */
+/** Returns the regular files at any depth whose names are UTF-8. Null if the host left out the entries of a directory. */
 function collectFiles(entries: readonly GraphqlEntry[] | null | undefined, prefix: string): TreeFile[] | null {
   if (entries === null || entries === undefined) return null;
   const files: TreeFile[] = [];

@@ -1,9 +1,23 @@
+import { z } from 'zod';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
-import { jsonOrNull, linkIn } from '../answers.ts';
+import { CommitDate, jsonOrNull, linkIn, Oid } from '../http-client.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parse, tooLarge } from './github-failures.ts';
-import { parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
-import { RestCommits, RestComparison, RestRepository, RestTree } from './github-schemas.ts';
+import { fullName, parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
+
+const RestRepository = z.object({ name: z.string().min(1), full_name: fullName, default_branch: z.string() });
+type RestRepository = z.infer<typeof RestRepository>;
+
+const RestEntry = z.object({ path: z.string().min(1), mode: z.string(), type: z.string(), sha: Oid });
+
+const RestTree = z.object({ truncated: z.boolean(), tree: z.array(RestEntry) });
+type RestTree = z.infer<typeof RestTree>;
+
+const RestCommits = z.array(
+  z.object({ commit: z.object({ committer: z.object({ date: CommitDate }) }) }).transform(({ commit }) => commit.committer.date),
+);
+
+const RestComparison = z.object({ status: z.enum(['ahead', 'behind', 'identical', 'diverged']) });
 
 const perPage = 100;
 
@@ -79,7 +93,6 @@ function lastPage(baseUrl: string, headers: Headers): number {
 
 export type RestTrees = ReturnType<typeof createRestTrees>;
 
-/** Reads directories by REST. */
 export function createRestTrees(api: GitHubApi, maxFiles: number) {
   async function read(repository: RepositoryName, oid: string, recursive: boolean, signal: AbortSignal): Promise<RestTree> {
     const route = 'GET /repos/{owner}/{repo}/git/trees/{tree_sha}';
@@ -117,7 +130,6 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
       }
       return oid;
     },
-    /** Returns the regular files at any depth below a directory. */
     async files(repository: RepositoryName, oid: string, directory: string, signal: AbortSignal): Promise<TreeFile[]> {
       const files: TreeFile[] = [];
       await collect(repository, oid, prefixOf(directory), files, signal);

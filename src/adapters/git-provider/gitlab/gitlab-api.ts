@@ -1,10 +1,11 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
 import { Commits, Projects, Repositories } from '@gitbeaker/rest';
 import { z } from 'zod';
-import { CommitDate, jsonOrNull, linkIn, Oid } from '../answers.ts';
-import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../http-client.ts';
-import { credentialHeaders, type HostUrl, type ResolvedOptions } from './gitlab-options.ts';
-import { failed, failures, isJson, malformed, parse, Refusal } from './gitlab-error-responses.ts';
+import {
+  CommitDate, HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, Oid, rateLimitIn,
+} from '../http-client.ts';
+import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
+import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 
 // Only what is read of the host's answers.
 
@@ -16,7 +17,6 @@ const Project = z.object({
   empty_repo: z.boolean().optional(),
 });
 
-/** One commit, asked for by its name. */
 const HeadCommit = z.object({
   id: Oid,
   project_id: z.number().int().positive().optional(),
@@ -61,7 +61,6 @@ export interface HistoryQuery {
 }
 
 export interface GitLabApi extends ReturnType<typeof apiOf> {
-  /** Returns the content with this id. */
   blob(project: ProjectName, id: string, maxAnswerBytes: number): Promise<Buffer>;
 }
 
@@ -155,15 +154,11 @@ function urlOf(host: HostUrl, endpoint: string, query: string): URL {
   return url;
 }
 
-/** Is the URL one of the API's? */
 function isInside(url: URL, { origin, apiPath }: HostUrl): boolean {
   return isOfOrigin(url, origin) && url.pathname.startsWith(`${apiPath}/`);
 }
 
-/**
- * Where a redirect is followed to: the same request, about the other name of a project that was renamed. Every other
- * redirect is refused: the credential is for nobody else, and the host does not choose what is asked for.
- */
+/** Follows only to the same request about the other name of a renamed project: the credential is for nobody else. */
 function renamedUrl(location: string, from: URL, host: HostUrl): URL {
   const target = URL.parse(location, from);
   if (target === null) throw failed('it redirects to what is no URL');
@@ -202,4 +197,14 @@ function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
   if (/^[1-9]\d{0,8}$/u.test(page)) return { page: Number(page) };
   const pageToken = link?.searchParams.get('page_token') ?? '';
   return pageToken === '' ? null : { pageToken };
+}
+
+/** The headers of a request. Rejects with `provider_unauthorized` if a ready-made client fails to read its token. */
+export async function credentialHeaders({ headers, authHeaders }: Credential): Promise<Record<string, string>> {
+  try {
+    const entries = Object.entries(authHeaders).map(async ([name, read]) => [name, await read()] as const);
+    return { ...headers, ...Object.fromEntries(await Promise.all(entries)) };
+  } catch {
+    throw unauthorized(new Error('the ready-made client can not tell its token'));
+  }
 }

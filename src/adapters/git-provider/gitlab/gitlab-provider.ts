@@ -1,13 +1,13 @@
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
-import { cacheScope, createHostedProvider, hostedRemote } from '../hosted-provider.ts';
-import { createTimeLimit } from '../time-limit.ts';
-import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
+import {
+  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
+} from '../hosted-provider.ts';
+import { createTimeLimit } from '../provider-time-limit.ts';
+import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
+import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
-import { credentialHeaders, gitAuthorization, type GitLabOptions, type ResolvedOptions, resolveOptions } from './gitlab-options.ts';
-import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-error-responses.ts';
 
-/** Serves the projects of a GitLab, by its REST API. */
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
   const { host, credential, clock, timeoutMs, maxFiles } = resolved;
@@ -52,7 +52,6 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
   );
 }
 
-/** One request. */
 async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOptions): Promise<CheckResult> {
   try {
     return { ok: true, detail: `GitLab ${await api.version()} at ${name} answers, and takes the token` };
@@ -63,4 +62,91 @@ async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOpt
     if (error.status === 401 && !hasToken) return { ok: true, detail: `${name} answers; without a token, public projects only are seen` };
     throw error.status === 403 ? unauthorized(error) : error;
   }
+}
+
+/** What gitbeaker makes a request's headers of. */
+export interface Credential {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly authHeaders: Readonly<Record<string, () => Promise<string>>>;
+}
+
+/** Only the URL and the credential of a ready-made client are used: its own requests would follow redirects to wherever they lead. */
+export interface GitLabClient {
+  readonly Projects: Credential & {
+    /** `https://gitlab.com/api/v4/` */
+    readonly url: string;
+  };
+}
+
+/**
+ * One of `token` and `client`, or neither: then only public projects are read. A token needs the scope `read_api`.
+ *
+ * GitLab follows a file's history to its former names, unless its commits API knows the parameter `follow`. A version
+ * without it dates a file that was moved by the first commit of its first name.
+ */
+export interface GitLabOptions extends GitHostOptions {
+  /** A personal, project or group access token. */
+  readonly token?: string;
+  readonly client?: GitLabClient;
+  /** The URL of the host's pages, with its path if it has one: `https://HOST/gitlab`. Default: `https://gitlab.com`. */
+  readonly url?: string;
+}
+
+export interface HostUrl {
+  /** `gitlab.example.com`, with the port if there is one. */
+  readonly name: string;
+  readonly origin: string;
+  /** The API's path, without a slash at the end: `/gitlab/api/v4`. */
+  readonly apiPath: string;
+  /** Where git fetches projects from, and people browse them. It has no slash at the end. */
+  readonly pagesUrl: string;
+}
+
+export type ResolvedOptions = Required<Omit<GitLabOptions, 'token' | 'client' | 'url'>> & {
+  readonly host: HostUrl;
+  readonly credential: Credential;
+};
+
+const publicHost = 'https://gitlab.com';
+// What a header takes. An error of `fetch` would show the token.
+const tokenForm = /^[\u0021-\u007e]+$/u;
+
+/** Throws a `TypeError` if an option is malformed or contradicts another. */
+function resolveOptions({ url, token, client, ...options }: GitLabOptions): ResolvedOptions {
+  if (token !== undefined && client !== undefined) throw new TypeError('GitLab takes one of token and client');
+  if (client !== undefined && url !== undefined) throw new TypeError('GitLab takes one of url and client');
+  if (token !== undefined && !tokenForm.test(token)) {
+    throw new TypeError('The GitLab token is empty, or has a character that no token has');
+  }
+  const authHeaders: Credential['authHeaders'] = token === undefined ? {} : { 'private-token': async () => token };
+  const host = parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost);
+  const credential = client === undefined ? { headers: {}, authHeaders } : client.Projects;
+  if (Object.keys(credential.authHeaders).length > 0) requirePrivateWay(host.pagesUrl, options.httpHosts);
+  return {
+    ...withHostDefaults(options, { concurrency: 8, maxAnswerBytes: 16 * 2 ** 20, maxRequests: 3000 }),
+    host,
+    credential,
+  };
+}
+
+/** Throws a `TypeError`, which does not show the URL. */
+function parseHostUrl(text: string): HostUrl {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new TypeError('The URL of GitLab is not of the form https://gitlab.example.com');
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new TypeError('The URL of GitLab takes no user name, password, query or fragment');
+  }
+  const path = url.pathname.replace(/\/+$/u, '');
+  return { name: url.host, origin: url.origin, apiPath: `${path}/api/v4`, pagesUrl: `${url.origin}${path}` };
+}
+
+/** What git sends in place of the headers, which GitLab does not take from it. Null if they hold no token for git. */
+function gitAuthorization(headers: Readonly<Record<string, string>>): string | null {
+  const byName = new Headers(headers);
+  const token = byName.get('private-token') ?? /^Bearer +(.+)$/iu.exec(byName.get('authorization') ?? '')?.[1];
+  if (token !== undefined) return basicAuthorization('oauth2', token);
+  const jobToken = byName.get('job-token');
+  return jobToken === null ? null : basicAuthorization('gitlab-ci-token', jobToken);
 }

@@ -1,20 +1,19 @@
 import { opendir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { DirectoryListing, FileContentId, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
-import { checkGit, oidForm } from '../../shared/git-process.ts';
+import { checkGit, oidForm, runGit } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
+import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { realTimers } from '../../shared/timeout.ts';
-import { createTimeLimit } from '../time-limit.ts';
-import { readBlob } from './blob-reader.ts';
-import { failed, failures, providerName } from './failures.ts';
-import { readHead, readShallow } from './head.ts';
-import { createFetchFolders } from './private-git-folders.ts';
+import { createTimeLimit } from '../provider-time-limit.ts';
+import { demandSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
+import { readHead, readShallow } from './repository-head.ts';
+import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 import { findRepository } from './repository-location.ts';
-import { createSnapshotCache } from './snapshot-cache.ts';
+import { createSnapshotCache } from './directory-snapshots.ts';
 
 export interface LocalGitOptions {
   /** The folder below which repositories are addressed. */
@@ -49,10 +48,7 @@ const defaults = {
   maxOutputBytes: 64 * 1024 * 1024,
 };
 
-/**
- * Serves the repositories below a folder, with the plumbing commands of the git program. A repository is hostile input: its
- * configuration, hooks and attributes are never read, and no link or name leads out of the folder.
- */
+/** A repository is hostile input: its configuration, hooks and attributes are never read, and no link or name leads out of the folder. */
 export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
   const { root, timeoutMs } = resolved;
@@ -114,4 +110,35 @@ async function check({ gitBinary, root }: ResolvedOptions, signal: AbortSignal):
   const git = await checkGit({ binary: gitBinary, folder: tmpdir(), failed }, signal);
   await (await opendir(root)).close();
   return git.ok ? { ok: true, detail: `${git.detail}; the root folder can be read` } : git;
+}
+
+/** Reads the content with the id `oid`. Null if the repository has no such content. */
+async function readBlob(
+  options: ResolvedOptions, request: ObjectsRequest, maxBytes: number, signal: AbortSignal,
+): Promise<Buffer | null> {
+  return await readObjects(options, request, signal, async (reader, either) => {
+    // Git takes a large object into memory before it writes the first byte.
+    const size = await sizeOf(reader, request.oid, either);
+    if (size === null) return null;
+    const limit = { bytes: maxBytes, failure: () => tooLarge(`${maxBytes} bytes in a file`) };
+    if (size > maxBytes) throw limit.failure();
+    const chunks: Buffer[] = [];
+    const command = { ...reader.command, args: ['cat-file', 'blob', request.oid] };
+    demandSuccess(await runGit(command, limit, either, (chunk) => chunks.push(chunk)));
+    return Buffer.concat(chunks);
+  });
+}
+
+/** In bytes. Null if there is no such object, or it is no file's content. */
+async function sizeOf({ command, limit }: ObjectReader, oid: string, signal: AbortSignal): Promise<number | null> {
+  let output = '';
+  const check = { ...command, args: ['cat-file', '--batch-check'], input: `${oid}\n` };
+  const exit = await runGit(check, limit, signal, (chunk) => {
+    output += chunk.toString('latin1');
+  });
+  demandSuccess(exit);
+  // Of an object that git can't read, it says that it is missing, and why.
+  if (exit.stderr !== '') throw failed('objects of the repository are missing or corrupt', new Error(exit.stderr));
+  const size = /^[0-9a-f]+ blob (\d+)\n$/u.exec(output)?.[1];
+  return size === undefined ? null : Number(size);
 }

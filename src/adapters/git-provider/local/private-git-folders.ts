@@ -1,18 +1,16 @@
-import { lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { Dirent } from 'node:fs';
+import { lstat, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { isFailure } from '../../../domain/failure.ts';
 import { bareConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
-import { failed, hasCode, tooLarge } from './failures.ts';
-import { readHead, readShallow, type Head } from './head.ts';
+import { failed, hasCode, tooLarge } from './local-git-failures.ts';
+import { type Head, readHead, readShallow } from './repository-head.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import { listObjectFolders, refuseOutsideObjects } from './object-folders.ts';
 import type { LocalRepository } from './repository-location.ts';
 
-/**
- * Runs a task with a private git folder: a configuration of ours, and no refs, hooks, attributes or grafts. Git runs in it and takes
- * nothing but objects from the repository, so the repository's own configuration has no effect. The folder is removed afterwards.
- */
+/** Runs a task with a git folder of ours, which takes nothing but objects from the repository. The folder is removed afterwards. */
 async function withPrivateGitFolder<T>(
   parent: string,
   { oid, shallow }: { readonly oid: string; readonly shallow: string },
@@ -32,10 +30,8 @@ async function withPrivateGitFolder<T>(
   }
 }
 
-/** Objects of a repository that git is to read. */
 export interface ObjectsRequest {
   readonly repository: LocalRepository;
-  /** The id of one of them. */
   readonly oid: string;
   /** Where the history is cut off, as `readShallow` returns it. */
   readonly shallow: string;
@@ -72,10 +68,7 @@ export async function readObjects<T>(
   });
 }
 
-/**
- * Fetching runs git's other side in the folder that is fetched from. So it is given a folder with links to the repository's objects,
- * branches and tags, and a configuration of ours. There is one for each repository that was asked for.
- */
+/** Fetching runs git's other side in the folder that is fetched from, so each repository gets one with a configuration of ours. */
 export function createFetchFolders(temporaryFolder: string) {
   let parent: Promise<ProcessFolder> | null = null;
   const names = new Map<string, string>();
@@ -106,7 +99,6 @@ export function createFetchFolders(temporaryFolder: string) {
     /** Returns the folder's absolute path. Its objects and branches are the repository's at any time; its HEAD is as of this call. */
     get: (repository: LocalRepository, signal: AbortSignal): Promise<string> =>
       repositories.inTurn(repository.gitDir, () => make(repository, signal), signal),
-    /** Removes all of them. */
     async remove(): Promise<void> {
       // A call whose caller has left would make its folder again.
       await repositories.settled();
@@ -140,4 +132,72 @@ async function refuseOutsideRefs({ root, commonDir }: LocalRepository): Promise<
     const isThere = await lstat(path).then(() => true, () => false);
     if (isThere && (await root.resolve(path)) === null) throw failed("the repository's branches lie outside the root folder");
   }
+}
+
+const alternatesLimitBytes = 64 * 1024;
+const maxFolders = 32;
+
+/** The real paths of the repository's object folders, borrowed ones too. Throws `provider_failed` if one is outside the root. */
+async function listObjectFolders({ root, commonDir }: LocalRepository): Promise<readonly [string, ...string[]]> {
+  const own = await root.resolve(join(commonDir, 'objects'));
+  if (own === null) throw failed("the repository's object folder is missing or lies outside the root folder");
+  const folders: [string, ...string[]] = [own];
+  for (const folder of folders) {
+    for (const line of linesOf((await root.read(join(folder, 'info', 'alternates'), alternatesLimitBytes)) ?? '')) {
+      const borrowed = await root.resolve(isAbsolute(line) ? line : join(folder, line));
+      if (borrowed === null) throw failed('the repository borrows objects from a folder that is missing or outside the root folder');
+      if (!folders.includes(borrowed)) folders.push(borrowed);
+      if (folders.length > maxFolders) throw failed(`the repository borrows objects from more than ${maxFolders} folders`);
+    }
+  }
+  return folders;
+}
+
+function linesOf(alternates: Buffer | string): string[] {
+  const lines = alternates.toString('utf8').split('\n');
+  if (lines.some((line) => line.startsWith('"'))) throw failed('the repository borrows objects from a folder with a quoted name');
+  return lines.filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+const maxEntries = 1_000_000;
+const foldersAtOnce = 16;
+// The size of a folder grows with its entries: this is some hundred thousand of them.
+const maxFolderBytes = 16 * 1024 * 1024;
+
+/** Throws `provider_failed` if a link among the objects leads out of the root. */
+async function refuseOutsideObjects({ root }: LocalRepository, objects: readonly string[], signal: AbortSignal): Promise<void> {
+  const folders = [...objects];
+  let entries = 0;
+
+  async function check(folder: string): Promise<void> {
+    for (const entry of await entriesOf(folder)) {
+      signal.throwIfAborted();
+      entries += 1;
+      if (entries > maxEntries) throw tooManyObjects();
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      else if (entry.isSymbolicLink()) {
+        if ((await root.resolve(path)) === null) throw failed('a link among its objects leads out of the root folder');
+      } else if (!entry.isFile()) throw failed('something among its objects is no regular file');
+    }
+  }
+
+  // Loose objects lie in up to 256 folders, so several are checked together.
+  while (folders.length > 0) await Promise.all(folders.splice(-foldersAtOnce).map(check));
+}
+
+/** Empty if the folder does not exist: git may be packing its objects at this moment. */
+async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+  try {
+    if ((await stat(folder)).size > maxFolderBytes) throw tooManyObjects();
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isFailure(error)) throw error;
+    if (hasCode(error, 'ENOENT')) return [];
+    throw failed("the repository's objects can not be read", error);
+  }
+}
+
+function tooManyObjects(): Error {
+  return failed('the repository has too many object files; pack them with git gc');
 }

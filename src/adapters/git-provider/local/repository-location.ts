@@ -1,8 +1,9 @@
-import { lstat, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
+import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import { failed, notFound } from './failures.ts';
-import { createRootFolder, realPathOf, type RootFolder } from './root-folder.ts';
+import { failed, hasCode, notFound } from './local-git-failures.ts';
 
 /** A repository in the file system; all paths are real ones inside the root. */
 export interface LocalRepository extends GitFolders {
@@ -22,10 +23,7 @@ interface GitFolders {
 
 const bareSuffix = '.git';
 
-/**
- * Finds a repository by its path below the root: first that folder, then the bare folder of that name with `.git`, then the root itself
- * if it is a repository of this name. Throws `repository_not_found` if there is none.
- */
+/** Looks for the folder, then for it with `.git`, then for the root itself by its name. Throws `repository_not_found`. */
 export async function findRepository(rootFolder: string, repository: string): Promise<LocalRepository> {
   const parsed = parseRepositoryName(repository);
   if (!parsed.ok) throw notFound(repository);
@@ -77,7 +75,6 @@ async function targetOfGitFile(root: RootFolder, folder: string, dotGit: string)
   return target === undefined ? null : await root.resolve(resolve(folder, target));
 }
 
-/** Null if the folder is not a git folder. */
 async function gitFoldersOf(root: RootFolder, gitDir: string): Promise<GitFolders | null> {
   const [head, commonDir] = await Promise.all([kindOf(join(gitDir, 'HEAD')), commonDirOf(root, gitDir)]);
   if (head === 'none') return null;
@@ -109,4 +106,60 @@ async function kindOf(path: string): Promise<'none' | 'file' | 'folder'> {
 // The same message for a folder outside and for a missing one, so that nobody can find out what exists outside.
 function leadsOut(): Error {
   return failed("the repository's git folder is missing or lies outside the root folder");
+}
+
+type RootFolder = ReturnType<typeof createRootFolder>;
+
+/** A folder, by its real path, that no name and no link may lead out of. */
+function createRootFolder(root: string) {
+  const prefix = root.endsWith(sep) ? root : root + sep;
+  const isInside = (path: string): boolean => path === root || path.startsWith(prefix);
+  return {
+    /** The real path behind `path`; null if there is none, or if it is outside. */
+    async resolve(path: string): Promise<string | null> {
+      const real = await realPathOf(path);
+      return real !== null && isInside(real) ? real : null;
+    },
+    /** Null if there is no file. Throws `provider_failed` if it is outside, too large, or not regular. Never blocks, as a pipe would. */
+    async read(path: string, limitBytes: number): Promise<Buffer | null> {
+      const real = await realPathOf(path);
+      if (real === null) return null;
+      if (!isInside(real)) throw failed('a file of the repository is a link that leads out of the root folder');
+      return await readRegular(real, limitBytes);
+    },
+  };
+}
+
+const gone = ['ENOENT', 'ENOTDIR'];
+const unreachable = [...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE'];
+
+/** The real path behind a path; null if nothing can be reached there. */
+async function realPathOf(path: string): Promise<string | null> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (hasCode(error, ...unreachable)) return null;
+    throw failed("the repository's files can not be read", error);
+  }
+}
+
+const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+
+async function readRegular(path: string, limitBytes: number): Promise<Buffer | null> {
+  let file: FileHandle | null = null;
+  try {
+    file = await open(path, flags);
+    const stats = await file.stat();
+    if (stats.isDirectory()) return null;
+    if (!stats.isFile()) throw failed('a file of the repository is not a regular file');
+    if (stats.size > limitBytes) throw failed(`a file of the repository is larger than ${limitBytes} bytes`);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(stats.size), 0, stats.size, 0);
+    return buffer.subarray(0, bytesRead);
+  } catch (error) {
+    if (isFailure(error)) throw error;
+    if (hasCode(error, ...gone)) return null;
+    throw failed('a file of the repository can not be read', error);
+  } finally {
+    await file?.close();
+  }
 }

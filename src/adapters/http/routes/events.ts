@@ -52,7 +52,6 @@ const eventPageQuery = z.object({
     .meta({ description: 'Begin after the event of this id; `page_id` goes before it.', override: { type: 'string' } }),
 });
 
-/** The ticket of an operation that takes one. */
 export const ticketQuery = z.string().optional()
   .meta({ description: 'Instead of the header with the key, for browsers, which can send none here.' });
 
@@ -74,10 +73,7 @@ const eventStreamHeaders = z.object({
     .meta({ description: 'The id of the last event seen; browsers send it when they connect again.', override: { type: 'string' } }),
 });
 
-/**
- * How long a ticket is good for. A stream that it opened goes on after that. A ticket holds the credential, so it is sealed by a secret
- * that is kept nowhere: whoever finds it in an access log can't read it, also with a backup of the deployment. It ends with the process.
- */
+/** A stream that a ticket opened goes on after it expired. The sealing secret is kept nowhere, so no access log gives a key away. */
 const ticketLifeMs = 60_000;
 const ticketSealer = createSealer(randomBytes(32).toString('hex'));
 

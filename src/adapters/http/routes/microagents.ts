@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
-import type { MicroagentContent } from '../../../application/microagents/list-microagents.ts';
+import type { MicroagentContent } from '../../../application/microagents/microagents.ts';
 import type { Microagent } from '../../../domain/microagent.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { text, timestamp, toTimestamp } from '../common-schemas.ts';
@@ -73,7 +73,6 @@ function presentContent(read: MicroagentContent): z.output<typeof microagentCont
   };
 }
 
-/** Says how old a listing is. */
 function setAge({ skep, response }: RequestContext, confirmedAt: number | null): void {
   if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
 }

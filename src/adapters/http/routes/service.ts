@@ -58,10 +58,7 @@ export function readinessReporter(skep: Skep): () => Promise<ReadinessReport> {
 /** After so long a check that has not ended is given up, and the part is asked again. */
 const hangsAfterMs = 10_000;
 
-/**
- * Returns what says whether a part answers. The part is asked once at a time, and its answer is kept for a while. The log says when a part
- * begins and ceases to answer.
- */
+/** The part is asked once at a time, and its answer is kept for a while. The log says when it begins and ceases to answer. */
 function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<boolean> {
   let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<boolean> } | null = null;
   let lastOk = true;

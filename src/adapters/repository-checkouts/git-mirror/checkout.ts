@@ -1,19 +1,18 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
+import { splitAtNul } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
 import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
-import { Corruption, RefGone } from './git-failures.ts';
+import { Corruption, demandSuccess, RefGone } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner, type GitRunner } from './git-runner.ts';
 import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
-import { commitAt, exportOf, makeExport, makeMirror, refOf, removeLeftovers } from './mirror.ts';
+import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeLeftovers } from './mirror.ts';
 import { askHead, type Head } from './remote-head.ts';
 import { archiveParts } from './work-tree-archive.ts';
-import { refuseLargeWorkTree } from './work-tree-bounds.ts';
 
-/** One checkout on its way. */
 export interface Job {
   readonly git: GitRunner;
   readonly store: MirrorStore;
@@ -113,10 +112,7 @@ async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
   }
 }
 
-/**
- * Fetches what the mirror lacks of the commit, and exports it. Returns the commit, or a newer one of the branch. Only while nobody else
- * works on the mirror: a corrupt one is made again.
- */
+/** Returns the commit, or a newer one of the branch. Only while nobody else works on the mirror: a corrupt one is made again. */
 async function bringCommit(job: Job, head: Head, signal: AbortSignal): Promise<string> {
   try {
     return await fetchAndExport(job, head, signal);
@@ -159,4 +155,33 @@ async function fetchAndExport(job: Job, head: Head, signal: AbortSignal): Promis
     await rm(temporary, { recursive: true, force: true });
   }
   return oid;
+}
+
+const maxDepth = 200;
+
+/**
+ * Throws `provider_failed` if the work tree of a commit has more files or bytes than is allowed, or lies too deep. A small repository can
+ * hold a tree without end: the same folders and files may be in it again and again, and unpacking makes each of them. The list is read as
+ * git writes it, and git is ended at the first entry beyond a bound.
+ */
+async function refuseLargeWorkTree(
+  git: GitRunner,
+  { gitDir }: Mirror,
+  oid: string,
+  { maxFiles, maxWorkTreeBytes }: Pick<ResolvedOptions, 'maxFiles' | 'maxWorkTreeBytes'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { tooLarge } = providerFailures(git.provider);
+  let [files, bytes] = [0, 0];
+  // Lines `MODE TYPE OID SIZE<tab>PATH`. A folder has no size.
+  const count = splitAtNul((entry) => {
+    const path = entry.slice(entry.indexOf('\t') + 1);
+    files += 1;
+    bytes += Number.parseInt(entry.slice(0, entry.indexOf('\t')).split(' ').at(-1) ?? '', 10) || 0;
+    if (files > maxFiles) throw tooLarge(`${maxFiles} files and folders in a work tree`);
+    if (bytes > maxWorkTreeBytes) throw tooLarge(`${maxWorkTreeBytes} bytes in a work tree`);
+    if (path.split('/').length > maxDepth) throw tooLarge(`folders that lie ${maxDepth} deep in each other`);
+  });
+  const args = ['ls-tree', '-r', '-t', '-l', '-z', '--full-tree', oid];
+  demandSuccess(await git.run({ args, folder: gitDir, environment: { GIT_DIR: gitDir } }, signal, count), git.provider);
 }

@@ -70,7 +70,6 @@ const phases = [
   ['Resolving deltas', 'unpacking'],
 ] as const;
 
-/** Parses git's progress, and reports it in steps of ten percent. */
 function parseProgress(progress: CheckoutProgress): (stderr: string) => void {
   let last: Reason | null = null;
   return (stderr) => {

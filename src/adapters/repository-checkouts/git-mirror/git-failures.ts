@@ -26,7 +26,6 @@ function failureOfMachine({ signal }: GitExit, stderr: string, failed: Failed): 
   return null;
 }
 
-/** Throws the failure that an exit of git in the mirror means, unless it succeeded. */
 export function demandSuccess(exit: GitExit, provider: string): void {
   if (exit.code === 0) return;
   const ofMachine = failureOfMachine(exit, exit.stderr, providerFailures(provider).failed);

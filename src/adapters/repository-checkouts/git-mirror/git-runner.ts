@@ -14,7 +14,6 @@ const maxOutputBytes = 64 * 1024 * 1024;
 // Git finds nothing of the server's user: no .netrc, no keys. A list of ten million objects must fit.
 const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
 
-/** Runs git for a provider's repository. */
 export function createGitRunner(binary: string, provider: string) {
   const { failed } = providerFailures(provider);
   // Most of these commands start other programs, which must end with git.
@@ -40,10 +39,7 @@ export function createGitRunner(binary: string, provider: string) {
 const proxyVariables = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
 const networkVariables = [...proxyVariables, 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'GIT_SSL_CAINFO', 'GIT_SSL_CAPATH'];
 
-/**
- * The environment of a git that fetches. The credential is here and nowhere else: other users can read the arguments of a process, and
- * files stay. Git sends it to this URL only, and follows no redirect.
- */
+/** The credential is here and nowhere else: others can read arguments, and files stay. Git sends it to this URL only. */
 export function networkEnvironment({ url, authorization }: GitRemote, answerMs: number): NodeJS.ProcessEnv {
   if (!isUrl(url)) return { GIT_ALLOW_PROTOCOL: 'file' };
   const settings = [

@@ -5,7 +5,6 @@ import { bareConfig, oidForm } from '../../shared/git-process.ts';
 import { demandSuccess } from './git-failures.ts';
 import type { GitRunner } from './git-runner.ts';
 
-/** What is kept of one repository. */
 export interface Mirror {
   readonly id: string;
   readonly folder: string;
@@ -81,7 +80,6 @@ export async function repack(git: GitRunner, { gitDir }: Mirror, signal: AbortSi
   await git.run({ args: ['repack', '-a', '-d', '-q'], folder: gitDir, environment: { GIT_DIR: gitDir } }, signal);
 }
 
-/** The folder of a commit's export. */
 export function exportOf({ exports }: Mirror, oid: string): string {
   return join(exports, oid);
 }
@@ -89,10 +87,7 @@ export function exportOf({ exports }: Mirror, oid: string): string {
 /** The file of an export that an archive ends with: a text, as git has it in every `.git` that it makes. */
 export const lastFileName = 'description';
 
-/**
- * Makes a git folder with an index, one commit and its history: what the `.git` of a work tree holds. What other branches have, and
- * what the history once had, is not in it.
- */
+/** Makes what the `.git` of a work tree holds: an index, one commit and its history, and nothing of other branches. */
 export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, folder: string, signal: AbortSignal): Promise<void> {
   await Promise.all(['objects/pack', 'refs', 'info'].map((name) => mkdir(join(folder, name), { recursive: true })));
   await Promise.all([

@@ -8,10 +8,7 @@ import { type GitRunner, isUrl } from './git-runner.ts';
 import { lastFileName } from './mirror.ts';
 import type { Head } from './remote-head.ts';
 
-/**
- * The parts of the archive: first the `.git`, so that its end is the one that git writes after the files. `exported` is the folder of the
- * commit's export. It and `head` are null if the repository is empty. `url` is where git fetches from, without a credential.
- */
+/** First the `.git`, so that the end is the one that git writes after the files. `head` and `exported` are null for an empty repository. */
 export async function* archiveParts(
   git: GitRunner,
   head: Head | null,
@@ -65,10 +62,7 @@ async function exportedNames(exported: string): Promise<string[]> {
   return [...packs, ...(hasShallow ? ['shallow'] : []), 'index'];
 }
 
-/**
- * The files as git checks them out, straight from its objects, which have no dates. Git's own tar is passed on, since names are bytes:
- * tar-stream reads and writes only names that are UTF-8.
- */
+/** The files straight from git's objects. Git's own tar is passed on, since names are bytes and tar-stream takes only UTF-8. */
 async function* gitArchive(git: GitRunner, exported: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const lastFile = ['--prefix=.git/', `--add-file=${join(exported, lastFileName)}`, '--prefix='];
   const args = ['-c', 'tar.umask=0022', 'archive', '--format=tar', ...lastFile, 'HEAD^{tree}'];
@@ -89,10 +83,7 @@ const blockBytes = 512;
 // The zeros that end a tar, the rest of git's last record, and the block that the last file ends in.
 const longestEnd = 2 * blockBytes + 20 * blockBytes + blockBytes;
 
-/**
- * Returns the tar without the zeros that git fills the last record with: a program that unpacks a tar stops reading at its end, and nobody
- * would read the rest. The last file is a text, so that the zeros after it are not its own.
- */
+/** Drops the zeros that fill the last record: unpacking stops at a tar's end, and nobody would read the rest. The last file is a text. */
 async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held = Buffer.alloc(0);
   for await (const chunk of tar) {

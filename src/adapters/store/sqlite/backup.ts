@@ -20,10 +20,7 @@ export interface BackupOptions {
   readonly warn: (warning: StoreWarning) => void;
 }
 
-/**
- * Copies the store of a data folder into a new file, whether a server has the folder open or not. The file is complete in itself, and
- * only its owner may read it. Rejects with {@link StoreRefused} if the file exists, or the folder has no store that can be read.
- */
+/** The copy is complete in itself and private; a server may have the folder open. Rejects with {@link StoreRefused}. */
 export async function backupSqlite({ dataDir, file, runtime, warn }: BackupOptions): Promise<void> {
   const folder = dataFolderAt(dataDir);
   checkLog(folder, warn);

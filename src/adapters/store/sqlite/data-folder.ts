@@ -18,10 +18,7 @@ export interface FolderLock {
   release(): void;
 }
 
-/**
- * Creates the folder, if it does not exist, readable by its owner only. An existing folder keeps its mode, since it may
- * serve other purposes too; the files in it are the owner's only in any case.
- */
+/** Creates the folder, if needed, for its owner only. An existing folder keeps its mode, since it may serve other purposes too. */
 export function prepareDataFolder(dataDir: string): DataFolder {
   const folder = dataFolderAt(dataDir);
   const { path } = folder;
@@ -34,16 +31,12 @@ export function prepareDataFolder(dataDir: string): DataFolder {
   return folder;
 }
 
-/** Returns the paths of the folder, whether it exists or not. */
 export function dataFolderAt(dataDir: string): DataFolder {
   const path = resolve(dataDir);
   return { path, database: join(path, 'skep.db'), lock: join(path, 'skep.lock'), holder: join(path, 'skep.pid') };
 }
 
-/**
- * Takes the folder for this process. The lock is a transaction that stays open on a small SQLite file of its own, so the
- * operating system drops it with the process, and no stale lock file is ever in the way.
- */
+/** The lock is a transaction on an SQLite file of its own, so the operating system drops it with the process. */
 export function lockFolder(folder: DataFolder): FolderLock {
   const database = openLock(folder);
   try {
@@ -63,10 +56,7 @@ export function lockFolder(folder: DataFolder): FolderLock {
   };
 }
 
-/**
- * Creates an empty file that only its owner may read, unless it exists. Never opens one that exists: closing it would
- * drop the locks that SQLite holds on it for this process.
- */
+/** Never opens a file that exists: closing it would drop the locks that SQLite holds on it for this process. */
 export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -87,7 +77,6 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Takes the permissions of others off a file, for example one that was restored from a copy. */
 export function makePrivate(path: string): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode;
   if (mode !== undefined && (mode & 0o077) !== 0) chmodSync(path, 0o600);
@@ -130,10 +119,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/**
- * Creates the folder and its parents one by one: Node's recursive `mkdir` never ends on a file system that takes no new
- * folder (`/proc`). Returns the topmost one that was created; null if the folder exists.
- */
+/** Returns the topmost folder that was created, or null. Node's recursive `mkdir` never ends on a file system like `/proc`. */
 function makeFolders(path: string): string | null {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return null;
   const parent = dirname(path);
@@ -202,10 +188,7 @@ export type RefusalReason =
 
 const marker = Symbol.for('skep.store-refused');
 
-/**
- * The data folder can't be opened, and nothing in it was changed. The message is for the person who starts the program:
- * it names the folder and says what to do.
- */
+/** Nothing in the folder was changed. The message says what to do to the person who starts the program. */
 export class StoreRefused extends Error {
   readonly [marker] = true;
   readonly reason: RefusalReason;

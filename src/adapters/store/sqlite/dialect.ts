@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
-import { storeUnavailable } from '../store-failure.ts';
+import { storeUnavailable } from '../database.ts';
 import { asFailure, isBusy } from './sqlite-error.ts';
 
 const busyPollMs = 1;
@@ -43,7 +43,6 @@ function createDriver(connection: SqliteConnection): Driver {
   };
 }
 
-/** Lets one in at a time, in the order in which they come. */
 class Mutex {
   #last = Promise.resolve();
   #release = (): void => {};
@@ -67,7 +66,6 @@ interface Prepared {
 }
 
 class SqliteConnection implements DatabaseConnection {
-  /** Whose turn it is to use the connection. */
   readonly turns = new Mutex();
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;

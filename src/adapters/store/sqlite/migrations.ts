@@ -3,10 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 /** Marks the file as this program's (`Skep` in ASCII). */
 export const applicationId = 0x536b6570;
 
-/**
- * Makes the steps that the database lacks, all of them or none. Two processes may migrate at once: the version is read
- * again under the write lock.
- */
+/** All steps or none. The version is read again under the write lock, since two processes may migrate at once. */
 export function migrate(database: DatabaseSync, steps: readonly string[] = migrations): void {
   if (versionOf(database) >= steps.length) return;
   database.exec('BEGIN IMMEDIATE');

@@ -4,7 +4,6 @@ import { applicationId, migrate, migrations } from './migrations.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { reasonOf } from './sqlite-error.ts';
 
-/** How long opening waits for another process, in milliseconds. */
 const openTimeoutMs = 5000;
 
 /** A commit is on the disk when it returns: the write-ahead log is synced with each one. */
@@ -39,17 +38,14 @@ export function openAndMigrate(folder: DataFolder): DatabaseSync {
   });
 }
 
-/** Opens the folder's database as it is. */
 export function openCurrent(folder: DataFolder): DatabaseSync {
   return refusing(folder, () => openWritable(folder));
 }
 
-/** Opens the folder's database for reading only. Changes neither the database nor the files beside it. */
 export function openReadOnly(folder: DataFolder): DatabaseSync {
   return refusing(folder, () => open(untouched(folder.database), { readOnly: true }));
 }
 
-/** Creates a database that is gone when it is closed. */
 export function openInMemory(): DatabaseSync {
   return closedOnError(open(':memory:'), (database) => migrate(database));
 }

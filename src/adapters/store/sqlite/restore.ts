@@ -86,7 +86,6 @@ function revokedKeys(folder: DataFolder) {
   }
 }
 
-/** Copies a database that no server uses, with its log if there is one. */
 async function copyFile(file: string, draft: string): Promise<void> {
   try {
     using source = new DatabaseSync(untouched(resolve(file)), { readOnly: true });

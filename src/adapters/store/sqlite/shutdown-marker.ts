@@ -8,10 +8,7 @@ import { reasonOf } from './sqlite-error.ts';
 /** Of a store that was closed. It is as long as any other, so that the row is overwritten in place. */
 const closed = '-'.repeat(36);
 
-/**
- * What is not as it should be and does not stop the store. `log_lost`: the server did not close the store, and its write-ahead log is gone.
- * Unless another program merged the log, the last changes are lost.
- */
+/** `log_lost`: the write-ahead log of a store that was not closed is gone. Unless another program merged it, changes are lost. */
 export interface StoreWarning {
   readonly code: 'log_lost';
   readonly dataDir: string;
@@ -65,10 +62,7 @@ export function clearMarker(database: DatabaseSync): boolean {
   return true;
 }
 
-/**
- * Checks that the write-ahead log in the folder is that of its database, before anything reads it. Throws `log_missing` or
- * `log_of_another`. Warns if the log of a crashed server is gone, which is no loss if another program merged it.
- */
+/** Checks the log before anything reads it. Throws `log_missing` or `log_of_another`. Warns if the log of a crashed server is gone. */
 export function checkLog(folder: DataFolder, warn: (warning: StoreWarning) => void = () => {}): void {
   // In this order a server that closes meanwhile does not look like a copy.
   const hasLog = sizeOf(`${folder.database}-wal`) > 0;

@@ -1,6 +1,6 @@
 import { Failure } from '../../../domain/failure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
-import { storeUnavailable } from '../store-failure.ts';
+import { storeUnavailable } from '../database.ts';
 
 const busy = 5;
 

@@ -34,25 +34,16 @@ export interface InMemoryStoreOptions {
 export interface SqliteStoreOptions extends InMemoryStoreOptions {
   /** The folder that holds everything; it is created, for its owner only, if it does not exist. */
   readonly dataDir: string;
-  /**
-   * A server takes the folder for itself. False is for a short visit, such as a command that creates a key: it works while
-   * a server has the folder open, but does not change the schema under the server.
-   */
+  /** A server takes the folder for itself. False is for a visit while a server may run, which does not change its schema. */
   readonly exclusive?: boolean;
   /** How long a write waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs?: number;
-  /**
-   * Returns the id of the folder's deployment, given the one that the store has kept (null: none yet). The store keeps it, and a server
-   * is refused if it is another one: a runtime would not find the sandboxes of the records.
-   */
+  /** Returns the id of the folder's deployment, given the kept one. A server is refused if they differ: it would find no sandbox. */
   readonly deploymentId?: (kept: string | null) => string;
   readonly warn?: (warning: StoreWarning) => void;
 }
 
-/**
- * The embedded store: one SQLite database in a folder. Rejects with {@link StoreRefused} if the folder can't
- * be opened, is open in another process, was written by a newer version, or is damaged; it is left unchanged then.
- */
+/** One SQLite database in a folder. Rejects with {@link StoreRefused}, and leaves the folder unchanged, if it can't be opened. */
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);

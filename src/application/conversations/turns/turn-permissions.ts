@@ -11,10 +11,7 @@ import type { TurnOf } from './turn.ts';
 /** How often to look for the owner's choice, if the log does not say that something was written. */
 const lookEveryMs = 5000;
 
-/**
- * Answers an agent's requests for permission in a turn: by the conversation's policy, or by its owner. The owner sees one request
- * at a time; the others wait.
- */
+/** Answers an agent's requests: by the policy, or by the owner, who sees one at a time. */
 export class TurnPermissions {
   readonly #deps: StepDeps;
   readonly #conversation: Conversation;
@@ -35,7 +32,6 @@ export class TurnPermissions {
     this.#withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
   }
 
-  /** True while a request waits for the owner's choice. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
@@ -110,7 +106,6 @@ export class TurnPermissions {
     await throughStoreOutage(clock, this.#ends, () => records.change(this.#conversation.id, change));
   }
 
-  /** Finds the choice in the log. */
   async #look(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {
     const { id: conversationId, ownerId } = this.#conversation;
     try {

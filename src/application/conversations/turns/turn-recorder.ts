@@ -12,7 +12,6 @@ interface RecorderDeps extends Pick<StepDeps, 'events' | 'clock' | 'random'> {
   readonly from: number;
   /** Fires when the turn is to end. */
   readonly signal: AbortSignal;
-  /** The agent's. */
   readonly memory: MemoryShare;
 }
 
@@ -30,13 +29,9 @@ interface OpenMessage {
 /** A message is collected in memory. One that is as long as this is ended, and another begins. */
 const maxMessage = 1_048_576;
 
-/** How many tool calls of a turn are remembered. */
 const maxKnownCalls = 1000;
 
-/**
- * Writes what an agent says in a turn as events. The parts of a message are written as they arrive, and the whole message when
- * it has ended: when another message, another channel or a tool call begins, or the turn ends.
- */
+/** Parts of a message are written as they arrive, and the whole when another message, channel or tool call begins, or the turn ends. */
 export class TurnRecorder {
   readonly #deps: RecorderDeps;
   readonly #conversation: Conversation;
@@ -57,7 +52,6 @@ export class TurnRecorder {
     await this.#writer.ready();
   }
 
-  /** Writes an event after the earlier ones. */
   note(body: EventBody, actor: EventActor, reason: Reason | null = null): void {
     this.#writer.add(eventOf(this.#conversation, body, { at: this.#deps.clock.now(), actor, reason }));
   }
@@ -127,7 +121,6 @@ const maxItems = 200;
 
 type OtherUpdate = Exclude<AgentUpdate, Chunk>;
 
-/** Returns the update, cut to a size for the log. */
 export function bounded(update: OtherUpdate): OtherUpdate {
   let left = maxTexts;
   const cut = (text: string): string => {
@@ -148,10 +141,7 @@ const maxJoined = 16_384;
 
 type EventWriterDeps = Omit<RecorderDeps, 'random'>;
 
-/**
- * Writes events in their order, one batch at a time: the first at once, and what comes meanwhile as the next batch. While the store does
- * not answer, a batch is tried again. If it can't be written at last, nothing more is written.
- */
+/** Writes one batch at a time. A batch is tried again while the store does not answer; if it fails, nothing more is written. */
 export class EventWriter {
   readonly #deps: EventWriterDeps;
   /** The sequence number of the last event that was written, or was there before the first. */
@@ -159,7 +149,6 @@ export class EventWriter {
   #waiting: EventDraft[] = [];
   #writing: Promise<void> | null = null;
   #failure: { readonly error: unknown } | null = null;
-  /** The bytes of what is waiting or being written. */
   #held = 0;
 
   constructor(deps: EventWriterDeps) {

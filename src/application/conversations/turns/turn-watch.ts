@@ -18,10 +18,7 @@ interface TurnWatchOptions extends Pick<TurnOf, 'conversation' | 'sandbox' | 'qu
 /** How often to look at least, if nothing happens to the sandbox. */
 const lookEveryMs = 30_000;
 
-/**
- * Watches over a turn until it is disposed of: keeps its sandbox awake, shows when the turn is frozen, and reports an agent that says
- * nothing for too long. A sandbox whose agent only waits for its user may rest, if the runtime can freeze.
- */
+/** Keeps the sandbox awake, shows when the turn is frozen, and reports silence. While the agent waits for its user, it may be frozen. */
 export class TurnWatch {
   readonly #deps: StepDeps;
   readonly #options: TurnWatchOptions;
@@ -47,7 +44,6 @@ export class TurnWatch {
     }));
   }
 
-  /** The agent has said something. */
   noteOutput(): void {
     this.#lastOutputAt = this.#deps.clock.now();
   }
@@ -63,7 +59,6 @@ export class TurnWatch {
     });
   }
 
-  /** Looks at the sandbox, because something may have happened to it or a message may wait. */
   look(): void {
     void this.#logged(() => this.#looks.run('turn'));
   }
@@ -93,7 +88,6 @@ export class TurnWatch {
     return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isHeld(sandbox, queue);
   }
 
-  /** Writes that the turn is frozen, or that it goes on. One that waits for its user shows that instead. */
   async #show(isFrozen: boolean): Promise<void> {
     const { conversation: { id }, queued } = this.#options;
     const [from, to] = isFrozen ? (['running', 'frozen'] as const) : (['frozen', 'running'] as const);

@@ -16,7 +16,6 @@ import { TurnWatch } from './turn-watch.ts';
 /** From the request to cancel a turn until an agent that ignores it is ended. */
 const cancelWithinMs = 10_000;
 
-/** What a turn is about. */
 export interface TurnOf {
   readonly conversation: Conversation;
   readonly sandbox: Sandbox;
@@ -32,10 +31,7 @@ interface EndedTurn extends AgentTurn {
   readonly actor: EventActor;
 }
 
-/**
- * A turn of an agent. The message leaves the queue in a write before it is sent, and goes back only if it was not sent: it is sent at
- * most once.
- */
+/** The message leaves the queue in a write before it is sent, and goes back only if it was not sent: it is sent at most once. */
 export class Turn {
   readonly #deps: StepDeps;
   readonly #of: TurnOf;
@@ -71,12 +67,10 @@ export class Turn {
     this.#stop();
   }
 
-  /** True if the agent got the message. */
   get prompted(): boolean {
     return this.#prompted;
   }
 
-  /** Looks at the sandbox, because something may have happened to it or a message may wait. */
   look(): void {
     if (this.#prompted) this.#watch.look();
   }
@@ -90,10 +84,7 @@ export class Turn {
     agent.cancel().catch(() => {});
   }
 
-  /**
-   * Takes the message out of the queue, sends it, and resolves when the end of the turn is written. When the signal fires, the
-   * agent is ended, and the turn with it; a message that the agent did not get goes back into the queue. Rejects if the store fails.
-   */
+  /** Resolves when the end is written. The signal ends the agent, and a message that it did not get goes back into the queue. */
   async run(message: Message): Promise<void> {
     if (!(await this.#isAwake()) || !(await this.#dequeue())) return;
     const canPrompt = this.#of.agent.alive && !this.#of.signal.aborted;
@@ -212,7 +203,6 @@ export function endOfTurn(running: RunningTurn, stopReason: TurnStopReason, reas
   return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEnded(running, stopReason) };
 }
 
-/** Returns the events of the end of a turn. */
 export function turnEnded({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {
   const withdrawn: EventBody[] =
     permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];

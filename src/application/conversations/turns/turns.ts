@@ -32,15 +32,11 @@ export class Turns {
     }
   }
 
-  /** Returns the conversation's turn, if one runs here. */
   get(conversationId: string): Turn | undefined {
     return this.#running.get(conversationId);
   }
 
-  /**
-   * Puts the paths of the repository's microagents in front of the first message of each agent session. The log shows the message as
-   * the user wrote it.
-   */
+  /** Puts the microagents' paths before the first message of each agent session. The log shows the message as the user wrote it. */
   async #introduce(conversation: Conversation, agent: LiveAgent, message: Message): Promise<Message> {
     const { id, ownerId, microagents } = conversation;
     if (microagents === null || microagents.length === 0 || this.#introduced.has(agent)) return message;

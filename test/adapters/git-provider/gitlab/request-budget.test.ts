@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryListingCache } from '../../../../src/adapters/git-provider/listing-cache.ts';
+import { createMemoryListingCache } from '../../../../src/adapters/git-provider/incremental-listing.ts';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
 import { agents, everything, hostOf, failureOf, list, manyFiles, pairs, providerOf, simple, simpleListing, start } from './support.ts';
 

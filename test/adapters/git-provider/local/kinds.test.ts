@@ -1,7 +1,7 @@
 import { appendFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readHead } from '../../../../src/adapters/git-provider/local/head.ts';
+import { readHead } from '../../../../src/adapters/git-provider/local/repository-head.ts';
 import { findRepository } from '../../../../src/adapters/git-provider/local/repository-location.ts';
 import { agents, bare, everything, failureOf, gitIn, list, providerOf, simple, simpleListing, start, temporaryFolder } from './support.ts';
 

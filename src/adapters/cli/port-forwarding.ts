@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { createProxyServer } from 'httpxy';
+import { ClientError, pageOf, portLink, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
+import { notice, stopSignal } from './console.ts';
+
+const sandboxPath = (id: string): string => `/api/v1/sandboxes/${encodeURIComponent(id)}`;
+
+/** Returns a link to the port, or to the first one of the sandbox's spec. Throws a {@link ClientError}. */
+export async function linkTo(client: SkepClient, id: string, port: number | undefined, expiresInSeconds: number | undefined) {
+  const chosen = port ?? (await firstPort(client, id));
+  return await client.post(`${sandboxPath(id)}/ports/${chosen}/links`, { expires_in_seconds: expiresInSeconds }, portLink);
+}
+
+async function firstPort(client: SkepClient, id: string): Promise<number> {
+  const { sandbox_spec_id: specId } = await client.get(sandboxPath(id), sandbox);
+  const { items } = await client.get('/api/v1/sandbox-specs/search', pageOf(sandboxSpec));
+  const [first] = items.find((spec) => spec.id === specId)?.ports ?? [];
+  if (first === undefined) throw new ClientError(`The spec ${specId} names no port. Add one to it, or name a port.`);
+  return first.port;
+}
+
+/** The ports of `8080:8000`, or of `8000` for the same one on both sides. */
+interface ForwardedPorts {
+  readonly local: number;
+  readonly port: number;
+}
+
+/** Returns null if the text names no ports. */
+export function parsePorts(text: string): ForwardedPorts | null {
+  const [, first = '', second = first] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const [local, port] = [Number(first), Number(second)];
+  return first === '' || local > 65_535 || port < 1 || port > 65_535 ? null : { local, port };
+}
+
+/** Serves HTTP and WebSockets until the process is asked to end. Sends only the sandbox's own key, since the sandbox itself gets it. */
+export async function forward(client: SkepClient, id: string, { local, port }: ForwardedPorts): Promise<void> {
+  const stop = stopSignal();
+  const found = await client.get(sandboxPath(id), sandbox);
+  const running = found.status === 'PAUSED' ? await client.post(`${sandboxPath(id)}/resume`, undefined, sandbox) : found;
+  const url = running.exposed_urls?.find((one) => one.port === port)?.url;
+  if (url === undefined) throw new ClientError(`The sandbox ${id} is ${running.status}, or does not expose the port ${port}.`);
+  const headers = { 'X-Session-API-Key': running.session_api_key ?? '', 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
+  const proxy = createProxyServer({ target: new URL(url).origin, headers, changeOrigin: true });
+  const server = createServer({ requestTimeout: 0 }, (request, response) => {
+    proxy.web(request, response).catch(() => {
+      if (response.headersSent) response.destroy();
+      else response.writeHead(502).end();
+    });
+  });
+  const sockets = new Set<Socket>();
+  server.on('upgrade', (request, socket: Socket, head) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    proxy.ws(request, socket, {}, head).catch(() => socket.destroy());
+  });
+  server.listen(local, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const shown = typeof address === 'object' && address !== null ? address.port : local;
+  notice(`http://127.0.0.1:${shown} leads to the port ${port} of ${id}. Ctrl-C ends it.`);
+  if (!stop.aborted) await once(stop, 'abort');
+  server.close();
+  server.closeAllConnections();
+  for (const socket of sockets) socket.destroy();
+}

@@ -1,0 +1,215 @@
+import type { DatedFile, FileContentId } from '../../../ports/git-provider.ts';
+import { runGit, splitAtNul } from '../../shared/git-process.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
+import { createLruMap } from '../../shared/lru-map.ts';
+import type { Semaphore } from '../../shared/semaphore.ts';
+import { createSingleFlight } from '../../shared/single-flight.ts';
+import { realTimers, startTimeout } from '../../shared/timeout.ts';
+import { demandSuccess, failed, timedOut, tooLarge } from './local-git-failures.ts';
+import type { ResolvedOptions } from './local-git-provider.ts';
+import { type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
+
+interface SnapshotRequest extends ObjectsRequest {
+  readonly directory: string;
+}
+
+interface Snapshot extends Pick<SnapshotRequest, 'oid' | 'shallow'> {
+  readonly files: readonly DatedFile[];
+  /** When each path that the history ever had was added; null if it was not needed. */
+  readonly dates: PathDates | null;
+}
+
+/** From a path, as a byte string, to the earliest committer date, in seconds, of a commit that adds it. */
+type PathDates = ReadonlyMap<string, number>;
+
+type Earlier = { readonly oid: string; readonly dates: PathDates };
+
+interface Reading extends SnapshotRequest, ObjectReader {
+  readonly maxPaths: number;
+}
+
+/** Reads a directory at a commit with git. What an earlier snapshot of it holds is not read again. */
+async function readSnapshot(
+  options: ResolvedOptions,
+  request: SnapshotRequest,
+  earlier: Snapshot | null,
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const { maxPaths } = options;
+  return await readObjects(options, request, signal, (reader, either) =>
+    readWith({ ...request, ...reader, maxPaths }, usable(earlier, request), either));
+}
+
+/** Dates stay valid only if the history is cut off at the same commits. */
+function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
+  if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
+  return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
+}
+
+/** Reads the tree and the history at the same time. If the tree has no files, the history is not needed. */
+async function readWith(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<Snapshot> {
+  const { oid, shallow } = reading;
+  const history = new AbortController();
+  const readingDates = readDates(reading, earlier, AbortSignal.any([signal, history.signal]));
+  // Its failure is handled below, after the tree is known.
+  readingDates.catch(() => null);
+  try {
+    const tree = await readTree(reading, signal);
+    if (tree.length === 0) return { oid, shallow, files: [], dates: null };
+    const dates = await readingDates;
+    const files = dates === null ? null : dateFiles(tree, dates);
+    if (files !== null) return { oid, shallow, files, dates };
+    if (earlier === null) throw failed("the repository's history does not say where its files come from");
+  } finally {
+    history.abort();
+    await readingDates.catch(() => null);
+  }
+  return await readWith(reading, null, signal);
+}
+
+const regularFile = /^100\d{3} blob ([0-9a-f]+)\t/u;
+
+/** The regular files, with their paths as byte strings. */
+async function readTree({ command, limit, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<FileContentId[]> {
+  const prefix = directory === '' ? '' : `${Buffer.from(directory, 'utf8').toString('latin1')}/`;
+  const files: FileContentId[] = [];
+  const collect = splitAtNul((entry) => {
+    const path = entry.slice(entry.indexOf('\t') + 1);
+    const blobId = regularFile.exec(entry)?.[1];
+    if (blobId === undefined || !path.startsWith(prefix)) return;
+    if (files.length === maxPaths) throw tooLarge(`${maxPaths} paths`);
+    files.push({ path, blobId });
+  });
+  const args = ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
+  demandSuccess(await runGit({ ...command, args }, limit, signal, collect));
+  return files;
+}
+
+/** With an earlier snapshot, only the difference of the two histories is read. Null if that is not enough to date all paths. */
+async function readDates(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<PathDates | null> {
+  const { command, limit, maxPaths, oid, directory } = reading;
+  if (earlier?.oid === oid) return earlier.dates;
+  const dates = new Map(earlier?.dates);
+  let anyLost = false;
+  const collect = parseAdditions(({ path, seconds, lost }) => {
+    anyLost ||= lost;
+    dates.set(path, Math.min(seconds, dates.get(path) ?? seconds));
+    if (dates.size > maxPaths) throw tooLarge(`${maxPaths} paths`);
+  });
+  const exit = await runGit({ ...command, args: logArguments(oid, directory, earlier?.oid ?? null) }, limit, signal, collect);
+  if (earlier === null) demandSuccess(exit);
+  return anyLost || exit.code !== 0 ? null : dates;
+}
+
+/** Null if a path has no date. Bytes of a path that are not UTF-8 become U+FFFD. */
+function dateFiles(tree: readonly FileContentId[], dates: PathDates): DatedFile[] | null {
+  const files: DatedFile[] = [];
+  for (const { path, blobId } of tree) {
+    const seconds = dates.get(path);
+    if (seconds === undefined) return null;
+    files.push({ path: Buffer.from(path, 'latin1').toString('utf8'), blobId, createdAt: seconds * 1000 });
+  }
+  return files;
+}
+
+// Paths in git are bytes. They are kept as byte strings (one character a byte) while they are compared, so that two paths that are not
+// UTF-8 stay different.
+
+/** Limits a command to a directory; the empty one is the whole tree. */
+function pathspec(directory: string): string[] {
+  return directory === '' ? [] : ['--', directory];
+}
+
+/** A commit adds a path if it has the path and none of its parents has. */
+interface Addition {
+  readonly path: string;
+  /** The committer date, in seconds since the epoch. */
+  readonly seconds: number;
+  /** Whether it is only in the history of `since`, and so no longer in that of the commit. */
+  readonly lost: boolean;
+}
+
+/**
+ * The arguments of git that list every addition below a directory in a commit's history. With `since`, only those that the histories
+ * of the two commits do not share.
+ *
+ * The first commit that touches a path is one that adds it, so additions are enough to date paths, and they are few. Every parent is
+ * followed, whatever a merge took from it.
+ */
+function logArguments(oid: string, directory: string, since: string | null): string[] {
+  const additions = ['--full-history', '-c', '--diff-filter=A', '--no-renames', '--ignore-submodules=none'];
+  const format = ['--name-only', '-z', `--format=${headerMark}%m%ct`, '--encoding=none'];
+  const commits = since === null ? [oid] : ['--left-right', `${since}...${oid}`];
+  return ['log', ...additions, ...format, ...commits, ...pathspec(directory)];
+}
+
+// No path in git begins with it.
+const headerMark = '/';
+const lostMark = '<';
+// The last second of the year 9999: a later one has no RFC 3339 form.
+const lastSecond = 253_402_300_799;
+
+/** Each commit has a header, then a line feed or an empty entry (after a merge), then the paths. */
+function parseAdditions(onAddition: (addition: Addition) => void): (chunk: Buffer) => void {
+  let commit = { seconds: 0, lost: false };
+  let afterHeader = false;
+  return splitAtNul((entry) => {
+    if (entry.startsWith(headerMark)) {
+      commit = { seconds: secondsOf(entry.slice(2)), lost: entry[1] === lostMark };
+      afterHeader = true;
+      return;
+    }
+    const path = afterHeader && entry.startsWith('\n') ? entry.slice(1) : entry;
+    if (path !== '') onAddition({ path, ...commit });
+    afterHeader = false;
+  });
+}
+
+/** A date that can't be parsed is the epoch, as it is for git. */
+function secondsOf(text: string): number {
+  const seconds = Number.parseInt(text, 10);
+  return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), lastSecond);
+}
+
+/** What directories hold, cached for as long as it is true. The latest snapshot of each directory is kept. */
+export function createSnapshotCache(options: ResolvedOptions, places: Semaphore, closing: AbortSignal) {
+  const pathsOf = ({ files, dates }: Snapshot): number => Math.max(files.length, dates?.size ?? 0);
+  const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
+  const reads = createSingleFlight<Snapshot>();
+  // A slow repository takes one place of all.
+  const repositories = new KeyedMutex();
+  const { timeoutMs } = options;
+
+  /** Settles when its git processes are gone; the callers do not wait for that. */
+  async function read(key: string, request: SnapshotRequest, unwanted: AbortSignal): Promise<Snapshot> {
+    const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [unwanted, closing]);
+    try {
+      const readOnce = async (): Promise<Snapshot> => {
+        const earlier = latest.get(key);
+        if (earlier !== null && isOf(earlier, request)) return earlier;
+        const snapshot = await readSnapshot(options, request, earlier, limit.signal);
+        latest.set(key, snapshot);
+        return snapshot;
+      };
+      const { commonDir } = request.repository;
+      return await repositories.inTurn(commonDir, () => places.use(limit.signal, readOnce), limit.signal);
+    } finally {
+      limit.end();
+    }
+  }
+
+  return {
+    async get(request: SnapshotRequest, signal: AbortSignal): Promise<Snapshot> {
+      const { repository, directory, oid, shallow } = request;
+      const key = `${repository.gitDir}\0${directory}`;
+      const cached = latest.get(key);
+      if (cached !== null && isOf(cached, request)) return cached;
+      return await reads.join(`${key}\0${oid}\0${shallow}`, signal, (unwanted) => read(key, request, unwanted));
+    },
+    settled: () => reads.settled(),
+  };
+}
+
+function isOf(snapshot: Snapshot, { oid, shallow }: SnapshotRequest): boolean {
+  return snapshot.oid === oid && snapshot.shallow === shallow;
+}

@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, isIPv6, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import express from 'express';
+import type { Skep } from '../../application/skep.ts';
+import type { HttpServerOptions } from './http-options.ts';
+import { originForm } from './request-input.ts';
+import { routerOf } from './router.ts';
+import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';
+
+export interface HttpServer {
+  /** Where it listens: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly port: number;
+  /** Resolves when the requests under way are answered, or when it has waited long enough and cut them off. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Serves the HTTP interface on an address of its own. Rejects with the system's error if it can't listen there. */
+export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
+  const { host = '127.0.0.1', drainMs = 10_000, requestTimeoutMs = 30_000 } = options;
+  const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeoutMs);
+  const server = createServer({
+    requestTimeout: requestTimeoutMs,
+    headersTimeout,
+    connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
+    keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
+    maxHeaderSize: options.maxHeaderBytes ?? 16 * 1024,
+    shouldUpgradeCallback: isWebSocketRequest,
+  });
+  server.timeout = options.writeTimeoutMs ?? 30_000;
+  const { url, port } = await listen(server, options.port ?? 3000, host);
+
+  // Node takes no connection before this turn of the event loop ends.
+  const ending = new AbortController();
+  const app = express().disable('x-powered-by').set('trust proxy', options.trustProxy ?? []);
+  // Which of all its addresses a client uses is not known; the document's own is right then.
+  const known = host === '0.0.0.0' || host === '::' ? {} : { publicUrl: url };
+  app.use(routerOf(skep, { ...known, ...options }, ending.signal));
+  const upgraded = handleUpgrades(server, (request, response) => {
+    request.url = originForm(request);
+    app(request, response);
+  });
+  server.on('request', (request, response) => {
+    request.url = originForm(request);
+    // A client may wait for its answer in silence; one that leaves its answer unread is cut off.
+    response.on('timeout', (socket) => {
+      if (socket.writableLength > 0) socket.destroy();
+    });
+    app(request, response);
+  });
+
+  const drain = drainer(server, upgraded);
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    ending.abort();
+    await drain(drainMs);
+  };
+  return { url, port, close: () => (closing ??= close()) };
+}
+
+/** Waits for the requests under way, then cuts off the rest. Node alone would wait for connections that never asked anything. */
+export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set()): (limitMs: number) => Promise<void> {
+  const unanswered = new Map<Socket, number>();
+  let draining = false;
+  const closeIfIdle = (): void => {
+    if (draining && unanswered.size === 0) server.closeAllConnections();
+  };
+  server.on('connection', (socket: Socket) => {
+    socket.once('close', () => {
+      unanswered.delete(socket);
+      closeIfIdle();
+    });
+  });
+  server.on('request', ({ socket }, response) => {
+    unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1);
+    response.once('close', () => {
+      const left = (unanswered.get(socket) ?? 1) - 1;
+      if (left > 0) unanswered.set(socket, left);
+      else unanswered.delete(socket);
+      closeIfIdle();
+    });
+  });
+  return async (limitMs) => {
+    draining = true;
+    const closed = once(server, 'close');
+    server.close();
+    const late = setTimeout(() => {
+      server.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
+    }, limitMs);
+    closeIfIdle();
+    await closed;
+    clearTimeout(late);
+  };
+}
+
+/** Listens there. Returns the address by which this machine reaches the server. Rejects with the system's error if it can't. */
+export async function listen(server: Server, asked: number, host: string): Promise<{ readonly url: string; readonly port: number }> {
+  server.listen(asked, host);
+  await once(server, 'listening');
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://${shownHost(host)}:${port}`, port };
+}
+
+function shownHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return isIPv6(host) ? `[${host}]` : host;
+}

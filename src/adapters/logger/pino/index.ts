@@ -1,1 +1,0 @@
-export { createPinoLogger } from './pino-logger.ts';

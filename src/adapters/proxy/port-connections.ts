@@ -1,0 +1,161 @@
+import { Agent, type ClientRequestArgs } from 'node:http';
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import type { OpenPort, PortVisitor } from '../../application/sandboxes/sandboxes.ts';
+import type { Skep } from '../../application/skep.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+
+/** How often what is open is looked at: whether its credential still works, and whether to note the activity. */
+const tickMs = 1000;
+
+/** In how many seconds a client that found too many connections should try again. */
+const retrySeconds = 5;
+
+interface Visits {
+  readonly port: number;
+  readonly visitor: PortVisitor;
+  readonly ends: Set<() => void>;
+}
+
+interface SandboxConnections {
+  sandbox: Sandbox;
+  open: number;
+  readonly visits: Map<string, Visits>;
+}
+
+/** Counts what is open, keeps sandboxes in use awake, and ends what a credential opened that no longer works. */
+export class Connections {
+  readonly #skep: Skep;
+  readonly #max: number | null;
+  readonly #sandboxes = new Map<string, SandboxConnections>();
+  readonly #agents = new Map<string, PortAgent>();
+  readonly #timer: NodeJS.Timeout;
+  #isTicking = false;
+
+  constructor(skep: Skep, max: number | null) {
+    this.#skep = skep;
+    this.#max = max;
+    this.#timer = setInterval(() => void this.#tick(), tickMs).unref();
+  }
+
+  /** Throws `rate_limited` if the sandbox has too many open already. Returns the function to call when the connection has ended. */
+  open({ sandbox }: OpenPort, port: number, visitor: PortVisitor & { readonly id: string }, end: () => void): () => void {
+    const { id } = sandbox;
+    const connections = this.#sandboxes.get(id) ?? { sandbox, open: 0, visits: new Map<string, Visits>() };
+    if (this.#max !== null && connections.open >= this.#max) {
+      throw new Failure('rate_limited', { limit: 'connections_per_sandbox', retryAfterSeconds: retrySeconds });
+    }
+    const key = `${port} ${visitor.id}`;
+    const visits = connections.visits.get(key) ?? { port, visitor, ends: new Set() };
+    connections.open += 1;
+    connections.visits.set(key, visits);
+    this.#sandboxes.set(id, connections);
+    visits.ends.add(end);
+    return () => {
+      if (!visits.ends.delete(end)) return;
+      connections.open -= 1;
+      if (visits.ends.size === 0) connections.visits.delete(key);
+      if (connections.open === 0) this.#sandboxes.delete(id);
+    };
+  }
+
+  /** Returns the agent that connects to the port. Each instance of a sandbox has its own. */
+  agent(opened: OpenPort): PortAgent {
+    const key = `${opened.sandbox.instanceId} ${opened.url}`;
+    const known = this.#agents.get(key);
+    if (known !== undefined) return known;
+    const agent = new PortAgent(() => this.#skep.sandboxes.isPortAddress(opened));
+    this.#agents.set(key, agent);
+    return agent;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    for (const { visits } of this.#sandboxes.values()) for (const { ends } of visits.values()) for (const end of ends) end();
+    for (const agent of this.#agents.values()) agent.destroy();
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#isTicking) return;
+    this.#isTicking = true;
+    for (const [key, agent] of this.#agents) if (agent.isUnused) this.#agents.delete(key);
+    try {
+      for (const [id, connections] of this.#sandboxes) await this.#look(id, connections);
+    } finally {
+      this.#isTicking = false;
+    }
+  }
+
+  async #look(id: string, connections: SandboxConnections): Promise<void> {
+    const { sandboxes, logger } = this.#skep;
+    try {
+      connections.sandbox = await sandboxes.notePortActivity(connections.sandbox);
+      for (const { port, visitor, ends } of connections.visits.values()) {
+        if (await this.#isAllowed(id, port, visitor)) continue;
+        for (const end of ends) end();
+      }
+    } catch (error) {
+      logger.warn({ sandbox: id, error }, 'the open connections of a sandbox could not be checked');
+    }
+  }
+
+  async #isAllowed(id: string, port: number, visitor: PortVisitor): Promise<boolean> {
+    try {
+      await this.#skep.sandboxes.authorizePort(id, port, visitor);
+      return true;
+    } catch (error) {
+      const refusals = ['unauthorized', 'forbidden', 'sandbox_not_found', 'port_not_exposed'] as const;
+      if (refusals.some((code) => isFailureOf(error, code))) return false;
+      throw error;
+    }
+  }
+}
+
+/** What listens at the address now is not the sandbox that was asked for. Nothing was sent to it. */
+export class PortMoved extends Error {
+  override readonly name = 'PortMoved';
+}
+
+type Callback = (error: Error | null, socket: Socket) => void;
+
+/** A connection that is not used for so long is closed: servers close such connections too, often after five seconds. */
+const idleMs = 4000;
+
+/** Keeps connections for later requests. Each is checked once, when it is made: the address may be another sandbox's by then. */
+export class PortAgent extends Agent {
+  readonly #isRight: () => Promise<boolean>;
+
+  constructor(isRight: () => Promise<boolean>) {
+    super({ keepAlive: true, timeout: idleMs, scheduling: 'lifo' });
+    this.#isRight = isRight;
+  }
+
+  /** True if no connection is open, kept or awaited. */
+  get isUnused(): boolean {
+    return [this.sockets, this.freeSockets, this.requests].every((all) => Object.keys(all).length === 0);
+  }
+
+  override createConnection(options: ClientRequestArgs & NetConnectOpts, callback?: Callback): undefined {
+    const socket = connect({ ...options, timeout: undefined });
+    socket.setNoDelay(true);
+    const failed = (error: Error): void => {
+      socket.destroy();
+      callback?.(error, socket);
+    };
+    socket.once('error', failed);
+    socket.once('connect', () => void this.#check(socket, failed, callback));
+  }
+
+  async #check(socket: Socket, failed: (error: Error) => void, callback: Callback | undefined): Promise<void> {
+    try {
+      if (!(await this.#isRight())) throw new PortMoved();
+      // Docker takes connections to a closed port, and ends them. Nobody would see an end that came before.
+      if (socket.destroyed || socket.readableEnded) throw new Error('the connection ended at once');
+    } catch (error) {
+      failed(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    socket.off('error', failed);
+    callback?.(null, socket);
+  }
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http';
+import { linkParameter } from '../http/port-links.ts';
+import { headerOf, originForm } from '../http/request-input.ts';
+import type { ProxyOptions } from './proxy-options.ts';
+
+export interface Target {
+  readonly sandboxId: string;
+  readonly port: number;
+  /** How it was addressed. Browsers use `host` and `path`. */
+  readonly by: 'headers' | 'host' | 'path';
+  /** What stands before the path that the sandbox gets: `/sb-1/8000` if it was addressed by path, otherwise empty. */
+  readonly prefix: string;
+  /** The path and the query that the sandbox gets, as they were sent, without the token of a link. */
+  readonly path: string;
+  readonly token: string | null;
+  /** True if a slash is missing at the end of the prefix, so that relative addresses in the page would lead astray. */
+  readonly lacksSlash: boolean;
+}
+
+const id = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const portNumber = /^[1-9]\d{0,4}$/;
+
+/** The headers that address a port: Skep's, and those of E2B's clients. */
+export const addressHeaders = [['x-skep-sandbox-id', 'x-skep-port'], ['e2b-sandbox-id', 'e2b-sandbox-port']] as const;
+
+/** Reads what the request asks for: by headers, or else by host, or else by path. Returns null if it names no port of a sandbox. */
+export function targetOf(request: IncomingMessage, { domain }: Pick<ProxyOptions, 'domain'>): Target | null {
+  const url = originForm(request);
+  for (const [idHeader, portHeader] of addressHeaders) {
+    const [sandboxId, port] = [headerOf(request, idHeader), headerOf(request, portHeader)];
+    if (sandboxId !== null || port !== null) return target('headers', sandboxId ?? '', port ?? '', '', url);
+  }
+  const host = domain === undefined ? null : hostTarget(request.headers.host ?? '', domain);
+  if (host !== null) return target('host', host.sandboxId, host.port, '', url);
+  const [, prefix = '', sandboxId = '', port = '', rest = ''] = /^(\/([^/?]*)\/([^/?]*))(.*)$/s.exec(url) ?? [];
+  return target('path', sandboxId, port, prefix, rest);
+}
+
+function hostTarget(host: string, domain: string): { readonly sandboxId: string; readonly port: string } | null {
+  const name = host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '');
+  if (!name.endsWith(`.${domain}`)) return null;
+  const [, port = '', sandboxId = ''] = /^(\d+)-([^.]*)$/.exec(name.slice(0, -domain.length - 1)) ?? [];
+  return { sandboxId, port };
+}
+
+function target(by: Target['by'], sandboxId: string, port: string, prefix: string, url: string): Target | null {
+  if (!id.test(sandboxId) || !portNumber.test(port) || Number(port) > 65_535) return null;
+  const { path, token } = withoutToken(url);
+  const lacksSlash = !path.startsWith('/');
+  return { sandboxId, port: Number(port), by, prefix, path: lacksSlash ? `/${path}` : path, token, lacksSlash };
+}
+
+/** Takes the parameter of a link out of the query, however it is written. The rest stays as it is. */
+function withoutToken(url: string): { readonly path: string; readonly token: string | null } {
+  const question = url.indexOf('?');
+  if (question === -1) return { path: url, token: null };
+  const parameters = url.slice(question + 1).split('&');
+  const kept = parameters.filter((parameter) => nameOf(parameter) !== linkParameter);
+  if (kept.length === parameters.length) return { path: url, token: null };
+  const token = parameters.find((parameter) => nameOf(parameter) === linkParameter)?.split('=')[1] ?? null;
+  return { path: url.slice(0, question) + (kept.length === 0 ? '' : `?${kept.join('&')}`), token };
+}
+
+function nameOf(parameter: string): string {
+  const [name = ''] = parameter.split('=');
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

@@ -1,0 +1,127 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
+import type { Skep } from '../../application/skep.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { isSameSecret } from '../../domain/port-access.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Authenticator } from '../http/authentication.ts';
+import type { PortToken, PortTokens } from '../http/port-links.ts';
+import { bearerOf, headerOf } from '../http/request-input.ts';
+import type { Target } from './port-target.ts';
+
+export interface VisitorDeps {
+  readonly skep: Skep;
+  readonly authenticator: Authenticator;
+  readonly tokens: PortTokens;
+  readonly url: string;
+}
+
+/** A link that is good, with its token as it was sent. */
+type Grant = PortToken & { readonly text: string };
+
+/** A visitor with what it sent, and how its credential is checked later. */
+export interface Visitor extends PortVisitor {
+  /** Equal for visitors with the same credential. */
+  readonly id: string;
+  /** The link that it came by; null if by something else. */
+  readonly grant: Grant | null;
+  /** The same visitor for later checks, which count as no attempt. */
+  readonly later: PortVisitor & { readonly id: string };
+}
+
+/** Reads who asks. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
+export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: string, target: Target): Visitor {
+  const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
+  const key = grant === null ? keyOf(request) : null;
+  const { auth } = deps.skep;
+  const identifyLater = async (): ReturnType<PortVisitor['identify']> =>
+    (grant === null ? await auth.authenticate(key) : await byGrant(deps.skep, grant));
+  const id = hash('sha256', grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`);
+  return {
+    id,
+    key,
+    grant,
+    identify: async (isNeeded) =>
+      (grant === null && isNeeded ? await deps.authenticator.authenticate({ ip: client }, key) : await identifyLater()),
+    later: { id, key, identify: identifyLater },
+  };
+}
+
+/** Returns the first good token for this port. The cookie counts only where a browser may send it. */
+function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, target: Target): Grant | null {
+  if (target.by === 'headers') return null;
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  const linked = target.token !== null && isRead ? [target.token] : [];
+  const texts = [...linked, ...(mayUseCookie(request, target.by, url) ? cookieTokens(request) : [])];
+  for (const text of texts) {
+    const token = tokens.open(text);
+    const isOfPort = token !== null && token.sandboxId === target.sandboxId && token.port === target.port;
+    if (isOfPort && token.expiresAt > skep.clock.now()) return { ...token, text };
+  }
+  return null;
+}
+
+async function byGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken): ReturnType<PortVisitor['identify']> {
+  if (expiresAt <= clock.now() || auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
+  return await auth.authenticateDigest(digest);
+}
+
+/** Returns whether `Authorization` is for the program in the sandbox, and no credential of Skep's. */
+export async function keepsAuthorization({ auth }: Skep, request: IncomingMessage, { sessionApiKey }: Sandbox): Promise<boolean> {
+  const bearer = bearerOf(request);
+  if (bearer === null) return !/bearer/i.test(headerOf(request, 'authorization') ?? '');
+  if (bearer.startsWith('skep_') || isSameSecret(bearer, sessionApiKey)) return false;
+  try {
+    await auth.authenticate(bearer);
+    return false;
+  } catch (error) {
+    return isFailureOf(error, 'unauthorized');
+  }
+}
+
+/** Cookies whose names begin like this are Skep's own. No sandbox gets them, and none can set them. */
+const ownCookiePrefix = 'skep_';
+
+/** The cookie that opening a link sets. Its value is the token of the link. */
+export const portCookie = 'skep_port';
+
+function keyOf(request: IncomingMessage): string | null {
+  return text(headerOf(request, 'x-session-api-key')) ?? bearerOf(request);
+}
+
+function text(value: string | null): string | null {
+  return value === null || value.trim() === '' ? null : value;
+}
+
+/** The tokens in the cookies of a request. A page may have set some beside the right one. */
+function cookieTokens({ headers }: IncomingMessage): readonly string[] {
+  return (headers.cookie ?? '').split(';').flatMap((pair) => {
+    const [name = '', value = ''] = pair.trim().split('=');
+    return name === portCookie && value !== '' ? [value] : [];
+  });
+}
+
+export function passedCookies(cookies: string | undefined): string | undefined {
+  const kept = (cookies ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair !== '' && !isOwnCookie(pair));
+  return kept.length === 0 ? undefined : kept.join('; ');
+}
+
+/** Returns true if the cookie bears a name of Skep's. A cookie without a name is sent as its value, which could be such a pair. */
+export function isOwnCookie(pair: string): boolean {
+  return pair.replace(/^[\s=]*/, '').toLowerCase().replace(/^__(?:host|secure)-/, '').startsWith(ownCookiePrefix);
+}
+
+/** Only for navigation and the same origin: pages on other ports of the host are the same site, so browsers send them the cookie too. */
+function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
+  const { origin, host } = request.headers;
+  const site = headerOf(request, 'sec-fetch-site');
+  const isNavigation = headerOf(request, 'sec-fetch-mode') === 'navigate' && (request.method === 'GET' || request.method === 'HEAD');
+  if (isNavigation) return true;
+  if (site !== null && site !== 'same-origin' && site !== 'none') return false;
+  if (origin === undefined) return true;
+  const originHost = URL.parse(origin)?.host;
+  if (originHost === undefined) return false;
+  // A server in front may have changed the host. By host it has not, and pages of the public address are those of other sandboxes.
+  return originHost === host?.toLowerCase() || (by === 'path' && originHost === URL.parse(publicUrl)?.host);
+}

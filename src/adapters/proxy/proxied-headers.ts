@@ -1,0 +1,123 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { linkParameter } from '../http/port-links.ts';
+import { isOwnCookie, passedCookies } from './port-visitor.ts';
+import { addressHeaders, type Target } from './port-target.ts';
+
+/** Headers of one connection, which are not for the next. The framing of the body stays, since the library makes its own from it. */
+const ofConnection: ReadonlySet<string> = new Set([
+  'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'upgrade', 'expect',
+]);
+
+/**
+ * The framing of a body. A WebSocket has none: a sandbox that declined it would read the next request on the connection as the body that was
+ * announced.
+ */
+const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
+
+/** Headers that Skep reads, and those that only a proxy in front may set. */
+const ofSkep: ReadonlySet<string> = new Set(['x-session-api-key', 'forwarded', 'x-real-ip', ...addressHeaders.flat()]);
+
+export interface ForwardedRequest {
+  readonly target: Target;
+  /** The address of the client. */
+  readonly client: string;
+  /** `http` or `https`, as the client sees it. */
+  readonly protocol: string;
+  readonly isWebSocket: boolean;
+  /** Whether `Authorization` is for the sandbox. */
+  readonly keepsAuthorization: boolean;
+  /** Whether the sandbox gets the path with the prefix of the proxy. */
+  readonly keepsPrefix: boolean;
+  /** The sandbox's own key, if it is to be sent; null otherwise. */
+  readonly sessionKey: string | null;
+}
+
+/** Returns the headers that the sandbox gets: nothing of Skep's credentials, and where the request came from. */
+export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
+  const { target, client, protocol, isWebSocket, keepsAuthorization, keepsPrefix, sessionKey } = forwarded;
+  const kept = headersWithout(headers, (name) =>
+    ofSkep.has(name) || name.startsWith('x-forwarded-') || name === 'cookie' || (name === 'authorization' && !keepsAuthorization) ||
+    (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framing.has(name)));
+  const cookie = passedCookies(headers.cookie);
+  if (cookie !== undefined) kept.cookie = cookie;
+  if (isWebSocket) Object.assign(kept, { connection: 'Upgrade', upgrade: 'websocket' });
+  kept['x-forwarded-for'] = client;
+  kept['x-forwarded-proto'] = protocol;
+  if (headers.host !== undefined) kept['x-forwarded-host'] = headers.host;
+  if (target.prefix !== '' && !keepsPrefix) kept['x-forwarded-prefix'] = target.prefix;
+  if (sessionKey !== null) kept['x-session-api-key'] = sessionKey;
+  return kept;
+}
+
+/** Returns a copy without those that are to be dropped, and those that are for one connection, also if only `Connection` says so. */
+function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) => boolean): IncomingHttpHeaders {
+  const named = new Set((headers.connection ?? '').toLowerCase().split(',').map((name) => name.trim()));
+  const kept: IncomingHttpHeaders = {};
+  for (const name of Object.keys(headers)) {
+    const isOfConnection = ofConnection.has(name) || (named.has(name) && !framing.has(name));
+    if (!isOfConnection && !isDropped(name)) kept[name] = headers[name];
+  }
+  return kept;
+}
+
+interface ReturnedResponse {
+  readonly target: Target;
+  readonly host: string | undefined;
+  /** The host and port at which the server reached the sandbox. */
+  readonly upstream: string;
+}
+
+/** With these, a page could take hold of the whole origin, or send its visitors elsewhere. */
+const forBrowsers = ['service-worker-allowed', 'alt-svc'];
+
+/** The server frames the body itself. With these, a server in front would send one of its own files, or read one answer as two. */
+const forServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
+
+const neverReturned: ReadonlySet<string> = new Set([...forBrowsers, ...forServers]);
+
+/** The same, where several sandboxes share an origin. */
+const notByPath: ReadonlySet<string> = new Set([
+  'clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints',
+]);
+
+/** Returns the headers that the client gets. What a sandbox sets stays within its own addresses. */
+export function responseHeaders(headers: IncomingHttpHeaders, returned: ReturnedResponse): IncomingHttpHeaders {
+  const isByHost = returned.target.by === 'host';
+  const kept = headersWithout(headers, (name) => neverReturned.has(name) || (!isByHost && notByPath.has(name)));
+  const { location, 'set-cookie': cookies } = headers;
+  if (location !== undefined) kept.location = rewriteLocation(location, returned);
+  if (cookies !== undefined) kept['set-cookie'] = cookies.flatMap((cookie) => rewriteCookie(cookie, returned.target));
+  return kept;
+}
+
+/** Returns where a redirect leads for the client. One that leaves the sandbox, and a relative one, stays as it is. */
+function rewriteLocation(location: string, { target, host, upstream }: ReturnedResponse): string {
+  const { prefix, port } = target;
+  const [, scheme = '', authority = '', rest = ''] = /^([a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)(.*)$/is.exec(location) ?? [];
+  if (authority === '') return location.startsWith('/') ? inside(prefix, location) : location;
+  const name = authority.toLowerCase();
+  const isInside = [upstream, `localhost:${port}`, `127.0.0.1:${port}`, `0.0.0.0:${port}`].includes(name);
+  if (isInside) return inside(prefix, rest);
+  return name === host?.toLowerCase() ? `${scheme}//${authority}${inside(prefix, rest)}` : location;
+}
+
+function inside(prefix: string, path: string): string {
+  const rooted = path.startsWith('/') ? path : `/${path}`;
+  const isPrefixed = prefix !== '' && new RegExp(`^${prefix}(?:[/?#]|$)`).test(rooted);
+  // A path of two slashes at its beginning would be read as a host.
+  return isPrefixed ? rooted : prefix + (prefix === '' ? rooted.replace(/^\/{2,}/, '/') : rooted);
+}
+
+/** Returns the cookie without a domain, and by path with a path below the prefix; nothing for one that bears a name of Skep's. */
+function rewriteCookie(cookie: string, { by, prefix }: Target): string[] {
+  const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());
+  if (isOwnCookie(pair) || pair.indexOf('=') < 1) return [];
+  const named = attributes.filter((attribute) => attribute !== '').map((attribute) => {
+    const [name = '', ...value] = attribute.split('=');
+    return { name: name.trim().toLowerCase(), value: value.join('=').trim(), attribute };
+  });
+  const kept = named.filter(({ name }) => name !== 'domain' && (name !== 'path' || by !== 'path')).map(({ attribute }) => attribute);
+  if (by !== 'path') return [[pair, ...kept].join('; ')];
+  const path = named.findLast(({ name }) => name === 'path')?.value ?? '/';
+  return [[pair, ...kept, `Path=${path.startsWith('/') ? inside(prefix, path) : `${prefix}/`}`].join('; ')];
+}

@@ -1,0 +1,93 @@
+import http from 'node:http';
+import https from 'node:https';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ProbeMiss } from '../../domain/readiness.ts';
+import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
+
+/** The pause after the first attempt; each is half as long again as the one before, up to the longest. */
+const firstPauseMs = 5;
+const longestPauseMs = 100;
+
+/** Asks over the network, as a client of the sandbox would. An attempt that takes longer than `attemptMs` is given up for another. */
+export function createNetworkProbe({ attemptMs = 1_000 } = {}): ReadinessProbe {
+  return {
+    async untilReady({ probe }, urls, signal, missed = () => {}) {
+      signal.throwIfAborted();
+      if (probe.kind === 'none') return;
+      const attempt = probe.kind === 'tcp' ? askTcp : askHttp(probe.path);
+      const url = urls.find(({ port }) => port === probe.port)?.url;
+      for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
+        const miss: ProbeMiss | null = url === undefined ? { kind: 'unexposed' } : await attempt(new URL(url), attemptMs, signal);
+        signal.throwIfAborted();
+        if (miss === null) return;
+        missed(miss);
+        // The abort error of the pause is not the signal's reason.
+        await pause(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+      }
+    },
+  };
+}
+
+/** One attempt, given up after so many milliseconds or when the signal fires. Returns null if it succeeds. Never fails. */
+type Attempt = (url: URL, withinMs: number, signal: AbortSignal) => Promise<ProbeMiss | null>;
+
+/** Does a GET of the path answer with 2xx or 3xx? Redirections are not followed. */
+function askHttp(path: string): Attempt {
+  return (url, withinMs, unwanted) => {
+    const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
+    const { request } = url.protocol === 'https:' ? https : http;
+    const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
+    try {
+      // A connection of its own: one that was kept could be to a program that has ended since.
+      request(url, { path, agent: false, signal })
+        .on('response', (response) => {
+          const { statusCode: status = 0 } = response;
+          resolve(status >= 200 && status < 400 ? null : { kind: 'answered', status });
+          response.destroy();
+        })
+        .on('error', (error) => resolve(missOf(error, withinMs)))
+        .end();
+    } catch {
+      resolve({ kind: 'invalid_path' });
+    }
+    return promise;
+  };
+}
+
+/** How long a connection must stay open to count: Docker's proxy accepts every one, and closes it at once if no program listens. */
+const heldMs = 100;
+
+/** Does it take a connection, and keep it or say something? */
+async function askTcp(...[url, withinMs, unwanted]: Parameters<Attempt>): ReturnType<Attempt> {
+  const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
+  const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
+  let held: NodeJS.Timeout | undefined;
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const socket = connect({ host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, signal })
+    .on('connect', () => (held = setTimeout(resolve, Math.min(heldMs, withinMs / 2), null)))
+    .on('data', () => resolve(null))
+    .on('end', () => resolve(closedUnanswered))
+    .on('error', (error) => resolve(missOf(error, withinMs)));
+  const miss = await promise;
+  clearTimeout(held);
+  socket.destroy();
+  return miss;
+}
+
+const closedUnanswered: ProbeMiss = { kind: 'closed' };
+
+const misses: readonly (readonly [codes: RegExp, miss: ProbeMiss])[] = [
+  [/^ECONNREFUSED$/u, { kind: 'refused' }],
+  [/^(?:ECONNRESET|EPIPE)$/u, closedUnanswered],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/u, { kind: 'host_unknown' }],
+  [/^(?:EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/u, { kind: 'host_unreachable' }],
+  [/^HPE_/u, { kind: 'malformed' }],
+  [/CERT|SIGNATURE|ISSUER|TLS|SSL|EPROTO/u, { kind: 'certificate_refused' }],
+];
+
+function missOf(error: Error, withinMs: number): ProbeMiss {
+  if (error.name === 'AbortError') return { kind: 'silent', withinMs };
+  const errorCode = 'code' in error && typeof error.code === 'string' ? error.code : null;
+  return misses.find(([codes]) => errorCode !== null && codes.test(errorCode))?.[1] ?? { kind: 'failed', errorCode };
+}

@@ -1,1 +1,0 @@
-export { createNetworkProbe } from './network-probe.ts';

@@ -1,0 +1,104 @@
+import { Failure } from '../../domain/failure.ts';
+import { isMicroagentPath, type Microagent, microagentDirectory, microagentsOf, triggersOf } from '../../domain/microagent.ts';
+import type { ReasonOf } from '../../domain/reason.ts';
+import type { ParseFrontMatter } from '../../ports/front-matter.ts';
+import type { DirectoryListing, FileContentId } from '../../ports/git-provider.ts';
+import type { LocatedRepository, Repositories, RepositoryPatterns } from '../repositories/repositories.ts';
+
+export interface MicroagentListing {
+  /** Sorted by path. */
+  readonly microagents: readonly Microagent[];
+  /** When the git host last confirmed it, in ms since the epoch; null: just now. Older only if the deployment allows it. */
+  readonly confirmedAt: number | null;
+}
+
+export interface MicroagentContent extends Microagent, ReadMicroagent {
+  /** As that of the listing. */
+  readonly confirmedAt: MicroagentListing['confirmedAt'];
+}
+
+export interface MicroagentDeps extends ReadingDeps {
+  readonly repositories: Repositories;
+  readonly product: string;
+}
+
+export class Microagents {
+  readonly #deps: MicroagentDeps;
+
+  constructor(deps: MicroagentDeps) {
+    this.#deps = deps;
+  }
+
+  /** A repository that no pattern matches does not exist (null: no limit). Throws `invalid_request`, and what the git provider throws. */
+  async list(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<readonly Microagent[]> {
+    return (await this.listing(repositoryName, patterns, signal)).microagents;
+  }
+
+  /** The same, with the time of its last confirmation. */
+  async listing(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentListing> {
+    return await this.listingOf(await this.#deps.repositories.locate(repositoryName, patterns, signal), signal);
+  }
+
+  async listingOf(located: LocatedRepository, signal?: AbortSignal): Promise<MicroagentListing> {
+    const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
+    return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
+  }
+
+  /** Throws what a listing throws, `file_not_found`, and `provider_failed` for a file of more than 1 MiB. */
+  async read(repositoryName: string, path: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentContent> {
+    const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
+    const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
+    const file = files.find((each) => each.path === path);
+    const [microagent] = file === undefined ? [] : microagentsOf(directory, [file]);
+    if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path });
+    const read = await readMicroagent(this.#deps, located, file, signal);
+    return { ...microagent, ...read, confirmedAt: confirmedAt ?? null };
+  }
+
+  async #listFiles({ provider, path }: LocatedRepository, signal?: AbortSignal): Promise<DirectoryListing> {
+    const query = {
+      directory: (name: string) => microagentDirectory(provider.family, name, this.#deps.product),
+      accepts: isMicroagentPath,
+    };
+    return await provider.listFiles(path, query, signal);
+  }
+}
+
+/** The file of a microagent, taken apart. */
+interface ReadMicroagent {
+  readonly content: string;
+  readonly triggers: readonly string[];
+  /** What the front matter says, as JSON has it. Null if there is none, or it can't be read. */
+  readonly frontMatter: Readonly<Record<string, unknown>> | null;
+  readonly frontMatterProblem: ReasonOf<'front_matter'> | null;
+  readonly gitProvider: string;
+}
+
+interface TextCache {
+  get(key: string): string | null;
+  set(key: string, text: string): void;
+}
+
+interface ReadingDeps {
+  readonly parseFrontMatter: ParseFrontMatter;
+  readonly texts: TextCache;
+}
+
+const maxFileBytes = 2 ** 20;
+
+/** Reads the file of a microagent, which the caller's own listing has just named. Failures: those of `GitProvider.readFile`. */
+async function readMicroagent(
+  { parseFrontMatter, texts }: ReadingDeps, { provider, path: repository }: LocatedRepository, file: FileContentId, signal?: AbortSignal,
+): Promise<ReadMicroagent> {
+  // The content of an id never changes. The key names the repository too, so nobody is served what only another one has.
+  const key = JSON.stringify([provider.name, repository, file.blobId]);
+  let text = texts.get(key);
+  if (text === null) {
+    text = new TextDecoder().decode(await provider.readFile(repository, file, maxFileBytes, signal));
+    texts.set(key, text);
+  }
+  const { content, data: frontMatter, problem } = await parseFrontMatter(text);
+  const triggers = frontMatter === null ? [] : triggersOf(frontMatter);
+  const frontMatterProblem = triggers === null ? ({ code: 'front_matter', problem: 'triggers', line: null } as const) : problem;
+  return { content, triggers: triggers ?? [], frontMatter, frontMatterProblem, gitProvider: provider.name };
+}

@@ -1,0 +1,202 @@
+import { distance } from 'fastest-levenshtein';
+import { z } from 'zod';
+import { settings, settingsSchema } from './settings.ts';
+
+type Path = readonly PropertyKey[];
+
+export interface Mistake {
+  readonly path: Path;
+  /** The rest of a sentence that begins with the field. */
+  readonly problem: string;
+  /** What is expected. Default: what the field's schema says. */
+  readonly form?: string;
+}
+
+/** A field, as JSON Schema describes it. `secret` is a member of Skep's own. */
+type Field = z.core.JSONSchema.BaseSchema;
+type Issue = z.core.$ZodIssue;
+
+const described = new WeakMap<z.ZodType, Field>();
+
+/** Returns the fields from the top of the schema down to the one at the path, as far as the schema knows them. */
+function fieldsTo(schema: z.ZodType, path: Path): readonly Field[] {
+  // Only a mistake needs them, so that a right configuration does not wait for them.
+  const top: Field = described.get(schema) ?? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  described.set(schema, top);
+  const found: Field[] = [top];
+  for (const key of path) {
+    const alternatives = alternativesOf(found.at(-1) ?? {});
+    const below = propertiesOf(alternatives)[String(key)]
+      ?? alternatives.flatMap(({ items, additionalProperties }) => items ?? additionalProperties ?? []).at(-1);
+    if (!isField(below)) break;
+    found.push(below);
+  }
+  return found;
+}
+
+function isField(value: unknown): value is Field {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the field, and what it may be if it is a union. */
+function alternativesOf(field: Field): readonly Field[] {
+  return [field, ...[...(field.anyOf ?? []), ...(field.oneOf ?? [])].flatMap(alternativesOf)];
+}
+
+function propertiesOf(alternatives: readonly Field[]): NonNullable<Field['properties']> {
+  return Object.fromEntries(alternatives.flatMap(({ properties = {} }) => Object.entries(properties)));
+}
+
+/** Returns what the field at the path takes, or what its parent takes if the field is not known. */
+export function formAt(schema: z.ZodType, path: Path): string {
+  const forms = fieldsTo(schema, path).map((field) => alternativesOf(field).find(({ description }) => description !== undefined));
+  return forms.findLast((form) => form !== undefined)?.description ?? '';
+}
+
+/** Returns the names of the fields of the mapping at the path. Empty if its fields are not fixed. */
+function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
+  const found = fieldsTo(schema, path);
+  return found.length > path.length ? Object.keys(propertiesOf(alternativesOf(found.at(-1) ?? {}))) : [];
+}
+
+const secretSettings = new Set(settings.filter(({ isSecret }) => isSecret).map(({ key }) => key));
+const isSetting = (key: PropertyKey | undefined): boolean => key !== undefined && Object.hasOwn(settingsSchema.shape, key);
+
+/** Returns the paths of all fields that are no settings: `specs[].ready.within`. */
+export function allFields(schema: z.ZodType, path: Path = [], prefix = ''): readonly string[] {
+  if (fieldsTo(schema, path).at(-1)?.items !== undefined) return allFields(schema, [...path, 0], `${prefix}[]`);
+  const names = fieldsAt(schema, path).filter((name) => path.length > 0 || !isSetting(name));
+  return names.flatMap((name) => {
+    const full = prefix === '' ? name : `${prefix}.${name}`;
+    return [full, ...allFields(schema, [...path, name], full)];
+  });
+}
+
+/** Returns the mistakes of the fields that do not match the schema. zod's own messages are for programmers, so they are left empty. */
+export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[] {
+  const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
+  return (error?.issues ?? []).flatMap(ofAlternative).flatMap((issue) => {
+    const [key] = issue.path;
+    // A setting is one value, whatever it consists of.
+    const path = key !== undefined && isSetting(key) ? [key] : issue.path;
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
+    const isSecret = fieldsTo(schema, path).some((field) => field['secret'] === true);
+    const problem = problemOf(issue, path === issue.path ? issue.input : Reflect.get(value, String(key)), isSecret);
+    // If a key is wrong, the form of its mapping is what is expected.
+    return issue.code === 'invalid_key' ? { path, problem, form: formAt(schema, path.slice(0, -1)) } : { path, problem };
+  });
+}
+
+/** Returns the issues of a union's last alternative, which is the general one. Those before it are single words, or adapters. */
+function ofAlternative(issue: Issue): readonly Issue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const { discriminator, input } = issue;
+  if (discriminator !== undefined) return [{ ...issue, input: Reflect.get(Object(input), discriminator) }];
+  const last = issue.message === '' ? issue.errors.at(-1) : undefined;
+  if (last === undefined) return [issue];
+  return last.flatMap((below) => ofAlternative({ ...below, path: [...issue.path, ...below.path] }));
+}
+
+function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
+  const path = [...parent, key];
+  // What only Docker understands was a part of `isolation`.
+  const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
+  if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
+  const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
+  const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
+  return {
+    path,
+    problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
+    form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
+  };
+}
+
+/** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
+function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
+  const [only, second] = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
+  if (only === undefined || second !== undefined) return null;
+  return parent[0] === 'specs' ? only.replace(/^specs\[\]\./, '') : only;
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+};
+
+/** Returns what is wrong with the value as the rest of a sentence: `is "60", which is not a duration`. */
+function problemOf(issue: Issue, value: unknown, secret: boolean): string {
+  if (value === undefined) return 'is missing';
+  if (value === null) return 'has no value';
+  if (issue.code === 'invalid_key') return `has a name that ${issue.issues[0]?.message ?? 'is not allowed'}`;
+  const what = found(value, secret);
+  if (issue.message !== '') return what === 'a text' ? issue.message : `is ${what}, which ${issue.message}`;
+  if (issue.code !== 'invalid_type') return `is ${what}`;
+  return `is ${what} instead of ${kinds[issue.expected] ?? 'what it takes'}${quotesHint(value, issue.expected)}`;
+}
+
+/** Returns a hint for the most frequent reason of a wrong type in YAML. */
+function quotesHint(value: unknown, expected: string): string {
+  if (expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return '; put it in quotes';
+  const bare: Readonly<Record<string, RegExp>> = { boolean: /^(true|false)$/i, number: /^\d+(\.\d+)?$/, int: /^\d+$/ };
+  return typeof value === 'string' && bare[expected]?.test(value) === true ? '; leave out the quotes' : '';
+}
+
+const shownLength = 60;
+
+/** Returns a description of the value. Of what may be a secret it says only the type. */
+function found(value: unknown, secret: boolean): string {
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'number') return secret ? 'a number' : String(value);
+  if (typeof value !== 'string') return 'a mapping';
+  // A URL may have a password in it.
+  if (secret || /\/\/[^/]*@/.test(value)) return 'a text';
+  return JSON.stringify(value.length > shownLength ? `${value.slice(0, shownLength)}...` : value);
+}
+
+/** Returns the name of a field: `limits.running`, or with the id or the number of its spec: `spec node, ready.within`. */
+export function fieldName(path: Path, specs: unknown): string {
+  const [top, index, ...rest] = path;
+  if (top !== 'specs' || typeof index !== 'number') return pathText(path);
+  const spec = `spec ${idAt(specs, index) ?? `no. ${index + 1}`}`;
+  return rest.length === 0 ? spec : `${spec}, ${pathText(rest)}`;
+}
+
+function idAt(specs: unknown, index: number): string | null {
+  const spec: unknown = Array.isArray(specs) ? specs[index] : null;
+  const id: unknown = typeof spec === 'object' && spec !== null && 'id' in spec ? spec.id : null;
+  return typeof id === 'string' && id !== '' ? plain(id) : null;
+}
+
+function pathText(path: Path): string {
+  return path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${plain(String(part))}`)).join('').replace(/^\./, '');
+}
+
+function plain(name: string): string {
+  return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
+}
+
+/** By few different letters, or as the shortest name that it abbreviates (`dir` for `working_dir`). Null if none is near. */
+export function nearest(name: string, known: readonly string[]): string | null {
+  const meant = folded(name);
+  const letters = meant.length < 4 ? 1 : Math.max(2, Math.floor(meant.length / 3));
+  const [first] = known
+    .map((candidate) => ({ candidate, distance: distance(meant, folded(candidate)) }))
+    .filter((each) => each.distance <= letters)
+    .toSorted((a, b) => a.distance - b.distance);
+  if (first !== undefined) return first.candidate;
+  const full = known.filter((candidate) => abbreviates(name.toLowerCase(), candidate)).toSorted((a, b) => a.length - b.length);
+  return full[0] === undefined || full[0].length === full[1]?.length ? null : full[0];
+}
+
+const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
+
+function abbreviates(name: string, candidate: string): boolean {
+  if (name.length < 3 || !/^\w+$/.test(name)) return false;
+  return candidate.split('_').includes(name) || new RegExp(`^${name.split('').join('.*')}`).test(candidate);
+}

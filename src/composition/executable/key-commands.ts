@@ -1,0 +1,77 @@
+import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
+import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
+import { commandName } from '../../client/command-name.ts';
+import { type ApiKeyRecord, isKeyValid, type KeyAccess } from '../../domain/principal.ts';
+import { readConfig } from '../config/read-config.ts';
+import { storeWarningText } from '../store-messages.ts';
+
+export interface CreateKeyOptions extends JsonOption {
+  readonly name: string;
+  readonly user: string;
+  readonly expires?: number;
+  readonly access: KeyAccess;
+  readonly repositories?: readonly string[];
+}
+
+/** Makes a key. Prints only the key on standard output, or with its record as JSON, so that a script can read it. */
+export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOptions): Promise<number> {
+  const { name, user, expires, access, repositories = null } = options;
+  return await withKeys(env, async (keys) => {
+    const made = await keys.create({ name, userId: user, access, repositories, ...(expires !== undefined && { expiresInMs: expires }) });
+    process.stderr.write(`The key ${name} of the user ${user}; it is shown only now:\n`);
+    print(options, { ...fieldsOf(made.record), key: made.key }, `${made.key}\n`);
+    return 0;
+  });
+}
+
+const columns = ['ID', 'NAME', 'USER', 'ACCESS', 'REPOSITORIES', 'CREATED', 'EXPIRES', 'STATE'];
+
+export async function listKeys(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
+  return await withKeys(env, async (keys) => {
+    const records = await keys.list();
+    const rows = records.map(rowOf);
+    if (rows.length === 0) process.stderr.write(`There is no key yet; make one with: ${commandName} keys create <name>\n`);
+    print(options, records.map(fieldsOf), rows.length === 0 ? '' : table(columns, rows));
+    return 0;
+  });
+}
+
+export async function revokeKey(env: NodeJS.ProcessEnv, key: string, options: JsonOption): Promise<number> {
+  return await withKeys(env, async (keys) => {
+    const revoked = await keys.revoke(key);
+    print(options, { name_or_id: key, revoked }, '');
+    const none = `There is no valid key ${JSON.stringify(key)}; see: ${commandName} keys list\n`;
+    process.stderr.write(revoked ? `The key ${key} is revoked.\n` : none);
+    return revoked ? 0 : 1;
+  });
+}
+
+async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<number>): Promise<number> {
+  const config = readConfig(env);
+  const [{ createSqliteStore }, { createApiKeys }, { createSystemClock }, { createSystemRandom }] = await Promise.all([
+    import('../../adapters/store/sqlite/index.ts'),
+    import('../../adapters/auth/api-keys/index.ts'),
+    import('../../adapters/clock/system-clock.ts'),
+    import('../../adapters/random/system-random.ts'),
+  ]);
+  // Not exclusive, since keys are managed while the server runs.
+  const store = await createSqliteStore({
+    dataDir: config.dataDir, exclusive: false, warn: (warning) => process.stderr.write(`${storeWarningText(warning)}\n`),
+  });
+  await using open = new AsyncDisposableStack();
+  open.defer(() => store.close());
+  return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
+}
+
+function fieldsOf(key: ApiKeyRecord): Readonly<Record<string, string | undefined>> {
+  const row = rowOf(key);
+  return Object.fromEntries(columns.map((column, index) => [column.toLowerCase(), row[index]]));
+}
+
+function rowOf(key: ApiKeyRecord): string[] {
+  const invalid = key.revokedAt === null ? 'expired' : 'revoked';
+  const state = isKeyValid(key, Date.now()) ? 'valid' : invalid;
+  const expires = key.expiresAt === null ? 'never' : new Date(key.expiresAt).toISOString();
+  const repositories = key.repositories === null ? 'all' : key.repositories.join(',');
+  return [key.id, key.name, key.userId, key.access, repositories, new Date(key.createdAt).toISOString(), expires, state];
+}

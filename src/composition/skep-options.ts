@@ -1,0 +1,250 @@
+import type { ContainerModule } from 'inversify';
+import { z } from 'zod';
+import type { GitHubOptions as GitHubAdapterOptions } from '../adapters/git-provider/github/index.ts';
+import type { GitLabOptions as GitLabAdapterOptions } from '../adapters/git-provider/gitlab/index.ts';
+import type { GitHostOptions } from '../adapters/git-provider/hosted-provider.ts';
+import type { LocalGitOptions as LocalAdapterOptions } from '../adapters/git-provider/local/index.ts';
+import type { ProcessRuntimeOptions as ProcessAdapterOptions } from '../adapters/sandbox-runtime/process/index.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ListingCache } from '../ports/listing-cache.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Random } from '../ports/random.ts';
+import { ConfigError } from './config/config-error.ts';
+import { positiveInteger } from './config/field-schemas.ts';
+import { dnsLabel, limitFields, specSchema } from './config/config-schema.ts';
+import { fieldName, formAt, mistakesIn } from './config/config-mistakes.ts';
+import { settingsSchema } from './config/settings.ts';
+import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
+import { isOwn, type OwnAdapters, ownForm, type OwnOption } from './wiring/custom-adapters.ts';
+
+const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
+const milliseconds = positiveInteger('30000', 'milliseconds');
+const bytes = positiveInteger('16777216', 'bytes');
+const count = positiveInteger('10');
+const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
+const deploymentName = dnsLabel('is not a lower-case DNS label').describe('a lower-case DNS label, for example main');
+
+const own = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
+  z.custom<Own<OwnAdapters[O], Deps>>((given) => isOwn<O, Deps>(given, option)).describe(ownForm(option));
+
+const localGit = z.strictObject({
+  /** The folder below which repositories are addressed. Default: the working directory. */
+  root: setting.local_git_root,
+  timeoutMs: milliseconds,
+  concurrency: count,
+  gitBinary: path,
+  cacheEntries: count,
+  cachePaths: count,
+  maxPaths: count,
+  maxOutputBytes: bytes,
+  temporaryFolder: path,
+} satisfies Record<keyof LocalAdapterOptions, z.ZodType>).partial().extend({ provider: z.literal('local') });
+
+const gitHost = {
+  timeoutMs: milliseconds,
+  concurrency: count,
+  serveStaleForMs: milliseconds.nullable(),
+  maxRequests: count,
+  maxFiles: count,
+  maxBytes: bytes,
+  maxAnswerBytes: bytes,
+  httpHosts: setting.git_http_hosts,
+} satisfies Record<Exclude<keyof GitHostOptions, keyof AdapterDeps>, z.ZodType>;
+
+const gitHubApp = z.strictObject({
+  appId: positiveInteger('123456'),
+  installationId: positiveInteger('7890123'),
+  /** PEM. */
+  privateKey: z.string().min(1, 'is empty').meta({ description: 'a private key in PEM', secret: true }),
+}).describe('a mapping of appId, installationId and privateKey');
+
+const gitHub = z.strictObject({
+  ...gitHost,
+  token,
+  /** Instead of a token. */
+  app: gitHubApp,
+  /** A client of Octokit, instead of a credential. */
+  client: z.custom<NonNullable<GitHubAdapterOptions['client']>>(),
+  /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: the public one. */
+  url,
+} satisfies Record<Exclude<keyof GitHubAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('github') });
+
+const gitLab = z.strictObject({
+  ...gitHost,
+  token: setting.gitlab_token,
+  client: z.custom<NonNullable<GitLabAdapterOptions['client']>>(),
+  url: gitLabUrl,
+} satisfies Record<Exclude<keyof GitLabAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('gitlab') });
+
+const processRuntime = z.strictObject({
+  /** Default: `sandboxes` in the data folder, or without one a temporary folder, which is removed with its sandboxes at the end. */
+  root: path,
+  stopGraceMs: milliseconds,
+  pollMs: milliseconds,
+  logLimitBytes: bytes,
+  processTable: z.enum(['proc', 'ps']),
+} satisfies Record<keyof ProcessAdapterOptions, z.ZodType>).partial().extend({ kind: z.literal('process') });
+
+const dockerRuntime = z.strictObject({
+  /** The engine's address: `unix://`, `tcp://`, `ssh://`. Default: Docker's own variables and default. */
+  host: setting.docker_host,
+  /** The address of the engine's machine that ports are bound to. Default: loopback. */
+  publishAddress: setting.docker_publish_address,
+  /** The host in `exposed_urls`. Default: the name by which the engine's machine is reached. */
+  urlHost: setting.docker_url_host,
+  /** Whether Skep closes the engine's machine to isolated sandboxes, by rules of its firewall. Default: true. */
+  firewall: z.boolean(),
+  /**
+   * A lower-case DNS label that tells the deployment's containers from those of others. Never use one for two deployments. Default: the
+   * id in the data folder. Without one, the deployment gets a new id, and its containers are removed when it is closed.
+   */
+  deployment: deploymentName,
+}).partial().extend({ kind: z.literal('docker') });
+
+const gitProvider = z.discriminatedUnion('provider', [localGit, gitHub, gitLab]);
+const runtime = z.discriminatedUnion('kind', [dockerRuntime, processRuntime]);
+/** `sqlite`: durable, in the data folder. `memory`: gone with the process. */
+const store = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('sqlite'), dataDir: path }), z.strictObject({ kind: z.literal('memory') }),
+]);
+/** API keys of the store, and one static key. */
+const auth = z.strictObject({ kind: z.literal('api-keys'), staticKey: setting.api_key });
+
+/**
+ * Everything has a default: local git, the process runtime, a store in memory (nothing is written to disk unless `dataDir` or `store`
+ * says so), API keys. Every port takes an adapter of your own, see {@link Own}. What `createSkep` makes itself, it closes.
+ */
+export const optionsSchema = z.strictObject({
+  /** In order. The first serves repository names without a host. */
+  git: z.array(
+    z.union([own('git'), gitProvider])
+      .describe("the provider github, gitlab or local, for example { provider: 'github', token }, or an adapter of your own"),
+  ).min(1).readonly().describe("a list of git providers, for example [{ provider: 'github', token }]"),
+  runtime: z.union([own('runtime'), runtime])
+    .describe("the kind docker or process, for example { kind: 'docker' }, or an adapter of your own"),
+  store: z.union([own<'store', SystemDeps>('store'), store])
+    .describe("the kind sqlite or memory, for example { kind: 'sqlite', dataDir }, or an adapter of your own"),
+  auth: z.union([own('auth'), auth])
+    .describe("the kind api-keys, for example { kind: 'api-keys', staticKey }, or an adapter of your own"),
+  probe: own('probe'),
+  /** Fetches repositories to this machine. Default: mirrors in the data folder, by the git program. */
+  checkouts: own('checkouts'),
+  /** The protocols that the specs' agents speak. Default: `acp`. */
+  protocols: z.array(own('protocols')).readonly().describe('a list of protocols of your own'),
+  /** The values of the secrets that the specs' agents name. Default: the environment of this process. */
+  secrets: own('secrets'),
+  clock: own<'clock', Deployment>('clock'),
+  random: own<'random', Deployment>('random'),
+  /** Default: warnings and errors, as JSON lines on standard error. */
+  logger: own<'logger', Deployment>('logger'),
+  /**
+   * inversify modules, loaded in order after Skep's own. `rebind` replaces what one of the `tokens` is bound to; `bind` adds a git provider
+   * or an agent protocol. Nothing closes what a module makes, unless its factory adds that to `tokens.closers`.
+   */
+  modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
+    .describe('a list of container modules of inversify'),
+  /** Folder for the embedded store, the deployment's id and the process runtime's workspaces. */
+  dataDir: path,
+  /** The `<product>` word of the microagents' directories. Default: `skep`. */
+  product: setting.product,
+  specs: z.array(specSchema).min(1).readonly().describe("a list of sandbox specs, for example [{ id: 'node', image: 'node:26' }]"),
+  limits: z.strictObject({
+    runningPerOwner: limitFields.running_per_owner.nullable(),
+    running: limitFields.running.nullable(),
+    existingPerOwner: limitFields.existing_per_owner.nullable(),
+    existing: limitFields.existing.nullable(),
+    conversationsPerOwner: limitFields.conversations_per_owner.nullable(),
+    conversations: limitFields.conversations.nullable(),
+    conversationsPerSandbox: limitFields.conversations_per_sandbox.nullable(),
+    /** Commands that run in one sandbox at a time. Default: 100. */
+    executionsPerSandbox: limitFields.executions_per_sandbox.nullable(),
+  }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
+  /** At a limit on running sandboxes, a start or resumption is refused, or a long idle sandbox is frozen for it. Default: `refuse`. */
+  whenFull: limitFields.when_full,
+  /** Beyond it no sandbox is started, and stopped ones with a `delete_after` are deleted early. 100 is no limit. Default: 90. */
+  diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
+  /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
+  agentMemoryBytes: bytes,
+  /** How many sandboxes are started at a time. Default: twice the number of cores. */
+  startsAtOnce: positiveInteger('4'),
+  /** How long events are kept, in milliseconds. Default: 30 days. */
+  keepEventsForMs: milliseconds,
+  /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
+  sweepEveryMs: milliseconds,
+  /** How long a sandbox that the store does not know is kept. Default: 24 hours; it is removed at once if the store is in memory. */
+  quarantineForMs: milliseconds,
+  /** How long a pause, resumption or deletion is waited for until its interim status is returned, in milliseconds. Default: 20,000. */
+  answerWithinMs: milliseconds,
+}).partial();
+
+/** The options of `createSkep`. They are checked: a misspelt or wrong one is refused, with what it takes. */
+export interface SkepOptions extends Omit<z.input<typeof optionsSchema>, 'specs'> {
+  /** In the form of the configuration file. The first one is the default. Default: one ready-made spec, `workspace`. */
+  readonly specs?: readonly SpecOptions[];
+}
+
+export type CheckedOptions = z.output<typeof optionsSchema>;
+/** A sandbox spec as the configuration file has it. */
+export type SpecOptions = ReadonlyDeep<z.input<typeof specSchema>>;
+export type LocalGitOptions = z.output<typeof localGit>;
+/** GitHub, with a token, as the installation of an App, or without a credential for public repositories. */
+export type GitHubOptions = z.output<typeof gitHub>;
+export type GitHubApp = z.output<typeof gitHubApp>;
+/** GitLab, with a token, or without one for public projects. */
+export type GitLabOptions = z.output<typeof gitLab>;
+export type GitOptions = z.output<typeof gitProvider>;
+/** Sandboxes as process groups of this machine, without isolation. */
+export type ProcessRuntimeOptions = z.output<typeof processRuntime>;
+/** Sandboxes as containers of a Docker engine. */
+export type DockerRuntimeOptions = z.output<typeof dockerRuntime>;
+export type RuntimeOptions = z.output<typeof runtime>;
+export type StoreOptions = z.output<typeof store>;
+export type ApiKeyAuthOptions = z.output<typeof auth>;
+
+type ReadonlyDeep<T> = T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> } : T;
+
+/** What a factory of the options gets to know about the deployment. */
+export interface Deployment {
+  /** The `<product>` word of the microagents' directories. */
+  readonly product: string;
+  /** Null: nothing is to be written to disk. */
+  readonly dataDir: string | null;
+  /** A lower-case DNS label that tells this deployment from others on the same engine. Kept in the data folder, or new each time. */
+  deploymentId(): string;
+}
+
+/** What the factory of a store gets. */
+export interface SystemDeps extends Deployment {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** What the factory of an adapter gets. */
+export interface AdapterDeps extends SystemDeps {
+  /** The store's cache, for what an adapter asks of a host again and again. */
+  readonly listingCache: ListingCache;
+}
+
+/**
+ * An adapter of your own, ready-made or as a factory, which `createSkep` calls once. If a factory's adapter has a method `close`, the
+ * deployment's `close` calls it. Nothing closes a ready-made adapter but you, after the deployment.
+ */
+export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
+
+/** Throws a {@link ConfigError} with every mistake at once. */
+export function checkOptions(options: SkepOptions): CheckedOptions {
+  const { runtime = {}, specs } = options;
+  const imagesNeeded = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
+  const mistakes = [...mistakesIn(optionsSchema, options), ...conflictsIn(specs, { imagesNeeded })];
+  if (mistakes.length === 0) {
+    const checked = optionsSchema.parse(options);
+    const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;
+    if (isolated === undefined) return checked;
+    const problem = `is missing, while the spec ${isolated.id} asks for a container; the default, process, would run it on this machine`;
+    mistakes.push({ path: ['runtime'], problem });
+  }
+  throw new ConfigError(mistakes.map(({ path, problem, form = formAt(optionsSchema, path) }) => ({
+    name: fieldName(path, specs), problem, form,
+  })));
+}

@@ -1,0 +1,165 @@
+import { join, resolve } from 'node:path';
+import { type Bind, ContainerModule } from 'inversify';
+import type { AgentProtocol } from '../../ports/agent-protocol.ts';
+import type { GitProvider } from '../../ports/git-provider.ts';
+import type { Logger } from '../../ports/logger.ts';
+import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Store } from '../../ports/store.ts';
+import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
+import { defined } from '../config/field-schemas.ts';
+import type {
+  AdapterDeps, CheckedOptions, DockerRuntimeOptions, GitOptions, ProcessRuntimeOptions, StoreOptions, SystemDeps,
+} from '../skep-options.ts';
+import { storeWarningText } from '../store-messages.ts';
+import { isOwn, provideOwn, temporaryFolder } from './custom-adapters.ts';
+import { provide, token, tokens } from './tokens.ts';
+
+const adapterDeps = token<AdapterDeps>('AdapterDeps');
+const { deployment, system, clock, random, logger, store, closers } = tokens;
+
+/** The adapters of the ports, as the options choose them. An adapter is loaded and opened when something asks for it. */
+export function adaptersModule(options: CheckedOptions): ContainerModule {
+  return new ContainerModule(({ bind }) => {
+    bindSystem(bind, options);
+    bindStore(bind, options);
+    provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
+    for (const [index, git] of (options.git ?? [{ provider: 'local' }]).entries()) {
+      const given = isOwn(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
+      provideOwn(bind, tokens.gitProvider, adapterDeps, given, 'git', `git[${index}]`);
+    }
+    const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
+    if (isOwn(runtime, 'runtime')) provideOwn(bind, tokens.runtime, adapterDeps, runtime, 'runtime');
+    else if (runtime.kind === 'docker') provide(bind, tokens.runtime, [closers], (closers) => openDockerRuntime(runtime, options, closers));
+    else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, options, closers));
+    if (checkouts !== undefined) provideOwn(bind, tokens.checkouts, adapterDeps, checkouts, 'checkouts');
+    else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
+    for (const [index, protocol] of (options.protocols ?? defaultProtocols(options)).entries()) {
+      provideOwn(bind, tokens.agentProtocol, adapterDeps, protocol, 'protocols', `protocols[${index}]`);
+    }
+    provideOwn(bind, tokens.secrets, adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null }, 'secrets');
+    provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? loadProbe, 'probe');
+    if (isOwn(auth, 'auth')) provideOwn(bind, tokens.auth, adapterDeps, auth, 'auth');
+    else {
+      provide(bind, tokens.auth, [clock, store], async (clock, { apiKeys }) => {
+        const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
+        return createApiKeyAuth({ ...defined(auth), keys: apiKeys, clock });
+      });
+    }
+  });
+}
+
+const loadClock = async () => (await import('../../adapters/clock/system-clock.ts')).createSystemClock();
+const loadRandom = async () => (await import('../../adapters/random/system-random.ts')).createSystemRandom();
+const loadProbe = async () => (await import('../../adapters/readiness-probe/network-probe.ts')).createNetworkProbe();
+const loadLogger = async () => (await import('../../adapters/logger/pino-logger.ts')).createPinoLogger({ level: 'warn' });
+
+function bindSystem(bind: Bind, options: CheckedOptions): void {
+  provideOwn(bind, clock, deployment, options.clock ?? loadClock, 'clock');
+  provideOwn(bind, random, deployment, options.random ?? loadRandom, 'random');
+  provideOwn(bind, logger, deployment, options.logger ?? loadLogger, 'logger');
+  provide(bind, system, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
+    ...deployment, clock, random, logger,
+  }));
+}
+
+function bindStore(bind: Bind, { store: given, dataDir }: CheckedOptions): void {
+  const chosen = given ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
+  const own = isOwn<'store', SystemDeps>(chosen, 'store') ? chosen : (deps: SystemDeps) => openStore(chosen, deps);
+  provideOwn(bind, store, system, own, 'store');
+}
+
+async function openStore(options: StoreOptions, { logger }: Pick<SystemDeps, 'logger'>): Promise<Store> {
+  if (options.kind === 'sqlite') return await openSqliteStore(options.dataDir, logger);
+  const { createInMemoryStore } = await import('../../adapters/store/sqlite/index.ts');
+  return createInMemoryStore();
+}
+
+/** Opens the store of a data folder for a server. A `deployment.json` that is lost is written again, with the id that the store keeps. */
+export async function openSqliteStore(dataDir: string, logger: Pick<Logger, 'warn'>): Promise<Store> {
+  const { createSqliteStore } = await import('../../adapters/store/sqlite/index.ts');
+  return await createSqliteStore({
+    dataDir,
+    deploymentId: (kept) => ensureDeploymentFile(dataDir, kept ?? undefined).id,
+    warn: (warning) => logger.warn({ ...warning }, storeWarningText(warning)),
+  });
+}
+
+/** The default protocol is not loaded if no spec has an agent. */
+function defaultProtocols({ specs = [] }: CheckedOptions): readonly (() => Promise<AgentProtocol>)[] {
+  if (!specs.some(({ agent }) => agent !== undefined && agent !== null)) return [];
+  return [async () => {
+    const { createAcpProtocol } = await import('../../adapters/agent-protocol/acp/index.ts');
+    return createAcpProtocol();
+  }];
+}
+
+async function createGitProvider(options: GitOptions, { clock, listingCache }: AdapterDeps): Promise<GitProvider> {
+  switch (options.provider) {
+    case 'local': {
+      const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
+      return createLocalGitProvider({ ...defined(options), root: options.root ?? process.cwd() });
+    }
+    case 'github': {
+      const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');
+      return createGitHubProvider({ ...defined(options), clock, listingCache });
+    }
+    case 'gitlab': {
+      const { createGitLabProvider } = await import('../../adapters/git-provider/gitlab/index.ts');
+      return createGitLabProvider({ ...defined(options), clock, listingCache });
+    }
+  }
+}
+
+/** Creates mirrors in the data folder. Without one they are in a temporary folder, which is removed with the deployment. */
+async function createMirrors(dataDir: string | null, closers: AsyncDisposableStack): Promise<RepositoryCheckouts> {
+  const { createGitMirror } = await import('../../adapters/repository-checkouts/git-mirror/index.ts');
+  const root = dataDir === null ? await temporaryFolder('repositories', closers) : join(resolve(dataDir), 'repositories');
+  return createGitMirror({ root });
+}
+
+type DeploymentOptions = Pick<CheckedOptions, 'dataDir' | 'store'>;
+
+// The stack closes a runtime, and removes its sandboxes if nobody could find them again.
+
+async function openProcessRuntime(
+  options: ProcessRuntimeOptions, { dataDir }: DeploymentOptions, closers: AsyncDisposableStack,
+): Promise<SandboxRuntime> {
+  const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
+  const lasting = options.root ?? (dataDir === undefined ? undefined : join(dataDir, 'sandboxes'));
+  const root = lasting ?? (await temporaryFolder('sandboxes', closers));
+  const opened = closers.adopt(createProcessRuntime({ ...defined(options), root }), (runtime) => runtime.close());
+  if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
+  return opened;
+}
+
+async function openDockerRuntime(
+  options: DockerRuntimeOptions, lifetime: DeploymentOptions, closers: AsyncDisposableStack,
+): Promise<SandboxRuntime> {
+  const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
+  const lasting = options.deployment ?? lastingName(lifetime);
+  const deployment = lasting ?? newDeploymentId();
+  // Closing it removes its networks if no container is left.
+  const opened = closers.adopt(createDockerRuntime({ ...defined(options), deployment }), (runtime) => runtime.close());
+  if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
+  return opened;
+}
+
+/** Returns the name that the data folder keeps; undefined if no record outlives the process. */
+function lastingName({ dataDir, store }: DeploymentOptions): string | undefined {
+  if (dataDir !== undefined) return ensureDeploymentFile(dataDir).id;
+  if (store === undefined || ('kind' in store && store.kind === 'memory')) return undefined;
+  if ('kind' in store) return ensureDeploymentFile(store.dataDir).id;
+  throw new TypeError(
+    "createSkep: the docker runtime needs a name that lasts as long as the store's records: "
+    + "give it dataDir, or runtime: { kind: 'docker', deployment: 'a-name' }.",
+  );
+}
+
+/** Removes the sandboxes of a deployment that ends with its process. Nobody could find them again. */
+async function removeSandboxes(runtime: SandboxRuntime & { settled(): Promise<void> }): Promise<void> {
+  // A start whose caller has left makes a sandbox all the same.
+  await runtime.settled();
+  const sandboxes = await runtime.list();
+  await Promise.allSettled(sandboxes.map(({ id }) => runtime.remove(id)));
+}

@@ -1,0 +1,146 @@
+import { availableParallelism } from 'node:os';
+import { ContainerModule } from 'inversify';
+import { createLruMap } from '../../adapters/shared/lru-map.ts';
+import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
+import { Agents } from '../../application/agents/agents.ts';
+import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
+import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
+import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
+import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
+import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import { createExecutions } from '../../application/executions/executions.ts';
+import { Microagents } from '../../application/microagents/microagents.ts';
+import { Repositories } from '../../application/repositories/repositories.ts';
+import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
+import { defaultMinIdleMs } from '../../application/sandboxes/make-room.ts';
+import { defaultOrphanGraceMs, Quarantine } from '../../application/sandboxes/quarantine.ts';
+import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
+import { defaultAnswerWithinMs, SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
+import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
+import { StartQueue, startsPerCore } from '../../application/sandboxes/start-queue.ts';
+import { Sweeper, sweeperDefaults, type SweeperDeps } from '../../application/sweeper.ts';
+import { unlimitedConversations } from '../../domain/conversation-limits.ts';
+import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
+import { defaultExecutionLimits } from '../../domain/execution.ts';
+import { poolStartsAtOnce } from '../../domain/pool-plan.ts';
+import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
+import { unlimited } from '../../domain/sandbox-limits.ts';
+import type { ParseFrontMatter } from '../../ports/front-matter.ts';
+import { defined } from '../config/field-schemas.ts';
+import type { CheckedOptions } from '../skep-options.ts';
+import { all, provide, token, tokens } from './tokens.ts';
+
+const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
+const { executionReconciler } = tokens;
+const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
+
+const conversationDeps = token<ConversationDeps>('ConversationDeps');
+const sandboxDeps = token<SandboxDeps>('SandboxDeps');
+const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
+const diskWatch = token<DiskWatch>('DiskWatch');
+const reconcilers = token<Pick<SweeperDeps, 'sandboxReconciler' | 'conversationReconciler' | 'executionReconciler'>>('Reconcilers');
+
+const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
+
+/** The use cases of sandboxes, and what keeps sandboxes in their desired state. */
+export const sandboxesModule = new ContainerModule(({ bind }) => {
+  provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
+  provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
+  provide(bind, executionDeps, [store, runtime], ({ executions: store, sandboxes }, { executions }) => ({ store, sandboxes, executions }));
+  provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>
+    closers.adopt(new ExecutionReconciler({ ...deps, ...system }), close));
+  provide(bind, tokens.executions, [executionDeps, rules, executionReconciler, system],
+    (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
+      createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
+  provide(bind, sandboxDeps, [store, runtime, executionReconciler, system], ({ sandboxes, conversations }, runtime, executions, system) =>
+    ({ store: sandboxes, conversations, executions, runtime, ...system }));
+  provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],
+    (deps, probe, queue, secrets, closers) => closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets }), close));
+  provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
+    new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
+  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
+    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
+      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
+  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
+    (deps, rules, specs, reconciler, pool, disk, secrets) =>
+      createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk, secrets }));
+});
+
+// What is kept of microagents that were read.
+const cachedTexts = 256;
+const cachedCharacters = 4 * 2 ** 20;
+
+const parseFrontMatter: ParseFrontMatter = async (text) =>
+  (await import('../../adapters/front-matter/yaml-front-matter.ts')).parseYamlFrontMatter(text);
+
+/** The use cases of repositories, events and conversations, and what keeps conversations going. */
+export const conversationsModule = new ContainerModule(({ bind }) => {
+  provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
+  provide(bind, microagents, [repositories, tokens.deployment], (repositories, { product }) => {
+    const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
+    return new Microagents({ repositories, product, parseFrontMatter, texts });
+  });
+  provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
+    closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
+  provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
+  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
+    (runtime, protocols, secrets, memory, system) => new Agents({ runtime, protocols, secrets, memory, ...system }));
+  provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
+    ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
+      ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
+  provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, closers],
+    (deps, { events }, sandboxReconciler, runtime, microagents, agents, closers) =>
+      closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents }), close));
+  provide(bind, tokens.conversations, [conversationDeps, rules, specs, agentMemory, conversationReconciler],
+    (deps, rules, specs, agentMemory, reconciler) => createConversations({ ...rules, ...deps, specs, agentMemory, reconciler }));
+});
+
+/** What runs by itself while a deployment is open. */
+export const upkeepModule = new ContainerModule(({ bind }) => {
+  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
+    new Quarantine({ ...rules, ...deps, sandboxReconciler }));
+  provide(bind, reconcilers, [sandboxReconciler, conversationReconciler, executionReconciler],
+    (sandboxReconciler, conversationReconciler, executionReconciler) =>
+      ({ sandboxReconciler, conversationReconciler, executionReconciler }));
+  provide(bind, tokens.sweeper,
+    [rules, store, runtime, reconcilers, sandboxPool, tokens.quarantine, diskWatch, events, system, closers],
+    (rules, store, runtime, reconcilers, pool, quarantine, disk, events, system, closers) => {
+      const deps = { store, runtime, ...reconcilers, pool, quarantine, disk, events };
+      return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
+    });
+});
+
+/** The numbers that use cases and reconcilers work by. */
+export interface Rules extends Readonly<Omit<ReturnType<typeof rulesOf>, 'keepEventsForMs'>> {
+  /** Null: for ever. */
+  readonly keepEventsForMs: number | null;
+}
+
+/** Returns the rules that the options choose. Each default stands next to its rule. */
+export function rulesOf(options: CheckedOptions) {
+  const startsAtOnce = options.startsAtOnce ?? startsPerCore * availableParallelism();
+  const { conversationsPerOwner, conversations, conversationsPerSandbox, executionsPerSandbox, ...sandboxLimits } = options.limits ?? {};
+  return {
+    limits: { ...unlimited, ...defined(sandboxLimits) },
+    conversationLimits: { ...unlimitedConversations, ...defined({ conversationsPerOwner, conversations, conversationsPerSandbox }) },
+    executionLimits: executionsPerSandbox === undefined ? defaultExecutionLimits : { executionsPerSandbox },
+    whenFull: options.whenFull ?? ('refuse' as const),
+    minIdleMs: defaultMinIdleMs,
+    diskUsedPercent: options.diskUsedPercent ?? defaultDiskUsedPercent,
+    agentMemoryBytes: options.agentMemoryBytes ?? defaultAgentMemoryBytes,
+    startsAtOnce,
+    poolStartsAtOnce: poolStartsAtOnce(startsAtOnce),
+    answerWithinMs: options.answerWithinMs ?? defaultAnswerWithinMs,
+    keepEventsForMs: options.keepEventsForMs ?? defaultKeepEventsForMs,
+    orphanGraceMs: defaultOrphanGraceMs,
+    // Without a kept store, what an earlier process left has no record anywhere.
+    quarantineForMs: options.quarantineForMs ?? (keepsStore(options) ? defaultQuarantineForMs : 0),
+    ...sweeperDefaults,
+    ...(options.sweepEveryMs !== undefined && { sweepEveryMs: options.sweepEveryMs }),
+  };
+}
+
+function keepsStore({ dataDir, store }: Pick<CheckedOptions, 'dataDir' | 'store'>): boolean {
+  return store === undefined ? dataDir !== undefined : !('kind' in store && store.kind === 'memory');
+}

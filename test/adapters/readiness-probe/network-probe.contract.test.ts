@@ -1,0 +1,12 @@
+import { describe, test } from 'vitest';
+import { createNetworkProbe } from '../../../src/adapters/readiness-probe/network-probe.ts';
+import { readinessProbeContract, type ReadinessProbeHarness } from '../../contracts/readiness-probe.ts';
+import { createPlace } from './place.ts';
+
+async function createHarness(): Promise<ReadinessProbeHarness> {
+  return { ...(await createPlace()), probe: createNetworkProbe({ attemptMs: 30 }) };
+}
+
+describe('network-probe keeps the contract of readiness probes', () => {
+  for (const contractCase of readinessProbeContract(createHarness)) test(contractCase.name, () => contractCase.run());
+});

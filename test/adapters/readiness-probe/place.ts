@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { PlaceAnswer } from '../../contracts/readiness-probe.ts';
+
+/** A port of this host whose answers can be changed, what is asked there, and how often. */
+export interface Place {
+  readonly url: string;
+  readonly requests: readonly string[];
+  readonly answer: (answer: PlaceAnswer) => Promise<void>;
+  readonly asked: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export async function createPlace(): Promise<Place> {
+  const requests: string[] = [];
+  const sockets = new Set<{ destroy(): unknown }>();
+  let answer: PlaceAnswer = null;
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {});
+    socket.once('data', (data) => {
+      requests.push(data.toString('latin1').split('\r\n')[0] ?? '');
+      if (typeof answer !== 'number') return;
+      // Where it leads to must not be followed.
+      socket.end(`HTTP/1.1 ${answer} Whatever\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+    });
+  });
+  const listen = async (port: number): Promise<number> => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  };
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  };
+  const port = await listen(0);
+  await close();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    async answer(next) {
+      answer = next;
+      if (next === null) await close();
+      else if (!server.listening) await listen(port);
+    },
+    async asked() {
+      if (server.listening) await once(server, 'connection');
+    },
+    close,
+  };
+}
