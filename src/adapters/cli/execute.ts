@@ -25,7 +25,10 @@ const handedOn = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** The exit code if nobody knows how the command ended. */
 const lostCode = 125;
 
-/** Runs a command in a sandbox as `docker exec` does, and returns its exit code. What was run is forgotten afterwards. */
+/**
+ * Runs a command in a sandbox as `docker exec` does: hands input, output, signals and sizes on, and returns the command's exit code. What
+ * was run is forgotten afterwards.
+ */
 export async function executeInSandbox(
   client: SkepClient, sandboxId: string, command: readonly string[], options: ExecuteOptions, streams: Streams,
 ): Promise<number> {

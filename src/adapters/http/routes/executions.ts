@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { type ExecutionRecord, executionStatuses } from '../../../domain/execution.ts';
+import type { ExecutionRecord } from '../../../domain/execution.ts';
+import { executionStatuses } from '../../../domain/execution.ts';
 import { scopeOf } from '../../../domain/principal.ts';
 import {
   claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
