@@ -9,8 +9,8 @@ const ofConnection: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The framing of a body. A WebSocket has none: a sandbox that declined it would read the next request on the connection as the body that was
- * announced.
+ * The framing of a body. A WebSocket has none: a sandbox that declined it would read the next request on the connection as the body
+ * that was announced.
  */
 const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 

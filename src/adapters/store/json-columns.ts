@@ -72,7 +72,8 @@ const Spec = z.object({
   allowPlainSecrets: z.boolean().default(false),
   sessionKeyEnv: z.string(),
   ports: z.array(z.object({
-    name: z.string(), port: z.number(), public: z.boolean().optional(), wantsSessionKey: z.boolean().optional(), keepsPrefix: z.boolean().optional(),
+    name: z.string(), port: z.number(), public: z.boolean().optional(), wantsSessionKey: z.boolean().optional(),
+    keepsPrefix: z.boolean().optional(),
   })),
   wakeOnAccess: z.enum(wakesOnAccess).default(defaults.wakeOnAccess),
   ready: z.object({
