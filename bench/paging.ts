@@ -122,6 +122,8 @@ function conversationOf(n: number, rows: number): Conversation {
     createdAt: timeOf(n),
     updatedAt: timeOf((n * 7919) % rows),
     deletedAt: null,
+    archivedAt: null,
+    releasedAt: null,
     removedAt: null,
   };
 }

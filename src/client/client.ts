@@ -8,6 +8,7 @@ export interface SkepClient {
   readonly headers: Readonly<Record<string, string>>;
   get<T>(path: string, schema: z.ZodType<T>): Promise<T>;
   post<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
+  patch<T>(path: string, body: unknown, schema: z.ZodType<T>): Promise<T>;
   delete(path: string): Promise<void>;
 }
 
@@ -48,6 +49,7 @@ export function createClient({ url, key, timeoutMs = defaultTimeoutMs }: ClientO
     headers,
     get: async (path, schema) => read(await send('GET', path), schema),
     post: async (path, body, schema) => read(await send('POST', path, body), schema),
+    patch: async (path, body, schema) => read(await send('PATCH', path, body), schema),
     delete: async (path) => {
       await send('DELETE', path);
     },

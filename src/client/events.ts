@@ -20,6 +20,7 @@ const shownEvent = z.discriminatedUnion('kind', [
   event('start_step', z.looseObject({ to: z.string() })),
   event('agent_started', z.looseObject({})),
   event('sandbox_moved', z.looseObject({ from: z.string().nullable(), to: z.string().nullable(), pause_kind: z.string().nullable() })),
+  event('conversation_archived', z.looseObject({})),
   event('conversation_deleted', z.looseObject({})),
 ]);
 export type ShownEvent = z.output<typeof shownEvent>;

@@ -20,8 +20,9 @@ export const startSteps: Readonly<Record<ConversationStartStatus, readonly Conve
 
 /** Returns true while its start, its work or its deletion has to go on. A queue is work only if there is an agent for it. */
 export function isUnsettled(conversation: Conversation): boolean {
-  const { startStatus, turn, queue, executionStatus, deletedAt, removedAt } = conversation;
+  const { startStatus, turn, queue, executionStatus, archivedAt, releasedAt, deletedAt, removedAt } = conversation;
   if (deletedAt !== null) return removedAt === null;
+  if (archivedAt !== null) return releasedAt === null;
   if (startSteps[startStatus].length > 0 || turn !== null) return true;
   return startStatus === 'READY' && executionStatus !== null && queue.length > 0;
 }
@@ -143,7 +144,8 @@ export function messageRefusal(
   sandbox: Sandbox | null,
   spec: SandboxSpec | null,
 ): Reason | null {
-  const { startStatus, statusReason, executionStatus } = conversation;
+  const { startStatus, statusReason, executionStatus, archivedAt } = conversation;
+  if (archivedAt !== null) return { code: 'conversation_archived' };
   if (startStatus === 'ERROR') return { code: 'start_failed', cause: statusReason };
   const starting = startStatus !== 'READY';
   // During the start its sandbox may have no record yet.

@@ -21,6 +21,11 @@ export const executionStatuses = ['idle', 'running', 'waiting_for_permission', '
 
 export type ExecutionStatus = (typeof executionStatuses)[number];
 
+/** Returns true if nothing is to be done in it any more. */
+export function isEnded({ archivedAt, deletedAt }: Pick<Conversation, 'archivedAt' | 'deletedAt'>): boolean {
+  return archivedAt !== null || deletedAt !== null;
+}
+
 export interface TextContent {
   readonly type: 'text';
   readonly text: string;
@@ -76,6 +81,10 @@ export interface Conversation {
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** When it was archived: its agent and its sandbox end, and what was said stays. */
+  readonly archivedAt: number | null;
+  /** When they had ended. */
+  readonly releasedAt: number | null;
   readonly deletedAt: number | null;
   readonly removedAt: number | null;
 }
@@ -153,6 +162,8 @@ export function newConversation(from: NewConversation): Conversation {
     version: 1,
     createdAt: now,
     updatedAt: now,
+    archivedAt: null,
+    releasedAt: null,
     deletedAt: null,
     removedAt: null,
   };

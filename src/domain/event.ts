@@ -30,6 +30,7 @@ export interface EventData {
   agent_started: { readonly sessionId: string; readonly loaded: boolean };
   /** `from` is null for a new sandbox, `to` for a deleted one. */
   sandbox_moved: { readonly from: SandboxStatus | null; readonly to: SandboxStatus | null; readonly pauseKind: PauseKind | null };
+  conversation_archived: Readonly<Record<string, never>>;
   conversation_deleted: Readonly<Record<string, never>>;
 }
 
@@ -37,7 +38,8 @@ export type EventKind = keyof EventData;
 
 export const eventKinds = [
   'message', 'message_chunk', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started',
-  'turn_ended', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_deleted',
+  'turn_ended', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_archived',
+  'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 
 export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';

@@ -157,6 +157,7 @@ export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
   message_waiting: Cause;
   messages_dropped: Cause & { readonly count: number };
   start_failed: Cause;
+  conversation_archived: None;
   queue_full: { readonly limit: 'messages' | 'bytes'; readonly max: number };
 
   // Turns and permissions

@@ -63,7 +63,7 @@ export interface ConversationStore {
     page: PageRequest,
   ): Promise<Page<Conversation>>;
 
-  /** Returns the conversations that use the sandbox and are not deleted, in no particular order. */
+  /** Returns the conversations that use the sandbox and are neither archived nor deleted, in no particular order. */
   findUsing(sandboxId: string): Promise<readonly Conversation[]>;
 
   /** Returns those whose start, work (a queue, a turn) or deletion is not finished, ordered by id, after the given id. */

@@ -151,6 +151,8 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       deepEqual(idsOf(await conversations.findUsing('shared')).toSorted(), ['a', 'b']);
       deepEqual(await conversations.findUsing('sandbox-of-d'), [someConversation('d')]);
       deepEqual(await conversations.findUsing('none'), []);
+      await conversations.replace({ ...someConversation('d'), archivedAt: someTime, version: someConversation('d').version + 1 });
+      deepEqual(await conversations.findUsing('sandbox-of-d'), []);
     }),
   ];
 }

@@ -52,6 +52,7 @@ const everyKind: readonly EventDraft[] = [
   eventOf('agent_started', { sessionId: 's', loaded: true }),
   eventOf('sandbox_moved', { from: 'RUNNING', to: 'PAUSED', pauseKind: 'freeze' }, { conversationId: null }),
   eventOf('sandbox_moved', { from: 'RUNNING', to: null, pauseKind: null }, { conversationId: null, sandboxId: null }),
+  eventOf('conversation_archived', {}),
   eventOf('conversation_deleted', {}),
 ];
 

@@ -75,6 +75,8 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     createdAt: someTime,
     updatedAt: someTime,
     deletedAt: null,
+    archivedAt: null,
+    releasedAt: null,
     removedAt: null,
     ...changes,
   };

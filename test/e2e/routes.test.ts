@@ -8,6 +8,7 @@ import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
+import { callEachOfHistory } from './history-routes.ts';
 import { callEachOfExecutions } from './execution-routes.ts';
 
 const key = 'a-static-key-for-the-routes';
@@ -118,16 +119,15 @@ describe('each route, over real HTTP, answers as the published document says', (
 
   test('a conversation from its start to its deletion', async () => {
     const name = basename(project);
-    const body = { title: 'Fix the bug', selected_repository: name };
-    const created = await ask('POST', '/api/v1/app-conversations', '/api/v1/app-conversations', body);
+    const created = await ask('POST', '/api/v1/app-conversations', '/api/v1/app-conversations', { title: 'Fix the bug', selected_repository: name });
     expect([created.status, created.headers.get('location')]).toEqual([201, expect.stringContaining('/api/v1/app-conversations/')]);
     const { id } = object(created);
-    const one = async () => object(await ask('GET', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`));
-    const ready = await until(one, ({ start_status: status }) => status === 'READY');
+    const one = () => ask('GET', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`);
+    const ready = object(await until(one, (answer) => object(answer)['start_status'] === 'READY'));
     expect(ready).toMatchObject({ title: 'Fix the bug', sandbox_status: 'RUNNING', git_provider: 'local', selected_repository: name, execution_status: null });
+    await callEachOfHistory(String(id), ask);
     expect((await ask('DELETE', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`)).status).toBe(204);
-    expect((await ask('GET', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`)).status).toBe(404);
-    expect((await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(ready['sandbox_id'])}`)).status).toBe(404);
+    expect([(await one()).status, (await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(ready['sandbox_id'])}`)).status]).toEqual([404, 404]);
   });
 
   test('conversations are listed in each order, filtered, and paged without loss while others come and go', { timeout: 60_000 }, async () => {

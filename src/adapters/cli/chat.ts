@@ -91,6 +91,7 @@ export class Chat {
         this.#stopWaiting(this.#waiting);
         if (this.#live) this.#code = 1;
         break;
+      case 'conversation_archived':
       case 'conversation_deleted':
         this.#leave(1);
         break;

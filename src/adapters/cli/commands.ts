@@ -9,7 +9,7 @@ import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTab
 import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
 import { showLogs } from './show-logs.ts';
-import { Transcript } from './transcript.ts';
+import { followConversation, showTranscript } from './transcript.ts';
 
 const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
 const conversations = '/api/v1/app-conversations';
@@ -53,7 +53,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--tail <bytes>', 'only so many bytes at its end')
     .option('--url <url>', urlHelp)
     .action(showLogs);
-  addConversations(program.command('conversations').description('list, follow and end conversations'));
+  addConversations(program.command('conversations').description('list, show, follow, archive and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
 
@@ -106,7 +106,14 @@ function toVariables(text: string, before: Readonly<Record<string, string>>): Re
 
 function addConversations(parent: Command): void {
   addReads(parent, conversations, conversation, conversationTable);
-  subcommand(parent, 'follow <id>', 'show what is said and done in one').action(followConversation);
+  subcommand(parent, 'follow <id>', 'show what is said and done in one')
+    .action(async (id: string, options: Common) => await followConversation(clientOf(options), conversationPath(id), options));
+  subcommand(parent, 'show <id>', 'print what was said and done in one, as Markdown or JSON')
+    .action(async (id: string, options: Common) => await showTranscript(clientOf(options), conversationPath(id), options));
+  subcommand(parent, 'rename <id> <title>', 'change the title of one').action(async (id: string, title: string, options: Common) =>
+    await update(options, id, { title }));
+  subcommand(parent, 'archive <id>', 'end the agent and the sandbox of one, and keep what was said')
+    .action(async (id: string, options: Common) => await update(options, id, { archived: true }));
   subcommand(parent, 'end <id>', 'end one; its sandbox is deleted too if no other conversation uses it')
     .action(async (id: string, options: Common) => await remove(options, conversations, id, `The conversation ${id} is ended.`));
 }
@@ -214,12 +221,9 @@ async function demandAgent(client: SkepClient, id: string | undefined): Promise<
   throw new ClientError(`The spec ${spec.id} names no agent, so nobody would answer. ${advice}`);
 }
 
-async function followConversation(id: string, options: Common): Promise<void> {
-  const { stdout } = process;
-  const colored = stdout.isTTY && stdout.hasColors();
-  const transcript = new Transcript({ write: (text) => stdout.write(text), colored, json: options.json === true });
-  const stream = `${conversationPath(id)}/events/stream`;
-  for await (const event of followEvents(clientOf(options), stream, { signal: stopSignal(), onLost: notice })) transcript.show(event);
+async function update(options: Common, id: string, body: object): Promise<void> {
+  const found = await clientOf(options).patch(conversationPath(id), body, conversation);
+  print(options, found, conversationTable([found]));
 }
 
 async function followSandboxes(options: Common): Promise<void> {

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { styleText } from 'node:util';
-import { safeLine, safeText } from '../../client/client.ts';
-import type { ShownEvent } from '../../client/events.ts';
+import { readBytes } from '../../client/client.ts';
+import { safeLine, safeText, type SkepClient } from '../../client/client.ts';
+import { followEvents, type ShownEvent } from '../../client/events.ts';
+import { type JsonOption, notice, stopSignal } from './console.ts';
 
 export interface Screen {
   write(text: string): void;
@@ -82,6 +85,8 @@ export class Transcript {
         return [this.#faint(`the agent has started${because}`)];
       case 'sandbox_moved':
         return [this.#faint(`its sandbox is ${event.data.to ?? 'gone'}${because}`)];
+      case 'conversation_archived':
+        return [this.#faint('the conversation was archived')];
       case 'conversation_deleted':
         return [this.#faint('the conversation was ended')];
     }
@@ -97,5 +102,23 @@ export class Transcript {
 
   #style(style: 'dim' | 'bold', text: string): string {
     return this.#screen.colored ? styleText(style, text, { validateStream: false }) : text;
+  }
+}
+
+/** Prints the events of a conversation from the beginning, until it or the process ends. */
+export async function followConversation(client: SkepClient, path: string, { json }: JsonOption): Promise<void> {
+  const { stdout } = process;
+  const colored = stdout.isTTY && stdout.hasColors();
+  const transcript = new Transcript({ write: (text) => stdout.write(text), colored, json: json === true });
+  for await (const event of followEvents(client, `${path}/events/stream`, { signal: stopSignal(), onLost: notice })) transcript.show(event);
+}
+
+/** Prints what was said and done in a conversation. */
+export async function showTranscript(client: SkepClient, path: string, { json }: JsonOption): Promise<void> {
+  const { stdout } = process;
+  const decoder = new TextDecoder();
+  for await (const bytes of readBytes(client, `${path}/transcript?format=${json === true ? 'json' : 'markdown'}`, stopSignal())) {
+    const text = decoder.decode(bytes, { stream: true });
+    if (!stdout.write(stdout.isTTY ? safeText(text) : text)) await once(stdout, 'drain');
   }
 }

@@ -55,7 +55,7 @@ interface Described<
   B extends z.ZodType = z.ZodType,
   R extends z.ZodType = z.ZodType,
 > {
-  readonly method: 'get' | 'post' | 'delete';
+  readonly method: 'get' | 'post' | 'patch' | 'delete';
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` may hold slashes. */
   readonly path: string;
   readonly operationId: string;

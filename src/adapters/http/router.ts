@@ -23,6 +23,7 @@ import { microagentOperations } from './routes/microagents.ts';
 import { portOperations } from './routes/ports.ts';
 import { logOperation } from './routes/sandbox-logs.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
+import { transcriptOperation } from './routes/transcript.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
 import { createSealer } from './sealed-text.ts';
@@ -31,6 +32,7 @@ import { createSealer } from './sealed-text.ts';
 const operations: readonly Operation[] = [
   ...microagentOperations,
   ...conversationOperations,
+  transcriptOperation,
   ...messageOperations,
   ...eventOperations,
   ...sandboxOperations,
@@ -105,7 +107,7 @@ function beginRequest(http: HttpContext): HttpHandler {
 
 const exposedHeaders = 'Age, Last-Event-ID, Location, Retry-After, X-Request-Id';
 const preflightHeaders = {
-  'Access-Control-Allow-Methods': 'GET, HEAD, POST, DELETE',
+  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id, X-Session-API-Key',
   'Access-Control-Max-Age': '600',
 };
@@ -157,7 +159,7 @@ function answer(operation: Operation): HttpHandler {
       acceptUpgrade(context, value);
       return;
     }
-    if (value !== undefined) response.set('Content-Type', media);
+    if (value !== undefined && !response.hasHeader('Content-Type')) response.set('Content-Type', media);
     if (value instanceof StreamedBody) await sendStream(context, value);
     else if (value === undefined) send(context, null);
     else send(context, typeof value === 'string' ? value : JSON.stringify(value));

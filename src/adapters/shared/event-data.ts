@@ -68,5 +68,6 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
   execution_changed: z.object({ from: executionStatus, to: executionStatus }),
   agent_started: z.object({ sessionId: z.string(), loaded: z.boolean() }),
   sandbox_moved: z.object({ from: sandboxStatus, to: sandboxStatus, pauseKind: z.enum(pauseKinds).nullable() }),
+  conversation_archived: z.strictObject({}),
   conversation_deleted: z.strictObject({}),
 };

@@ -58,8 +58,10 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     search: (scope, filter, order, page) => searchConversations(db, scope, filter, order, page),
 
-    findUsing: async (sandboxId) =>
-      (await all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null).execute()).map(conversationOf),
+    findUsing: async (sandboxId) => {
+      const users = all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null).where('archived_at', 'is', null);
+      return (await users.execute()).map(conversationOf);
+    },
 
     scanUnsettled: async (afterId, limit) => {
       // The literal is that of the partial index.
@@ -73,7 +75,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
 /** Counts what the limits are about, each up to its limit, and nothing if there is none. */
 async function countsBeside(trx: Db, { ownerId, sandboxId }: Conversation, limits: ConversationLimits): Promise<ConversationCounts> {
-  const existing = trx.selectFrom('conversations').where('deleted_at', 'is', null);
+  const existing = trx.selectFrom('conversations').where('deleted_at', 'is', null).where('archived_at', 'is', null);
   return {
     ofOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.conversationsPerOwner),
     all: await countUpTo(trx, existing, limits.conversations),

@@ -97,20 +97,21 @@ export class ConversationReconciler {
   }
 
   async #step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-    if (conversation.deletedAt !== null) return await this.#end(conversation);
+    if (conversation.deletedAt !== null) return await this.#end(conversation, 'removedAt');
+    if (conversation.archivedAt !== null) return conversation.releasedAt === null && (await this.#end(conversation, 'releasedAt'));
     if (startSteps[conversation.startStatus].length > 0) return await takeStartStep(this.#deps, conversation, signal);
     return conversation.startStatus === 'READY' && (await takeWorkStep(this.#deps, this.#turns, conversation, signal));
   }
 
-  /** Ends a deleted conversation: its agent, and its sandbox too if no other conversation uses it. */
-  async #end({ id, ownerId, sandboxId }: Conversation): Promise<boolean> {
+  /** Ends what a deleted or archived conversation has: its agent, and its sandbox too if no other conversation uses it. */
+  async #end({ id, ownerId, sandboxId }: Conversation, ended: 'removedAt' | 'releasedAt'): Promise<boolean> {
     const { store, sandboxStore, sandboxes, agents, clock } = this.#deps;
     await agents.end(id);
     if ((await store.findUsing(sandboxId)).length === 0 && (await findSandbox(sandboxStore, ownerId, sandboxId)) !== null) {
       await sandboxes.delete(ownerId, sandboxId);
     }
-    await this.records.change(id, ({ removedAt }) =>
-      removedAt === null ? { to: { removedAt: clock.now() }, actor: 'skep', reason: null } : null,
+    await this.records.change(id, (conversation) =>
+      conversation[ended] === null ? { to: { [ended]: clock.now() }, actor: 'skep', reason: null } : null,
     );
     return true;
   }

@@ -1,5 +1,5 @@
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { type Conversation, type ConversationStartStatus, workingDirOf } from '../../domain/conversation.ts';
+import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -119,15 +119,15 @@ async function advance(
   also: Changed['to'] = {},
 ): Promise<void> {
   await deps.records.change(id, (conversation) =>
-    conversation.deletedAt === null && conversation.startStatus === from && startSteps[from].includes(startStatus)
+    !isEnded(conversation) && conversation.startStatus === from && startSteps[from].includes(startStatus)
       ? { to: { ...also, startStatus, statusReason: reason }, actor: 'skep', reason }
       : null,
   );
 }
 
 async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversation, reason: Reason): Promise<boolean> {
-  const written = await deps.records.change(id, ({ startStatus, deletedAt }) =>
-    startStatus === step && deletedAt === null ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
+  const written = await deps.records.change(id, (conversation) =>
+    conversation.startStatus === step && !isEnded(conversation) ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
   );
   return written !== null;
 }
@@ -172,7 +172,7 @@ export async function openAgent(
   let written: Conversation | null = null;
   try {
     written = await records.change(id, (conversation) => {
-      const to = conversation.deletedAt === null ? change(conversation) : null;
+      const to = isEnded(conversation) ? null : change(conversation);
       return to === null ? null : {
         to: { ...to, agentSessionId: sessionId },
         actor: 'skep',

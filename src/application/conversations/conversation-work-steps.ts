@@ -1,5 +1,5 @@
 import { nextWorkStep } from '../../domain/conversation-next-step.ts';
-import type { Conversation } from '../../domain/conversation.ts';
+import { type Conversation, isEnded } from '../../domain/conversation.ts';
 import { type AnyFailure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -86,8 +86,9 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
 
 /** The agent can't get the next message: its turn ends before it begins. */
 async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): Promise<void> {
-  await deps.records.change(id, ({ deletedAt, turn, queue: [head, ...queue] }) => {
-    if (deletedAt !== null || turn !== null || head === undefined) return null;
+  await deps.records.change(id, (conversation) => {
+    const { turn, queue: [head, ...queue] } = conversation;
+    if (isEnded(conversation) || turn !== null || head === undefined) return null;
     const ended = endOfTurn({ turn: head, permission: null }, 'failed', reason, 'skep');
     const started = { kind: 'turn_started', data: { messageId: head.messageId } } as const;
     return { ...ended, to: { ...ended.to, queue }, events: [started, ...(ended.events ?? [])] };
@@ -96,7 +97,9 @@ async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): P
 
 async function noteWaiting(deps: StepDeps, { id }: Conversation, failure: AnyFailure): Promise<void> {
   const reason: Reason = { code: 'message_waiting', cause: reasonOfFailure(failure) };
-  await deps.records.change(id, ({ statusReason, deletedAt }) =>
-    deletedAt !== null || isSameReason(statusReason, reason) ? null : { to: { statusReason: reason }, actor: 'skep', reason: null },
+  await deps.records.change(id, (conversation) =>
+    isEnded(conversation) || isSameReason(conversation.statusReason, reason)
+      ? null
+      : { to: { statusReason: reason }, actor: 'skep', reason: null },
   );
 }

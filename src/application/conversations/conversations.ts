@@ -7,6 +7,7 @@ import type { Random } from '../../ports/random.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
+import type { Events } from '../events/events.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -16,9 +17,12 @@ import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { deleteConversation } from './delete-conversation.ts';
 import { type ConversationView, getConversation, searchConversations } from './get-conversation.ts';
 import { sendMessage } from './send-message.ts';
+import { updateConversation } from './update-conversation.ts';
+import { getTranscript } from './get-transcript.ts';
 import { startConversation } from './start-conversation.ts';
 
 export type { ConversationView } from './get-conversation.ts';
+export type { TranscriptEntry } from './get-transcript.ts';
 export type { SentMessage } from './send-message.ts';
 export type { StartConversationRequest } from './start-conversation.ts';
 
@@ -29,6 +33,8 @@ const useCases = {
   send: sendMessage,
   cancel: cancelTurn,
   answerPermission,
+  update: updateConversation,
+  transcript: getTranscript,
   delete: deleteConversation,
 };
 
@@ -54,6 +60,7 @@ export interface ConversationsDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
   readonly reconciler: ConversationReconciler;
   readonly conversationLimits: ConversationLimits;
+  readonly events: Pick<Events, 'page'>;
   readonly agentMemory: AgentMemory;
   /** How long to wait for the end of a deleted conversation, in milliseconds. */
   readonly answerWithinMs: number;

@@ -2,23 +2,15 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { conversationNotFound } from './get-conversation.ts';
-import { turnEnded } from './turns/turn.ts';
+import { endedWork } from './turns/turn.ts';
 
 /** It is gone for every caller when this returns; its sandbox too if no other conversation uses it. Throws `conversation_not_found`. */
 export async function deleteConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   const conversation = await store.find(id);
   if (conversation === null || !isInScope(conversation.ownerId, scope)) throw conversationNotFound(id);
-  await reconciler.records.change(id, ({ deletedAt, turn, permission }) =>
-    deletedAt !== null ? null : {
-      to: { deletedAt: clock.now(), turn: null, permission: null, queue: [] },
-      actor: 'user',
-      reason: null,
-      events: [
-        ...(turn === null ? [] : turnEnded({ turn, permission }, 'interrupted')),
-        { kind: 'conversation_deleted', data: {} },
-      ],
-    },
+  await reconciler.records.change(id, (conversation) =>
+    conversation.deletedAt === null ? endedWork(conversation, { deletedAt: clock.now() }, 'conversation_deleted') : null,
   );
   await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
 }

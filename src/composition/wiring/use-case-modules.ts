@@ -92,8 +92,9 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, closers],
     (deps, { events }, sandboxReconciler, runtime, microagents, agents, closers) =>
       closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents }), close));
-  provide(bind, tokens.conversations, [conversationDeps, rules, specs, agentMemory, conversationReconciler],
-    (deps, rules, specs, agentMemory, reconciler) => createConversations({ ...rules, ...deps, specs, agentMemory, reconciler }));
+  provide(bind, tokens.conversations, [conversationDeps, rules, specs, agentMemory, conversationReconciler, events],
+    (deps, rules, specs, agentMemory, reconciler, events) =>
+      createConversations({ ...rules, ...deps, specs, agentMemory, reconciler, events }));
 });
 
 /** What runs by itself while a deployment is open. */

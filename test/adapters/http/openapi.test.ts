@@ -70,7 +70,9 @@ describe('the OpenAPI document', () => {
       'post /api/v1/app-conversations 201',
       'get /api/v1/app-conversations 200',
       'get /api/v1/app-conversations/{id} 200',
+      'patch /api/v1/app-conversations/{id} 200',
       'delete /api/v1/app-conversations/{id} 204',
+      'get /api/v1/app-conversations/{id}/transcript 200',
       'post /api/v1/app-conversations/{id}/messages 202',
       'post /api/v1/app-conversations/{id}/cancel 202',
       'post /api/v1/app-conversations/{id}/permissions/{permission_id} 200',
@@ -142,7 +144,7 @@ describe('the OpenAPI document', () => {
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',
-      'start_status', 'execution_status', 'status_detail', 'status_reason', 'created_at', 'updated_at',
+      'start_status', 'execution_status', 'status_detail', 'status_reason', 'created_at', 'updated_at', 'archived_at',
     ]);
     expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
     expect(schemas['ToolCallEvent']?.required).toEqual(

@@ -32,6 +32,7 @@ export const conversationResource = z
     ...statusFields,
     created_at: timestamp,
     updated_at: timestamp,
+    archived_at: timestamp.nullable().meta({ description: 'When it was archived: nothing runs in it any more.' }),
   })
   .meta({ id: 'AppConversation', description: 'A conversation with an agent, powered by a sandbox.' });
 
@@ -88,6 +89,13 @@ const conversationStartBody = z
     example: { title: 'Mend the build', initial_message: { content: [{ type: 'text', text: 'Find out why the build is red.' }] } },
   });
 
+const conversationUpdateBody = z
+  .strictObject({
+    title: text(maxTitle).nullable().optional(),
+    archived: z.boolean().optional().meta({ description: 'True archives it; an archived one stays so.' }),
+  })
+  .meta({ id: 'AppConversationUpdateRequest', example: { archived: true } });
+
 const conversationListQuery = z.object({
   ...pageQuery,
   ids: filter(list(z.array(resourceId).max(100)), 'Only these; repeat the parameter for each.'),
@@ -119,6 +127,7 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
     ...presentStatus(conversation.statusReason),
     created_at: toTimestamp(conversation.createdAt),
     updated_at: toTimestamp(conversation.updatedAt),
+    archived_at: conversation.archivedAt === null ? null : toTimestamp(conversation.archivedAt),
   };
 }
 
@@ -184,6 +193,20 @@ export const conversationOperations = [
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
+  }),
+  operation({
+    ...one,
+    method: 'patch',
+    operationId: 'update_app_conversation',
+    summary: 'Change the title of a conversation, or archive it',
+    description:
+      'Archiving ends its agent, and its sandbox if no other conversation uses it. What was said stays. It takes no message any more, ' +
+      'and that can not be undone. Asking for it again is a success.',
+    body: conversationUpdateBody,
+    success: { status: 200, description: 'The conversation.', schema: conversationResource },
+    failures: ['conversation_not_found', 'conversation_not_ready'],
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentConversation(await skep.conversations.update(scopeOf(principal), params.id, body)),
   }),
   operation({
     ...one,

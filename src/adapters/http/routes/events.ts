@@ -123,7 +123,7 @@ const streamForm = {
 };
 
 /** The kinds in the events of the whole deployment, unless a request asks for others: changes, and no messages. */
-const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_deleted'];
+const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted'];
 
 export const eventOperations = [
   operation({

@@ -244,4 +244,6 @@ export const migrations: readonly string[] = [
   ALTER TABLE sandboxes ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
   ALTER TABLE conversations ADD COLUMN sandbox_parameters TEXT NOT NULL DEFAULT '{}';
   `,
+  // Archived conversations, of which the log stays.
+  'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
 ];

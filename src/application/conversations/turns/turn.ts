@@ -208,3 +208,11 @@ export function turnEnded({ turn, permission }: RunningTurn, stopReason: TurnSto
     permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
   return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
 }
+
+/** Returns the change of a conversation in which the user ends all work. */
+export function endedWork(
+  { turn, permission }: Conversation, when: Changed['to'], kind: 'conversation_archived' | 'conversation_deleted',
+): Changed {
+  const events = turn === null ? [] : turnEnded({ turn, permission }, 'interrupted');
+  return { to: { ...when, turn: null, permission: null, queue: [] }, actor: 'user', reason: null, events: [...events, { kind, data: {} }] };
+}

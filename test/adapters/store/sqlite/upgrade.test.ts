@@ -167,6 +167,8 @@ describe('a database of the version before agents and pools', () => {
         version: 2,
         createdAt: 20,
         updatedAt: 21,
+        archivedAt: null,
+        releasedAt: null,
         deletedAt: null,
         removedAt: null,
       };

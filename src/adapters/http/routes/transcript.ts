@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
+import { toolCallStatuses } from '../../../domain/agent.ts';
+import { scopeOf } from '../../../domain/principal.ts';
+import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { noInput, operation, StreamedBody } from '../operation.ts';
+import { conversationPath } from './conversations.ts';
+
+const entry = z
+  .discriminatedUnion('kind', [
+    z.object({ kind: z.literal('message'), at: timestamp, role: z.enum(['user', 'agent']), text: z.string() }),
+    z.object({
+      kind: z.literal('tool_call'), at: timestamp, title: z.string(), tool_kind: z.string(), status: z.enum(toolCallStatuses),
+      paths: z.array(z.string()),
+    }),
+    z.object({ kind: z.literal('turn_ended'), at: timestamp, stop_reason: z.string(), ...statusFields }),
+  ])
+  .meta({ id: 'TranscriptEntry', description: 'Something that was said or done. Turns that ended as they should are left out.' });
+
+const transcript = z.object({ items: z.array(entry) }).meta({ id: 'Transcript' });
+
+function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
+  const at = toTimestamp(shown.at);
+  switch (shown.kind) {
+    case 'message':
+      return { kind: 'message', at, role: shown.role, text: shown.text };
+    case 'tool_call':
+      return { kind: 'tool_call', at, title: shown.title, tool_kind: shown.toolKind, status: shown.status, paths: [...shown.paths] };
+    case 'turn_ended':
+      return { kind: 'turn_ended', at, stop_reason: shown.stopReason, ...presentStatus(shown.reason) };
+  }
+}
+
+async function* asJson(entries: AsyncIterable<TranscriptEntry>): AsyncGenerator<string, void> {
+  let separator = '{"items":[';
+  for await (const shown of entries) {
+    yield separator + JSON.stringify(presentEntry(shown));
+    separator = ',';
+  }
+  yield separator === ',' ? ']}' : '{"items":[]}';
+}
+
+/** Each message below a heading with who wrote it; what the agent did as a list. */
+async function* asMarkdown(title: string | null, entries: AsyncIterable<TranscriptEntry>): AsyncGenerator<string, void> {
+  yield `# ${onOneLine(title ?? 'Conversation')}\n`;
+  for await (const shown of entries) {
+    if (shown.kind === 'message') {
+      yield `\n## ${shown.role === 'user' ? 'User' : 'Agent'}, ${toTimestamp(shown.at)}\n\n${shown.text}\n`;
+    } else if (shown.kind === 'tool_call') {
+      const paths = shown.paths.length === 0 ? '' : ` (${onOneLine(shown.paths.join(', '))})`;
+      yield `\n- ${onOneLine(shown.title)}${paths}: ${shown.status}\n`;
+    } else {
+      const { status_detail: detail } = presentStatus(shown.reason);
+      yield `\n*The turn ended: ${shown.stopReason}.${detail === null ? '' : ` ${onOneLine(detail)}`}*\n`;
+    }
+  }
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
+}
+
+export const transcriptOperation = operation({
+  ...noInput,
+  tag: 'Conversations',
+  needsKey: true,
+  method: 'get',
+  path: '/api/v1/app-conversations/{id}/transcript',
+  operationId: 'get_app_conversation_transcript',
+  summary: 'Read what was said and done in a conversation',
+  description: 'As far as events are kept; also of an archived conversation.',
+  params: conversationPath,
+  query: z.object({ format: z.enum(['markdown', 'json']).default('markdown') }),
+  success: { status: 200, description: 'The transcript.', schema: z.string(), media: 'text/markdown; charset=utf-8' },
+  otherwise: { status: 200, description: 'The transcript.', schema: transcript },
+  failures: ['conversation_not_found'],
+  handle: async (context, { params, query }): Promise<StreamedBody> => {
+    const { skep, principal, response } = context;
+    const scope = scopeOf(principal);
+    const ends = context.openStream();
+    const { conversation: { title } } = await skep.conversations.get(scope, params.id);
+    const entries = await skep.conversations.transcript(scope, params.id);
+    if (query.format === 'json') response.set('Content-Type', 'application/json; charset=utf-8');
+    return new StreamedBody(query.format === 'json' ? asJson(entries) : asMarkdown(title, entries), ends);
+  },
+});

@@ -1,0 +1,38 @@
+import { Failure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import { waitAtMost } from '../timers.ts';
+import type { ConversationsDeps } from './conversations.ts';
+import { checkVisible, type ConversationView, getConversation, getVisible } from './get-conversation.ts';
+import { endedWork } from './turns/turn.ts';
+
+export interface ConversationUpdate {
+  /** Null removes it. */
+  readonly title?: string | null | undefined;
+  /** True ends its agent, and its sandbox too if no other conversation uses it; what was said stays. It can't be undone. */
+  readonly archived?: boolean | undefined;
+}
+
+/**
+ * Changes the title of the conversation, or archives it. Idempotent. Throws `conversation_not_found`, or `conversation_not_ready` if an
+ * archived one is to go on.
+ */
+export async function updateConversation(
+  deps: ConversationsDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
+): Promise<ConversationView> {
+  const { store, clock, reconciler, answerWithinMs } = deps;
+  const { archivedAt } = await getVisible(store, scope, id);
+  if (archived === false && archivedAt !== null) {
+    throw new Failure('conversation_not_ready', { id, reason: { code: 'conversation_archived' } });
+  }
+  await reconciler.records.change(id, (conversation) => {
+    checkVisible(conversation, scope);
+    const renamed = title === undefined || title === conversation.title ? {} : { title };
+    if (archived === true && conversation.archivedAt === null) {
+      const to = { ...renamed, archivedAt: clock.now(), executionStatus: null, statusReason: null };
+      return endedWork(conversation, to, 'conversation_archived');
+    }
+    return 'title' in renamed ? { to: renamed, actor: 'user', reason: null } : null;
+  });
+  if (archived === true) await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
+  return await getConversation(deps, scope, id);
+}

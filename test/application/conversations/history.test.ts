@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import type { TranscriptEntry } from '../../../src/application/conversations/conversations.ts';
+import { createReady, failureOf } from './support.ts';
+import { said, told, until } from './world.ts';
+
+async function entries(w: Pick<Awaited<ReturnType<typeof createReady>>, 'conversations' | 'id'>): Promise<TranscriptEntry[]> {
+  const all: TranscriptEntry[] = [];
+  for await (const entry of await w.conversations.transcript('me', w.id)) all.push(entry);
+  return all;
+}
+
+describe('an archived conversation', () => {
+  test('has neither agent nor sandbox, takes no message, and keeps what was said', async () => {
+    const w = await createReady();
+    await w.conversations.send('me', w.id, said('hello'));
+    await w.rested();
+    const view = await w.conversations.update('me', w.id, { archived: true });
+    expect(view).toMatchObject({ sandboxStatus: 'MISSING', conversation: { archivedAt: expect.any(Number), executionStatus: null, queue: [], turn: null } });
+    expect(await w.record()).toMatchObject({ releasedAt: expect.any(Number), deletedAt: null });
+    expect((await entries(w)).map((entry) => (entry.kind === 'message' ? entry.text : entry.kind))).toEqual(['hello', 'heard: hello']);
+    expect(told(await w.log(), 'conversation_archived')).toHaveLength(1);
+
+    expect(await failureOf(w.conversations.send('me', w.id, said('more')))).toMatchObject({
+      code: 'conversation_not_ready', context: { reason: { code: 'conversation_archived' } },
+    });
+    expect(await failureOf(w.conversations.update('me', w.id, { archived: false }))).toMatchObject({ code: 'conversation_not_ready' });
+    await w.conversations.update('me', w.id, { archived: true, title: 'Kept' });
+    expect(await w.record()).toMatchObject({ title: 'Kept', archivedAt: view.conversation.archivedAt });
+    expect(told(await w.log(), 'conversation_archived')).toHaveLength(1);
+    await w.conversations.delete('me', w.id);
+    expect(await failureOf(w.conversations.get('me', w.id))).toMatchObject({ code: 'conversation_not_found' });
+  });
+
+  test('ends the turn that runs, and the messages that wait are dropped', async () => {
+    const begun = Promise.withResolvers<void>();
+    const w = await createReady({
+      script: async (turn) => {
+        await turn.say('working');
+        begun.resolve();
+        await new Promise<void>((resolve) => {
+          turn.signal.addEventListener('abort', () => resolve());
+        });
+      },
+    });
+    await w.conversations.send('me', w.id, said('first'));
+    await w.conversations.send('me', w.id, said('second'));
+    await begun.promise;
+    await w.conversations.update('me', w.id, { archived: true });
+    await until(async () => (await w.record()).releasedAt !== null || null);
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
+    expect(w.handed).toEqual(['first']);
+    expect(await entries(w)).toContainEqual({ kind: 'turn_ended', at: expect.any(Number), stopReason: 'interrupted', reason: null });
+  });
+
+  test('is not seen by others, who can not change it', async () => {
+    const w = await createReady();
+    expect(await failureOf(w.conversations.update('you', w.id, { archived: true }))).toMatchObject({ code: 'conversation_not_found' });
+    expect(await failureOf(w.conversations.transcript('you', w.id))).toMatchObject({ code: 'conversation_not_found' });
+    expect(await w.record()).toMatchObject({ archivedAt: null });
+  });
+});
+
+test('a title is changed and removed, and a change that changes nothing writes nothing', async () => {
+  const w = await createReady();
+  expect(await w.conversations.update('me', w.id, { title: 'New' })).toMatchObject({ conversation: { title: 'New' } });
+  const { version } = await w.record();
+  await w.conversations.update('me', w.id, { title: 'New' });
+  await w.conversations.update('me', w.id, {});
+  expect(await w.record()).toMatchObject({ title: 'New', version });
+  expect(await w.conversations.update('me', w.id, { title: null })).toMatchObject({ conversation: { title: null } });
+});
+
+test('a transcript has each tool call once, as it ended, and no thoughts', async () => {
+  const w = await createReady({
+    script: async (turn) => {
+      await turn.say('let me think', { channel: 'thought' });
+      await turn.tool({ toolCallId: 'edit', title: 'Edit', paths: ['a.ts'] });
+      await turn.tool({ toolCallId: 'edit', status: 'in_progress' });
+      await turn.tool({ toolCallId: 'left', title: 'Never ends' });
+      await turn.tool({ toolCallId: 'edit', status: 'completed' });
+      await turn.say('done');
+    },
+  });
+  await w.conversations.send('me', w.id, said('go'));
+  await w.rested();
+  expect(await entries(w)).toMatchObject([
+    { kind: 'message', role: 'user', text: 'go' },
+    { kind: 'tool_call', title: 'Edit', status: 'completed', paths: ['a.ts'] },
+    { kind: 'message', role: 'agent', text: 'done' },
+    { kind: 'tool_call', title: 'Never ends', status: 'pending' },
+  ]);
+});
