@@ -1,5 +1,4 @@
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -13,9 +12,10 @@ import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { answerPermission } from './answer-permission.ts';
+import { cancelTurn } from './cancel-turn.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { deleteConversation } from './delete-conversation.ts';
-import { type ConversationView, getConversation, searchConversations } from './get-conversation.ts';
+import { getConversation, searchConversations } from './get-conversation.ts';
 import { sendMessage } from './send-message.ts';
 import { updateConversation } from './update-conversation.ts';
 import { getTranscript } from './get-transcript.ts';
@@ -64,11 +64,4 @@ export interface ConversationsDeps extends ConversationDeps {
   readonly agentMemory: AgentMemory;
   /** How long to wait for the end of a deleted conversation, in milliseconds. */
   readonly answerWithinMs: number;
-}
-
-/** Returns at once; the turn ends a moment later, by itself or with the agent. Queued messages stay. Throws `conversation_not_found`. */
-async function cancelTurn(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const view = await getConversation(deps, scope, id);
-  if (view.conversation.turn !== null) deps.reconciler.cancel(id);
-  return view;
 }

@@ -1,7 +1,5 @@
-import { Failure } from '../../domain/failure.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -12,9 +10,9 @@ import type { SandboxRuntime, SandboxUsage } from '../../ports/sandbox-runtime.t
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
-import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
+import { deleteSandbox } from './delete-sandbox.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { WhenFull } from './make-room.ts';
 import { pauseSandbox } from './pause-sandbox.ts';
@@ -23,13 +21,11 @@ import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 import { authorizePort, createPortLink, isPortAddress, notePortActivity, openPort } from './sandbox-ports.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
-import { getSandbox, isVisible, writeMove } from './sandbox-records.ts';
+import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 import { checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
-export type { PortAccess, PortVisitor } from './sandbox-ports.ts';
-export type { PortGrant } from './sandbox-ports.ts';
-export type { OpenPort } from './sandbox-ports.ts';
+export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
 
 const useCases = {
@@ -85,16 +81,4 @@ export interface SandboxesDeps extends SandboxDeps {
   readonly minIdleMs: number;
   /** How long to wait for a pause, a resumption or a deletion. Then the status on the way is returned. */
   readonly answerWithinMs: number;
-}
-
-/** Gone for every caller when this returns; what the runtime has is removed now or later. Idempotent. Throws `sandbox_not_found`. */
-async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<void> {
-  const { store, clock, reconciler, answerWithinMs } = deps;
-  for (;;) {
-    const sandbox = await store.find(id);
-    if (sandbox === null || !isVisible(sandbox, scope)) throw new Failure('sandbox_not_found', { id });
-    if (sandbox.deletedAt !== null) break;
-    if (await writeMove(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;
-  }
-  await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
 }
