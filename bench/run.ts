@@ -3,6 +3,7 @@ import { benchCrowd } from './conversations/crowd.ts';
 import { benchLatency } from './conversations/latency.ts';
 import { benchReady } from './conversations/ready.ts';
 import { whyNotOnEngine, type EngineNeeds } from './engine.ts';
+import { benchExecutions } from './executions.ts';
 import { formatFigure, type Figure } from './figure.ts';
 import { benchGitHub } from './github.ts';
 import { benchGitLab } from './gitlab.ts';
@@ -44,6 +45,7 @@ const parts: Readonly<Record<string, Part>> = {
   benchWake: { bench: benchWake, about: 'the first byte from a frozen sandbox', engine: tiny },
   benchThroughput: { bench: benchThroughput, about: '50 cold starts at once', engine: tiny },
   benchCrash: { bench: benchCrash, about: 'a crash in a sandbox, until it is seen', engine: tiny },
+  benchExecutions: { bench: benchExecutions, about: 'a command over HTTP, beside an exec of the engine', engine: { image: 'skep-test/debian' } },
   benchReady: { bench: benchReady, about: 'a conversation until it is READY', engine: { image: 'skep-test/debian', usesCli: true } },
 };
 

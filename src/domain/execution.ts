@@ -123,6 +123,8 @@ export interface ExecutionReasonData {
   execution_end_unknown: None;
   /** It is not durable. */
   execution_attached: None;
+  /** It is not durable, because the sandbox lacks programs, or something else, by its name. */
+  execution_tools_missing: { readonly tools: readonly string[] };
   terminal_unsupported: None;
   container_stuck: { readonly container: string };
 }

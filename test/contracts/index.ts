@@ -16,6 +16,10 @@ export { randomContract } from './random.ts';
 export { readinessProbeContract, type ReadinessProbeHarness } from './readiness-probe.ts';
 export { repositoryCheckoutsContract } from './repository-checkouts.ts';
 export type { CheckoutSource, RepositoryCheckoutsHarness, RepositoryCheckoutsTraits } from './repository-checkouts-harness.ts';
+export { sandboxExecutionsContract } from './sandbox-executions.ts';
+export {
+  executionCommands, type ExecutionCommand, type SandboxExecutionsHarness, type SandboxExecutionsTraits,
+} from './sandbox-executions-harness.ts';
 export { sandboxRuntimeContract } from './sandbox-runtime.ts';
 export { shellCommands, type SandboxCommand, type SandboxCommands } from './sandbox-runtime-commands.ts';
 export type { SandboxProgram, SandboxRuntimeHarness, SandboxRuntimeTraits } from './sandbox-runtime-harness.ts';

@@ -4,7 +4,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
-import { KeptBytes } from './kept-bytes.ts';
+import { KeptBytes, type OlderBytes } from './kept-bytes.ts';
 
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
@@ -44,8 +44,8 @@ export class AttachedExecution {
     return { status: 'lost', exitCode: null, ...this.#durability, ...kept, reason: { code: 'execution_sandbox_ended' } };
   }
 
-  read(stream: OutputStream, after: number, follow: boolean, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
-    return this[stream].read(after, follow, signal);
+  read(stream: OutputStream, after: number, follow: boolean, signal: AbortSignal, older?: OlderBytes): AsyncGenerator<Uint8Array, void> {
+    return this[stream].read(after, follow, signal, older);
   }
 
   async write(content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void> {

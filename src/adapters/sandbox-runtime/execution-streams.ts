@@ -1,5 +1,6 @@
 import { finished, type Readable, type Writable } from 'node:stream';
-import type { Execution, ExecutionRequest } from '../../ports/sandbox-runtime.ts';
+import type { ExecutionRequest } from '../../ports/sandbox-runtime.ts';
+import type { HostExecution } from './execution-host.ts';
 
 /** How much a stream holds ready for who reads it, in bytes; a chunk may go beyond it. */
 const readyBytes = 64 * 1024;
@@ -58,7 +59,7 @@ export function inputStream(target: Writable): WritableStream<Uint8Array> {
 }
 
 /** An execution of a command that can't be run: it has ended already, and says why on its standard error. */
-export function refusedExecution(exitCode: 126 | 127, reason: string): Execution {
+export function refusedExecution(exitCode: 126 | 127, reason: string): HostExecution {
   return {
     stdin: new WritableStream({
       write: () => {
@@ -69,6 +70,7 @@ export function refusedExecution(exitCode: 126 | 127, reason: string): Execution
     stderr: ReadableStream.from([new TextEncoder().encode(`${reason}\n`)]),
     exited: Promise.resolve(exitCode),
     kill: async () => {},
+    outlive: () => {},
   };
 }
 

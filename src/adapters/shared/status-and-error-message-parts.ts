@@ -144,7 +144,8 @@ export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (rea
   execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
   execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
   execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
-  execution_attached: () => 'It ends with the server that started it: its runtime runs no commands apart from the server.',
+  execution_attached: () => 'It ends with the server that started it: it could not be run apart from the server.',
+  execution_tools_missing: ({ tools }) => `It ends with the server that started it: its sandbox lacks ${tools.join(', ')}.`,
   terminal_unsupported: () => 'must be left out: the runtime of this deployment has no terminals',
   container_stuck: ({ container }) =>
     `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +

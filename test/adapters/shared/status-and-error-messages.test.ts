@@ -149,6 +149,7 @@ const examples: Examples = {
   execution_sandbox_ended: none,
   execution_end_unknown: none,
   execution_attached: none,
+  execution_tools_missing: { tools: ['mkfifo', 'tee'] },
   terminal_unsupported: none,
   container_stuck: { container: 'skep_main_sb-1' },
 };

@@ -3,11 +3,12 @@ import { Failure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
+import type { SandboxExecutions } from '../../../ports/sandbox-executions.ts';
 import type {
   Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime,
   SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
-import { AttachedExecutions } from '../attached-executions.ts';
+import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { keptLaunch } from './container-config.ts';
@@ -15,6 +16,7 @@ import { Containers, isFreezeRefused } from './containers.ts';
 import { diskSpace } from './disk-space.ts';
 import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, unavailable, withFailures } from './engine.ts';
 import { type Client, configFolder, createClient } from './engine-client.ts';
+import { DockerExecutionHost } from './execution-host.ts';
 import { Executions } from './executions.ts';
 import { RunHistory } from './exit-causes.ts';
 import { getFiles, putFiles } from './file-transfer.ts';
@@ -61,7 +63,8 @@ class DockerRuntime implements SandboxRuntime {
   readonly #executions: Executions;
   /** The steps of one sandbox are done one after another. */
   readonly #mutex = new KeyedMutex();
-  readonly executions = new AttachedExecutions(this);
+  readonly #executionHost: DockerExecutionHost;
+  readonly executions: SandboxExecutions;
   readonly #stopping = new Set<string>();
   #canFreeze = true;
 
@@ -91,6 +94,8 @@ class DockerRuntime implements SandboxRuntime {
       progressMs: options.progressMs ?? 500,
     });
     this.#executions = new Executions(engine, this.#watch, this.#mutex);
+    this.#executionHost = new DockerExecutionHost(engine, this.#executions, this);
+    this.executions = new DurableExecutions(this.#executionHost);
   }
 
   get capabilities(): RuntimeCapabilities {
@@ -127,7 +132,7 @@ class DockerRuntime implements SandboxRuntime {
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     const resumed = this.#change(launch.id, 'running', () => this.#containers.resume(launch, signal), signal);
     // What was frozen when its server ended. If this fails, the next execution tries again.
-    resumed.then(() => this.#executions.endLeftoversOf(launch.id)).catch(() => {});
+    resumed.then(() => this.#finishPending(launch.id)).catch(() => {});
     return resumed;
   }
 
@@ -208,6 +213,11 @@ class DockerRuntime implements SandboxRuntime {
     this.#executions.endLeftovers().catch(() => {});
   }
 
+  /** Does what could not be done in the sandbox while it did not run. */
+  async #finishPending(id: string): Promise<void> {
+    await this.#executionHost.finishRemovals(id, await this.#executions.endLeftoversOf(id));
+  }
+
   /** Runs the step, which leads to the target, after earlier ones of the sandbox. Returns the state afterwards. */
   #change(id: string, target: State, step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, reasons.invalidId));
@@ -236,5 +246,5 @@ class DockerRuntime implements SandboxRuntime {
 }
 
 function localHost(publishAddress: string): string {
-  return publishAddress === '0.0.0.0' || publishAddress === '::' || publishAddress === '' ? '127.0.0.1' : publishAddress;
+  return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
 }

@@ -22,13 +22,15 @@ export class ExecutionOutput {
   #beginning: Buffer | null = Buffer.alloc(0);
   #isReleased = false;
 
-  constructor(socket: Duplex) {
+  /** A terminal's output comes as it is, and is all standard output. */
+  constructor(socket: Duplex, isTerminal: boolean) {
     this.#socket = socket;
-    const read = createFrameReader((stream, content) => {
+    const give = (stream: 'stdout' | 'stderr', content: Buffer): void => {
       if (stream === 'stderr') this.#give(this.stderr, content);
       else if (this.#beginning === null) this.#give(this.stdout, content);
       else this.#begin(Buffer.concat([this.#beginning, content]));
-    });
+    };
+    const read = isTerminal ? (chunk: Buffer) => give('stdout', chunk) : createFrameReader(give);
     socket.on('data', (chunk: Buffer) => {
       read(chunk);
       // Until the command has begun nobody can read, and nothing is held back.
@@ -73,7 +75,7 @@ export class ExecutionOutput {
   /** The first line of the standard output names the leader. */
   #begin(beginning: Buffer): void {
     const lineEnd = beginning.indexOf('\n');
-    const leader = lineEnd < 0 ? null : parseBeginning(beginning.toString('latin1', 0, lineEnd));
+    const leader = lineEnd < 0 ? null : parseBeginning(beginning.toString('latin1', 0, lineEnd).trimEnd());
     if (leader === null) {
       this.#beginning = beginning.subarray(0, beginningBytes);
       return;

@@ -2,9 +2,10 @@ import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import type { Execution } from '../../../ports/sandbox-runtime.ts';
+import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
+import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
-import { type Engine, statusOf, unavailable, unlessMissing } from './engine.ts';
+import { type Engine, statusOf, unavailable, unlessMissing, withSignal } from './engine.ts';
 import { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { Watch } from './watch.ts';
@@ -22,6 +23,7 @@ export interface StartedExecution {
   /** As it was when the execution was begun. */
   readonly container: Docker.ContainerInspectInfo;
   readonly socket: Duplex;
+  readonly isTerminal: boolean;
   /** The value of the variable by which its processes are known. */
   readonly mark: string;
   readonly unfrozen: Unfrozen;
@@ -33,7 +35,7 @@ const longestPollMs = 1_000;
 
 /** Waits until the command has begun. Returns the engine's message instead if it can't begin it. */
 export async function beginExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
-  const output = new ExecutionOutput(started.socket);
+  const output = new ExecutionOutput(started.socket, started.isTerminal);
   const leader = await output.begun;
   return 'refusal' in leader ? leader : new OwnExecution(started, output, leader);
 }
@@ -42,7 +44,7 @@ export async function beginExecution(started: StartedExecution): Promise<OwnExec
  * An execution that this runtime began. It finds out how that ends: when the engine reports it, when the output ends, and by polling
  * while the output is held back, when the engine can't report it yet.
  */
-export class OwnExecution implements Execution {
+export class OwnExecution implements HostExecution {
   readonly stdin: WritableStream<Uint8Array>;
   readonly stdout: ReadableStream<Uint8Array>;
   readonly stderr: ReadableStream<Uint8Array>;
@@ -56,6 +58,7 @@ export class OwnExecution implements Execution {
   readonly #unwatch: () => void;
   #killing: Promise<void> | undefined;
   #isOver = false;
+  #outlives = false;
 
   constructor(started: StartedExecution, output: ExecutionOutput, leader: Leader) {
     const { exec, watch, socket } = started;
@@ -74,6 +77,16 @@ export class OwnExecution implements Execution {
     if (output.isHeld()) output.onHeld();
   }
 
+  outlive(): void {
+    this.#outlives = true;
+  }
+
+  /** Changes the size of its terminal. */
+  async resize({ cols, rows }: TerminalSize): Promise<void> {
+    const { engine, exec } = this.#started;
+    await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
+  }
+
   kill(): Promise<void> {
     this.#killing ??= this.#kill().catch((error: unknown) => {
       this.#killing = undefined;
@@ -82,9 +95,9 @@ export class OwnExecution implements Execution {
     return this.#killing;
   }
 
-  /** Ends it when the runtime is closed, unless its sandbox is frozen, and releases it. Never rejects. */
+  /** Ends it when the runtime is closed, unless its sandbox is frozen or it outlives the runtime, and releases it. Never rejects. */
   async leave(): Promise<void> {
-    const found = await inspectContainer(this.#started).catch(() => null);
+    const found = this.#outlives ? null : await inspectContainer(this.#started).catch(() => null);
     if (found?.State.Running === true && !found.State.Paused) await this.kill().catch(() => {});
     this.#givenUp.abort(new Error('the runtime is closed'));
     this.#end(null);

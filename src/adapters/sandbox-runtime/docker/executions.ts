@@ -2,17 +2,29 @@ import { addAbortSignal, type Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
-import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
+import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
 import { beginExecution, type OwnExecution, runScript, type Unfrozen } from './execution.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
-import { beginCommand, killLeftoversCommand, markVariable, newMark } from './shell-scripts.ts';
+import { beginCommand, keptMark, killLeftoversCommand, markVariable, newMark, removeCommand } from './shell-scripts.ts';
 import type { Watch } from './watch.ts';
+
+/** How a command is run, if not attached by pipes. */
+export interface ExecutionForm {
+  /** Runs a terminal instead of pipes. Its output is the standard output. */
+  readonly isTerminal?: boolean;
+  /** Runs a supervisor instead of the command, which keeps it under this id. */
+  readonly kept?: { readonly executionId: string; readonly supervise: Supervise };
+}
+
+/** Where kept executions are in each container. It is writable also if the root is read-only. */
+export const keptFolder = '/tmp/.skep-executions';
 
 /** How long a freeze waits for an execution that begins. */
 const unfrozenMs = 5_000;
@@ -39,11 +51,11 @@ export class Executions {
     this.#mutex = mutex;
   }
 
-  async execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+  async execute(id: string, request: ExecutionRequest, signal: AbortSignal, form: ExecutionForm = {}): Promise<HostExecution> {
     signal.throwIfAborted();
     if (this.#isClosing) throw closed();
     // It goes on if the caller leaves, so that what begins then is ended.
-    const beginning = this.#begin(id, request, signal);
+    const beginning = this.#begin(id, request, form, signal);
     const settled = beginning.catch(() => {}).finally(() => this.#pending.delete(settled));
     this.#pending.add(settled);
     return raceSignal(beginning, signal);
@@ -58,14 +70,14 @@ export class Executions {
     await Promise.all(this.#pending);
   }
 
-  async #begin(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+  async #begin(id: string, request: ExecutionRequest, form: ExecutionForm, signal: AbortSignal): Promise<HostExecution> {
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     const found = await this.#runningContainer(id, signal);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
     await this.#clear(found);
     try {
-      const execution = await this.#run(found, request, workingDir ?? (found.Config.WorkingDir || '/'), signal);
+      const execution = await this.#run(found, { ...request, workingDir: workingDir ?? (found.Config.WorkingDir || '/') }, form, signal);
       if ('refusal' in execution) return await this.#refused(id, execution.refusal);
       this.#own.add(execution);
       void execution.exited.then(() => this.#own.delete(execution));
@@ -87,26 +99,42 @@ export class Executions {
 
   /** Returns the engine's message instead if it can't begin the command. */
   async #run(
-    container: Docker.ContainerInspectInfo, request: ExecutionRequest, workingDir: string, signal: AbortSignal,
+    container: Docker.ContainerInspectInfo, request: ExecutionRequest & { workingDir: string }, { isTerminal = false, kept }: ExecutionForm,
+    signal: AbortSignal,
   ): Promise<OwnExecution | { readonly refusal: string }> {
     const { docker, call } = this.#engine;
     const mark = newMark();
     const unfrozen = this.#unfrozen(container.Config.Labels[labels.sandbox] ?? '');
+    const { workingDir } = request;
+    const run = container.State.StartedAt;
+    const place = { folder: keptFolder, run, workingDir, announce: true, fallbackMark: `${markVariable}=${mark}` };
     const options: Docker.ExecCreateOptions = {
+      Tty: isTerminal,
       AttachStdin: true,
       AttachStdout: true,
       AttachStderr: true,
-      Cmd: beginCommand(request, workingDir),
-      Env: [...Object.entries(request.env ?? {}).map(([name, value]) => `${name}=${value}`), `${markVariable}=${mark}`],
+      Cmd: kept === undefined ? beginCommand(request, workingDir) : [...kept.supervise(place)],
+      Env: Object.entries({ ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) })
+        .map(([name, value]) => `${name}=${value}`),
       WorkingDir: '/',
     };
     return unfrozen(async () => {
       const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
       // It is not given up from here on: nobody would know whether the command has begun.
-      const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, abortSignal }));
+      const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
       addAbortSignal(this.#left.signal, socket);
-      return beginExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen });
+      return beginExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, isTerminal, mark, unfrozen });
     });
+  }
+
+  /** Ends a kept execution and removes it. Returns false if nothing can be run in the sandbox now. */
+  async removeKept(id: string, executionId: string): Promise<boolean> {
+    const container = await findContainer(this.#engine, id, this.#engine.closed);
+    const unfrozen = this.#unfrozen(id);
+    if (!container.State.Running || container.State.Paused) return false;
+    const code = await runScript({ engine: this.#engine, container, unfrozen }, removeCommand(`${keptFolder}/${executionId}`, executionId));
+    if (code !== null && code !== 0) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
+    return code !== null;
   }
 
   /** Ends what earlier processes of Skep executed in the sandboxes that run, as far as the engine knows of it. */
@@ -117,10 +145,13 @@ export class Executions {
     }
   }
 
-  async endLeftoversOf(id: string): Promise<void> {
+  /** The same in one that runs. Returns true if anything is executed in it, by whoever. */
+  async endLeftoversOf(id: string): Promise<boolean> {
     const found = await this.#engine.find(id);
-    if (found === null || found === 'foreign' || !found.State.Running || found.State.Paused) return;
-    if (found.ExecIDs !== undefined && found.ExecIDs !== null && found.ExecIDs.length > 0) await this.#clear(found);
+    if (found === null || found === 'foreign' || !found.State.Running || found.State.Paused) return false;
+    const hasExecutions = found.ExecIDs !== undefined && found.ExecIDs !== null && found.ExecIDs.length > 0;
+    if (hasExecutions) await this.#clear(found);
+    return hasExecutions;
   }
 
   /** The same in one container, once. */
@@ -153,7 +184,7 @@ export class Executions {
     };
   }
 
-  async #refused(id: string, message: string): Promise<Execution> {
+  async #refused(id: string, message: string): Promise<HostExecution> {
     await this.#runningContainer(id, this.#engine.closed);
     if (/no such file or directory|not found/i.test(message)) {
       return refusedExecution(127, 'the image has no /bin/sh, which running a command in its sandboxes needs');

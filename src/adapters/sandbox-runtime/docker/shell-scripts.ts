@@ -4,12 +4,23 @@ import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 /** The variable by which the processes of an execution are known. */
 export const markVariable = 'SKEP_EXECUTION';
 
-/** The beginning of the marks of all that this process executes. Executions with another one belong to a process that has ended. */
-const ownMark = `${randomUUID()}.`;
+/** The beginning of the marks of what ends with the process that started it. */
+const attachedMark = 'attached.';
+
+/** The beginning of the marks of all that this process executes so. Executions with another one belong to a process that has ended. */
+const ownMark = `${attachedMark}${randomUUID()}.`;
+
+/** A mark that nothing carries. */
+const nobody = `${markVariable}=nobody`;
 
 /** Returns the value of the variable for a new execution. */
 export function newMark(): string {
   return `${ownMark}${randomUUID()}`;
+}
+
+/** Returns the value of the variable for an execution that outlives the process that started it. */
+export function keptMark(executionId: string): string {
+  return `kept.${executionId}.`;
 }
 
 /** Who leads the session of an execution, as the container numbers its processes. */
@@ -93,12 +104,19 @@ export function beginCommand({ command }: ExecutionRequest, workingDir: string):
 
 /** The engine's command that ends an execution. */
 export function killCommand({ pid, start }: Leader, mark: string): string[] {
-  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`, 'none'];
+  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`, nobody];
+}
+
+/** The engine's command that ends an execution that outlives the process that started it, and removes its folder. */
+export function removeCommand(folder: string, executionId: string): string[] {
+  const leader = '{ read -r pid start rest < "$3/pids"; } 2>/dev/null && set -- "$pid" "$start" "$3" "$4" || set -- none none "$3" "$4"';
+  const script = `${leader}; folder=$3; set -- "$1" "$2" "$4" ${nobody}\n${killing.trim()}\nrm -rf "$folder"`;
+  return ['/bin/sh', '-c', script, 'skep-remove', '', '', folder, `${markVariable}=${keptMark(executionId)}`];
 }
 
 /** The engine's command that ends what processes of Skep executed that have ended. */
 export function killLeftoversCommand(): string[] {
-  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', 'none', 'none', `${markVariable}=`, `${markVariable}=${ownMark}`];
+  return ['/bin/sh', '-c', killing.trim(), 'skep-kill', 'none', 'none', `${markVariable}=${attachedMark}`, `${markVariable}=${ownMark}`];
 }
 
 /** Reads the line that an execution begins with. Null if it is another line. */

@@ -12,6 +12,7 @@ import { ignoring, unavailable } from './system-errors.ts';
  *
  * - `<id>/workspace/`: the sandbox's own files.
  * - `<id>/launches/`: Skep's records of each time that the command was run, see `launch-records.ts`.
+ * - `<id>/executions/<execution>/`: what is kept of a command, see `execution-supervisor.ts`.
  * - `<id>/output.log`: what the command wrote to its standard output and error, see `sandbox-logs.ts`.
  * - `.ports/<port>`: a link whose text is the id of the sandbox that the port is reserved for.
  * - `.trash/`: what is half made or half removed. It is never seen as a sandbox.
@@ -24,7 +25,13 @@ export function createLayout(root: string) {
 }
 
 function sandboxLayout(folder: string) {
-  return { folder, workspace: join(folder, 'workspace'), launches: join(folder, 'launches'), log: join(folder, 'output.log') };
+  return {
+    folder,
+    workspace: join(folder, 'workspace'),
+    launches: join(folder, 'launches'),
+    executions: join(folder, 'executions'),
+    log: join(folder, 'output.log'),
+  };
 }
 
 const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;

@@ -6,7 +6,8 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { Failure } from '../../../domain/failure.ts';
-import type { Execution, ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import type { HostExecution, Supervise } from '../execution-host.ts';
 import { inputStream, outputStream, refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { passedEnvironment, resolveCommand } from './command.ts';
@@ -18,7 +19,18 @@ import type { ProcessTable } from './process-table.ts';
 import { errorCode, unavailable, withFailures } from './system-errors.ts';
 
 /** The variable by which the processes of an execution are known, wherever they went. */
-const executionVariable = 'SKEP_EXECUTION_MARK';
+export const executionVariable = 'SKEP_EXECUTION_MARK';
+
+/** Runs a supervisor instead of a command, which keeps it under this id. */
+export interface Kept {
+  readonly executionId: string;
+  readonly supervise: Supervise;
+}
+
+/** Returns the mark of an execution that outlives the process that started it. */
+export function keptMark(sandboxId: string, executionId: string): string {
+  return `kept.${sandboxId}.${executionId}`;
+}
 
 /** Runs commands beside those of sandboxes, as processes that count as theirs: what is done with a sandbox is done with them. */
 export class Executions {
@@ -26,7 +38,7 @@ export class Executions {
   readonly #table: ProcessTable;
   readonly #observer: Observer;
   /** The executions that run, with the ids of their sandboxes. */
-  readonly #own = new Map<Execution, string>();
+  readonly #own = new Map<ChildExecution, string>();
   #isClosed = false;
 
   constructor(layout: Layout, table: ProcessTable, observer: Observer) {
@@ -35,18 +47,19 @@ export class Executions {
     this.#observer = observer;
   }
 
-  async execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+  async execute(id: string, request: ExecutionRequest, signal: AbortSignal, kept?: Kept): Promise<HostExecution> {
     const { live, environment } = await this.#running(id);
     const { plan } = live.claim;
-    const { workspace } = this.#layout.sandbox(id);
+    const { workspace, executions: folder } = this.#layout.sandbox(id);
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
     this.#demandWanted(signal);
-    const mark = randomUUID();
+    const mark = kept === undefined ? randomUUID() : keptMark(id, kept.executionId);
     const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
-    const child = await spawnCommand(request, cwd, {
+    const place = { folder, run: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
+    const child = await spawnCommand(kept?.supervise(place) ?? request.command, cwd, {
       ...environment,
       // The leader itself looks for its tools elsewhere.
       PATH: plan.path ?? passedEnvironment().PATH,
@@ -82,7 +95,7 @@ export class Executions {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#own.keys()].map((execution) => execution.kill()));
+    await Promise.all([...this.#own.keys()].map((execution) => execution.leave()));
   }
 
   /** Returns the launch that runs, and its environment. Throws if none does. */
@@ -106,6 +119,11 @@ function notRunning(id: string, status: string): Failure<'sandbox_not_running'> 
   return new Failure('sandbox_not_running', { id, status });
 }
 
+interface ChildExecution extends HostExecution {
+  /** Ends it, unless it outlives this process. */
+  readonly leave: () => Promise<void>;
+}
+
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** Why a command can't be run, with the exit code that a shell would give. */
@@ -116,7 +134,7 @@ interface Unrunnable {
 
 /** Starts the command in a session and group of its own. Rejects with a system error if the host can't start anything. */
 async function spawnCommand(
-  { command }: ExecutionRequest, cwd: string, env: Readonly<Record<string, string>>,
+  command: readonly string[], cwd: string, env: Readonly<Record<string, string>>,
 ): Promise<Child | Unrunnable> {
   const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
   if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
@@ -144,7 +162,7 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** `cwd` is a path of the host. */
-async function followChild(table: ProcessTable, child: Child, mark: string, cwd: string): Promise<Execution> {
+async function followChild(table: ProcessTable, child: Child, mark: string, cwd: string): Promise<ChildExecution> {
   // At once: output that a child wrote is lost when the child ends and nobody listens.
   const streams = { stdin: inputStream(child.stdin), stdout: outputStream(child.stdout), stderr: outputStream(child.stderr) };
   const exited = new Promise<number>((resolve) => {
@@ -161,5 +179,14 @@ async function followChild(table: ProcessTable, child: Child, mark: string, cwd:
     await withFailures(() => killAll(table, { leader, plan: { mark }, variable: executionVariable }));
     await exited;
   };
-  return { ...streams, workingDir: cwd, exited, kill };
+  let outlives = false;
+  const outlive = (): void => {
+    outlives = true;
+  };
+  const leave = async (): Promise<void> => {
+    if (!outlives) return kill();
+    child.unref();
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+  };
+  return { ...streams, workingDir: cwd, exited, kill, outlive, leave };
 }

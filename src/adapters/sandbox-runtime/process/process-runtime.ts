@@ -7,15 +7,17 @@ import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts'
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
-  Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, SandboxLaunch, SandboxRuntime, SandboxUsage,
+  ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, SandboxLaunch, SandboxRuntime, SandboxUsage,
 } from '../../../ports/sandbox-runtime.ts';
-import { AttachedExecutions } from '../attached-executions.ts';
+import { DurableExecutions } from '../durable-executions.ts';
+import type { HostExecution } from '../execution-host.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import {
   createLayout, discardSandbox, endDiscarded, isSandboxId, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfWorkspace,
 } from './data-folder.ts';
-import { Executions } from './executions.ts';
+import { ProcessExecutionHost } from './execution-host.ts';
+import { Executions, type Kept } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import type { ProcessRuntimeOptions } from './index.ts';
 import { keptLaunch, noteExit, noteFreezeOver, noteFreezing, noteGone, readExit } from './launch-records.ts';
@@ -49,7 +51,8 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #watch: Watch;
   readonly #logs: SandboxLogs;
   readonly #mutex = new KeyedMutex();
-  readonly executions = new AttachedExecutions(this);
+  readonly #executionHost: ProcessExecutionHost;
+  readonly executions: DurableExecutions;
   readonly #removals = new Set<string>();
   #root: ReturnType<typeof openRoot> | null = null;
 
@@ -61,6 +64,8 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#ports = new PortReservations(this.#layout.ports);
     this.#observer = new Observer(this.#layout, this.#table);
     this.#executions = new Executions(this.#layout, this.#table, this.#observer);
+    this.#executionHost = new ProcessExecutionHost(this.#layout, this.#table, this.#observer, (...given) => this.execute(...given));
+    this.executions = new DurableExecutions(this.#executionHost);
     this.#files = new FileTransfer(this.#layout, this.#observer);
     this.#logs = new SandboxLogs(this.#layout, this.#observer, this.#options.logLimitBytes);
     this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.inTurn(id, async () => {
@@ -136,9 +141,8 @@ export class ProcessRuntime implements SandboxRuntime {
     return this.#opened(async () => (isSandboxId(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
   }
 
-  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    const begun = this.#within(id, () => this.#mutex.inTurn(id, () => this.#executions.execute(id, request, signal)));
-    return raceSignal(begun, signal);
+  execute(id: string, request: ExecutionRequest, signal: AbortSignal, kept?: Kept): Promise<HostExecution> {
+    return raceSignal(this.#within(id, () => this.#mutex.inTurn(id, () => this.#executions.execute(id, request, signal, kept))), signal);
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
@@ -167,12 +171,9 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async check(): Promise<CheckResult> {
     try {
-      await this.#opened(async () => {
-        await access(this.#layout.root, constants.W_OK);
-        await access('/bin/sh', constants.X_OK);
-      });
-      const isReadable = (await this.#table.find(process.pid)) !== null;
-      if (!isReadable) return { ok: false, detail: `this host's processes can't be read with ${this.#table.kind}` };
+      await this.#opened(() => Promise.all([access(this.#layout.root, constants.W_OK), access('/bin/sh', constants.X_OK)]));
+      const detail = `this host's processes can't be read with ${this.#table.kind}`;
+      if ((await this.#table.find(process.pid)) === null) return { ok: false, detail };
       return { ok: true, detail: 'sandboxes are process groups of this host, without isolation' };
     } catch (error) {
       return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : "this host's processes can't be read" };
@@ -188,7 +189,7 @@ export class ProcessRuntime implements SandboxRuntime {
   async close(): Promise<void> {
     this.#watch.close();
     this.#logs.close();
-    await this.#executions.close();
+    await Promise.all([this.#executions.close(), this.#executionHost.close()]);
     await this.#files.end(unavailable({ code: 'closed' }));
     // A step whose caller has left is finished, not left half done.
     await this.#mutex.settled();
@@ -208,7 +209,7 @@ export class ProcessRuntime implements SandboxRuntime {
   async #run(launch: SandboxLaunch, progress: Progress): Promise<void> {
     const { record } = await this.#observer.observe(launch.id);
     const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports, logs: this.#logs };
-    const leader = record === null ? null : await runLaunch(host, launch, record, progress);
+    const leader = record && (await runLaunch(host, launch, record, progress));
     if (leader !== null) this.#watch.addOwn(launch.id, leader);
   }
 
@@ -233,7 +234,7 @@ export class ProcessRuntime implements SandboxRuntime {
     return this.#opened(work);
   }
 
-  /** Runs the work when the data folder is ready, which is tried again after a failure. System errors get the form that callers know. */
+  /** Runs the work when the data folder is ready; that is tried again after a failure. System errors get the form that callers know. */
   #opened<T>(work: () => Promise<T>): Promise<T> {
     return withFailures(async () => {
       this.#root ??= openRoot(this.#layout, this.#table, this.#ports).catch((error: unknown) => {

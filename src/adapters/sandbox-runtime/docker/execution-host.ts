@@ -1,0 +1,93 @@
+import { text } from 'node:stream/consumers';
+import { pack } from 'tar-stream';
+import { isFailureOf } from '../../../domain/failure.ts';
+import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
+import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
+import { scripts } from '../execution-scripts.ts';
+import { tarEntries, tarOf } from '../tar.ts';
+import type { Engine } from './engine.ts';
+import { OwnExecution } from './execution.ts';
+import { type Executions, keptFolder } from './executions.ts';
+import { stateOf } from './observed-sandbox.ts';
+
+/** Keeps executions in the containers of sandboxes. */
+export class DockerExecutionHost implements ExecutionHost {
+  readonly #engine: Engine;
+  readonly #executions: Executions;
+  readonly #runtime: Pick<SandboxRuntime, 'putFiles' | 'getFiles'>;
+  /** The executions that are removed when their sandbox runs again, by its id. */
+  readonly #removed = new Map<string, Set<string>>();
+
+  constructor(engine: Engine, executions: Executions, runtime: Pick<SandboxRuntime, 'putFiles' | 'getFiles'>) {
+    this.#engine = engine;
+    this.#executions = executions;
+    this.#runtime = runtime;
+  }
+
+  async observe(id: string): ReturnType<ExecutionHost['observe']> {
+    const found = await this.#engine.find(id);
+    if (found === null || found === 'foreign') return { state: 'absent', run: '' };
+    return { state: stateOf(found.State.Status, found.State.Error), run: found.State.StartedAt };
+  }
+
+  folder(): string {
+    return keptFolder;
+  }
+
+  launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
+    return this.#executions.execute(id, start, signal, { kept: { executionId: start.executionId, supervise } });
+  }
+
+  readonly launchTerminal = async (id: string, start: ExecutionStart, signal: AbortSignal): Promise<TerminalExecution> => {
+    const execution = await this.#executions.execute(id, start, signal, { isTerminal: true });
+    if (!(execution instanceof OwnExecution)) return { ...execution, resize: async () => {} };
+    if (start.tty !== null) await execution.resize(start.tty);
+    return execution;
+  };
+
+  run(id: string, command: readonly string[], signal: AbortSignal): Promise<HostExecution> {
+    return this.#executions.execute(id, { command, workingDir: '/' }, signal);
+  }
+
+  async *keptFiles(id: string, executionId: string, signal: AbortSignal): AsyncGenerator<KeptFile> {
+    try {
+      const archive = await this.#runtime.getFiles(id, `${keptFolder}/${executionId}/kept`, signal);
+      for await (const entry of tarEntries(archive, signal)) {
+        if (entry.kind === 'file') yield { name: entry.parts.at(-1) ?? '', size: entry.size, content: entry.content };
+      }
+    } catch (error) {
+      if (!isFailureOf(error, 'file_not_found')) throw error;
+    }
+  }
+
+  async remove(id: string, executionId: string): Promise<void> {
+    if (await this.#executions.removeKept(id, executionId)) return;
+    // Nothing can be run there now. Until that is done, the mark says that there is no such execution.
+    const removed = this.#removed.get(id) ?? new Set();
+    this.#removed.set(id, removed.add(executionId));
+    const kept = `${keptFolder}/${executionId}/kept`;
+    try {
+      await (await this.#runtime.getFiles(id, `${kept}/begun`, this.#engine.closed)).cancel();
+    } catch (error) {
+      if (isFailureOf(error, 'file_not_found')) return;
+      throw error;
+    }
+    const tar = pack();
+    const mark = tarOf(tar, async () => void tar.entry({ name: 'removed' }, '-'));
+    await this.#runtime.putFiles(id, kept, ReadableStream.from(mark), this.#engine.closed);
+  }
+
+  /** Finishes the removals that wait for the sandbox to run: those of this process, and if `others` those of all. */
+  async finishRemovals(id: string, others: boolean): Promise<void> {
+    const removed = new Set(this.#removed.get(id));
+    if (others) {
+      const { stdout } = await this.run(id, scripts.removed(keptFolder), this.#engine.closed);
+      for (const executionId of (await text(stdout)).split('\n')) if (executionId !== '') removed.add(executionId);
+    }
+    for (const executionId of removed) {
+      if (await this.#executions.removeKept(id, executionId)) this.#removed.get(id)?.delete(executionId);
+    }
+    if (this.#removed.get(id)?.size === 0) this.#removed.delete(id);
+  }
+}

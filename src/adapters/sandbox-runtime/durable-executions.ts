@@ -1,0 +1,210 @@
+import { Failure } from '../../domain/failure.ts';
+import type { Reason } from '../../domain/reason.ts';
+import type { ExecutionStart, ExecutionState, OutputRequest, SandboxExecutions, TerminalSize } from '../../ports/sandbox-executions.ts';
+import type { Execution } from '../../ports/sandbox-runtime.ts';
+import { createSingleFlight } from '../shared/single-flight.ts';
+import { raceSignal } from '../shared/timeout.ts';
+import { AttachedExecution } from './attached-execution.ts';
+import { type ExecutionHost, executionNotFound } from './execution-host.ts';
+import { ExecutionReader } from './execution-reader.ts';
+import { scripts } from './execution-scripts.ts';
+import { supervisorCommand } from './execution-supervisor.ts';
+import { streamOf } from './kept-bytes.ts';
+import { signalNumber } from './signal-numbers.ts';
+
+/** An execution that this process started. */
+interface OwnExecution {
+  readonly attached: AttachedExecution;
+  readonly durable: boolean;
+  /** Null if its terminal, if it has one, is not the host's. */
+  readonly resize: ((size: TerminalSize) => Promise<void>) | null;
+  /** How it ended, asked of the sandbox because the connection alone does not say. */
+  verdict: ExecutionState | null;
+}
+
+const never = new AbortController().signal;
+/** The greatest exit code that a signal can't have caused. A signal may have ended what watches over the command instead. */
+const maxCertainCode = 128;
+
+/**
+ * Executions that a shell script in the sandbox watches over, see `execution-supervisor.ts`. The process that started one reads its outputs
+ * from its connection to the script, and from the sandbox what it has not in memory. Every other process reads from the sandbox.
+ */
+export class DurableExecutions implements SandboxExecutions {
+  readonly #host: ExecutionHost;
+  readonly #reader: ExecutionReader;
+  readonly #own = new Map<string, OwnExecution>();
+  readonly #starts = createSingleFlight<ExecutionState>();
+
+  constructor(host: ExecutionHost) {
+    this.#host = host;
+    this.#reader = new ExecutionReader(host);
+  }
+
+  async start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
+    if (this.#find(sandboxId, start.executionId) !== undefined) return this.state(sandboxId, start.executionId);
+    return this.#starts.join(keyOf(sandboxId, start.executionId), signal, (joined) => this.#start(sandboxId, start, joined));
+  }
+
+  async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
+    const own = this.#find(sandboxId, executionId);
+    if (own === undefined) return this.#reader.look(sandboxId, executionId, false, never);
+    if (!isDoubtful(own)) return own.attached.state;
+    own.verdict ??= await this.#reader.look(sandboxId, executionId, false, never);
+    // The connection was lost, and the command goes on.
+    if (own.verdict.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
+    return own.verdict;
+  }
+
+  async ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
+    const own = this.#find(sandboxId, executionId);
+    if (own !== undefined) {
+      await raceSignal(own.attached.ended, signal);
+      const state = await this.state(sandboxId, executionId);
+      if (state.status !== 'running') return state;
+    }
+    for (;;) {
+      const state = await this.#reader.look(sandboxId, executionId, true, signal);
+      if (state.status !== 'running') return state;
+    }
+  }
+
+  async output(
+    sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,
+  ): Promise<ReadableStream<Uint8Array>> {
+    signal.throwIfAborted();
+    const own = this.#find(sandboxId, executionId);
+    if (own !== undefined) return streamOf(signal, (cancelled) => this.#readOwn(own, sandboxId, executionId, request, cancelled));
+    // Throws if there is none.
+    await this.#reader.look(sandboxId, executionId, false, signal);
+    return streamOf(signal, (cancelled) => this.#reader.read(sandboxId, executionId, request, cancelled));
+  }
+
+  async write(
+    sandboxId: string, executionId: string, content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal,
+  ): Promise<void> {
+    const own = this.#find(sandboxId, executionId);
+    const { run } = await this.#reader.running(sandboxId);
+    const folder = this.#folder(sandboxId, executionId);
+    if (own !== undefined) {
+      await own.attached.write(content, close, signal);
+      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input(folder, run, 'none', 'starter'));
+      return;
+    }
+    const execution = await this.#host.run(sandboxId, scripts.input(folder, run, 'any', close ? 'all' : ''), signal);
+    const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
+    const code = await raceSignal(execution.exited, signal).catch(async (error: unknown) => {
+      await execution.kill();
+      throw error;
+    });
+    if (code === 4) throw executionNotFound(executionId);
+    if (code === null) throw new Failure('sandbox_not_running', { id: sandboxId, status: 'stopped' });
+    if (code !== 0 || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
+  }
+
+  async signal(sandboxId: string, executionId: string, signalName: string): Promise<void> {
+    const number = signalNumber(signalName);
+    const own = this.#find(sandboxId, executionId);
+    if (own?.durable === false) return own.attached.execution.kill();
+    const { run } = await this.#reader.running(sandboxId);
+    if (own !== undefined && own.attached.state.status !== 'running') return;
+    await this.#reader.ask(sandboxId, executionId, scripts.signal(this.#folder(sandboxId, executionId), run, number));
+  }
+
+  async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
+    const own = this.#find(sandboxId, executionId);
+    if (own !== undefined && own.attached.state.status !== 'running') return;
+    if (own?.durable === false) return own.resize?.(size);
+    const { run } = await this.#reader.running(sandboxId);
+    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#folder(sandboxId, executionId), run, size));
+  }
+
+  async remove(sandboxId: string, executionId: string): Promise<void> {
+    const own = this.#find(sandboxId, executionId);
+    if (own?.durable === false) await own.attached.execution.kill();
+    else await this.#host.remove(sandboxId, executionId);
+    this.#own.delete(keyOf(sandboxId, executionId));
+  }
+
+  async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
+    const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
+    const { line, rest } = await takeFirstLine(execution.stdout);
+    const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
+    if (how === 'exists') return this.state(sandboxId, start.executionId);
+    if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
+    if (how === 'durable') execution.outlive();
+    // If it could not be run at all, its standard error says why.
+    const reason = { attached: { code: 'execution_tools_missing', tools }, refused: { code: 'execution_attached' } } as const;
+    const { stdin, stderr, exited } = execution;
+    const whole = { stdin, stdout: rest, stderr, exited, kill: () => execution.kill() };
+    return this.#keep(sandboxId, start, whole, how === 'attached' || how === 'refused' ? reason[how] : null, null);
+  }
+
+  async #startTerminal(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
+    if (this.#host.launchTerminal === null) {
+      throw new Failure('invalid_request', { problems: [{ argument: 'tty', reason: { code: 'terminal_unsupported' } }] });
+    }
+    const execution = await this.#host.launchTerminal(sandboxId, start, signal);
+    const reason = { code: 'execution_tools_missing', tools: ['script'] } as const;
+    return this.#keep(sandboxId, start, execution, reason, (size) => execution.resize(size));
+  }
+
+  #keep(
+    sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: OwnExecution['resize'],
+  ): ExecutionState {
+    const attached = new AttachedExecution(start, execution, reason);
+    this.#own.set(keyOf(sandboxId, start.executionId), { attached, durable: reason === null, resize, verdict: null });
+    return attached.state;
+  }
+
+  async *#readOwn(
+    own: OwnExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void> {
+    let at = after;
+    const older = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
+      this.#reader.read(sandboxId, executionId, { stream, after: from, follow: false }, cancelled);
+    for await (const chunk of own.attached.read(stream, after, follow, signal, own.durable ? older : undefined)) {
+      at += chunk.length;
+      yield chunk;
+    }
+    // The connection may have been lost before the end.
+    if (isDoubtful(own)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
+  }
+
+  #find(sandboxId: string, executionId: string): OwnExecution | undefined {
+    return this.#own.get(keyOf(sandboxId, executionId));
+  }
+
+  #folder(sandboxId: string, executionId: string): string {
+    return `${this.#host.folder(sandboxId)}/${executionId}`;
+  }
+}
+
+function keyOf(sandboxId: string, executionId: string): string {
+  return `${sandboxId}/${executionId}`;
+}
+
+/** Returns true if the connection ended in a way that does not say how the command ended, or whether it has. */
+function isDoubtful({ attached, durable }: OwnExecution): boolean {
+  const { status, exitCode } = attached.state;
+  return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);
+}
+
+/** Returns the first line of a stream, and what comes after it. Null if there is none. */
+async function takeFirstLine(stream: ReadableStream<Uint8Array>): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {
+  const reader = stream.getReader();
+  let begun: Buffer = Buffer.alloc(0);
+  let end = -1;
+  for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
+    begun = Buffer.concat([begun, next.value]);
+    end = begun.indexOf('\n');
+    if (end >= 0) break;
+  }
+  reader.releaseLock();
+  const left = begun.subarray(end + 1);
+  async function* rest(): AsyncGenerator<Uint8Array> {
+    if (left.length > 0) yield left;
+    yield* stream;
+  }
+  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: ReadableStream.from(rest()) };
+}

@@ -1,0 +1,195 @@
+import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
+import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
+import { raceSignal } from '../shared/timeout.ts';
+import { type ExecutionHost, executionNotFound } from './execution-host.ts';
+import { scripts } from './execution-scripts.ts';
+
+/** How often a sandbox is looked at in which nothing can be asked, since it is frozen. */
+const frozenPollMs = 500;
+
+/** What the script `state` writes: how it is, the exit code, and the oldest offset and the end of each output. */
+const Line = z.tuple([
+  z.enum(['running', 'exited', 'ended', 'unknown']), z.coerce.number().nullable().catch(null),
+  z.coerce.number(), z.coerce.number(), z.coerce.number(), z.coerce.number(),
+]);
+type How = z.infer<typeof Line>[0];
+
+/** Reads what is kept of executions in their sandboxes, whoever started them: by scripts, or where none can be run from the files. */
+export class ExecutionReader {
+  readonly #host: ExecutionHost;
+
+  constructor(host: ExecutionHost) {
+    this.#host = host;
+  }
+
+  /** Returns the state of the sandbox, and its present run. Throws `sandbox_not_found`. */
+  async observe(sandboxId: string): Promise<Awaited<ReturnType<ExecutionHost['observe']>>> {
+    const observed = await this.#host.observe(sandboxId);
+    if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id: sandboxId });
+    return observed;
+  }
+
+  /** The same. Throws `sandbox_not_running`, too. */
+  async running(sandboxId: string): Promise<{ readonly run: string }> {
+    const { state, run } = await this.observe(sandboxId);
+    if (state !== 'running') throw new Failure('sandbox_not_running', { id: sandboxId, status: state });
+    return { run };
+  }
+
+  /** Returns the state of an execution; with `wait`, once it may have ended. */
+  async look(sandboxId: string, executionId: string, wait: boolean, signal: AbortSignal): Promise<ExecutionState> {
+    for (;;) {
+      signal.throwIfAborted();
+      const { state, run } = await this.observe(sandboxId);
+      const execution = await this.#host
+        .run(sandboxId, scripts.state(this.#folder(sandboxId, executionId), run, wait), signal)
+        .catch(unlessNotRunning);
+      if (execution === null) {
+        const found = await this.#lookAtFiles(sandboxId, executionId, state, run, signal);
+        if (wait && found.status === 'running') await pause(frozenPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+        return found;
+      }
+      const said = text(execution.stdout);
+      const [line, code] = await raceSignal(Promise.all([said, execution.exited]), signal).catch(async (error: unknown) => {
+        await execution.kill();
+        throw error;
+      });
+      if (code === 4) throw executionNotFound(executionId);
+      const parsed = Line.safeParse(line.trim().split(' '));
+      // Otherwise the sandbox was stopped meanwhile.
+      if (parsed.success) return stateOf(...parsed.data);
+      if (code !== null) throw unanswered;
+    }
+  }
+
+  /** Runs a script about an execution, to its end. */
+  async ask(sandboxId: string, executionId: string, command: readonly string[]): Promise<void> {
+    const execution = await this.#host.run(sandboxId, command, new AbortController().signal);
+    if ((await execution.exited) === 4) throw executionNotFound(executionId);
+  }
+
+  /** Returns the bytes of an output from an offset on. */
+  async *read(
+    sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void> {
+    for (let at = after; ; ) {
+      const reading = this.#readOnce(sandboxId, executionId, { stream, after: at, follow }, signal);
+      for (;;) {
+        const next = await reading.next();
+        if (next.done === true && next.value) return;
+        if (next.done === true) break;
+        at += next.value.length;
+        yield next.value;
+      }
+    }
+  }
+
+  /** Returns true if that is all. Otherwise the sandbox is frozen, or was frozen, thawed or stopped meanwhile. */
+  async *#readOnce(
+    sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, boolean> {
+    const { state, run } = await this.observe(sandboxId);
+    const command = scripts.read(this.#folder(sandboxId, executionId), run, stream, after, follow);
+    const execution = await this.#host.run(sandboxId, command, signal).catch(unlessNotRunning);
+    if (execution === null) {
+      const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
+      if (isOver || !follow || state === 'stopped') return true;
+      await pause(frozenPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+      return false;
+    }
+    const stop = (): void => void execution.kill().catch(() => {});
+    signal.addEventListener('abort', stop);
+    try {
+      yield* execution.stdout;
+      signal.throwIfAborted();
+      const code = await execution.exited;
+      if (code === 4) throw executionNotFound(executionId);
+      if (code === 3) throw dropped((await this.look(sandboxId, executionId, false, signal))[stream].oldest);
+      return code === 0;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      stop();
+    }
+  }
+
+  /** Returns true if the command has ended, and all that it wrote was read. */
+  async *#readFiles(
+    sandboxId: string, executionId: string, stream: OutputStream, after: number, signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, boolean> {
+    let at = after;
+    let isOver = false;
+    for await (const { name, content } of this.#host.keptFiles(sandboxId, executionId, signal)) {
+      let from = startOf(name, stream);
+      isOver ||= name === `${names[stream]}.done`;
+      for await (const chunk of content) {
+        if (from === null) continue;
+        if (from > at) throw dropped(from);
+        const wanted = chunk.subarray(Math.max(0, at - from));
+        from += chunk.length;
+        at += wanted.length;
+        if (wanted.length > 0) yield wanted;
+      }
+    }
+    return isOver;
+  }
+
+  /** In a sandbox that is frozen or stopped. */
+  async #lookAtFiles(sandboxId: string, executionId: string, state: string, run: string, signal: AbortSignal): Promise<ExecutionState> {
+    const outputs = { stdout: { oldest: 0, end: 0 }, stderr: { oldest: 0, end: 0 } };
+    const notes = new Map<string, string>();
+    for await (const { name, size, content } of this.#host.keptFiles(sandboxId, executionId, signal)) {
+      let note = '';
+      for await (const chunk of content) if (size < 1_000) note += Buffer.from(chunk).toString('latin1');
+      notes.set(name, note);
+      for (const stream of ['stdout', 'stderr'] as const) {
+        const start = startOf(name, stream);
+        if (start === null) continue;
+        const { oldest, end } = outputs[stream];
+        outputs[stream] = { oldest: end === 0 ? start : oldest, end: start + size };
+      }
+    }
+    if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(executionId);
+    const code = /^(\d+)\n/.exec(notes.get('exit') ?? '')?.[1];
+    const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${run}`) === true;
+    const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
+    const { stdout, stderr } = outputs;
+    return stateOf(how, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
+  }
+
+  #folder(sandboxId: string, executionId: string): string {
+    return `${this.#host.folder(sandboxId)}/${executionId}`;
+  }
+}
+
+function stateOf(how: How, code: number | null, oldest: number, end: number, errOldest: number, errEnd: number): ExecutionState {
+  const kept = { stdout: { oldest, end }, stderr: { oldest: errOldest, end: errEnd } };
+  if (how === 'running') return { status: 'running', exitCode: null, durable: true, ...kept, reason: null };
+  if (how === 'exited') return { status: 'exited', exitCode: code, durable: true, ...kept, reason: null };
+  const reason = { code: how === 'ended' ? 'execution_sandbox_ended' : 'execution_end_unknown' } as const;
+  return { status: 'lost', exitCode: null, durable: true, ...kept, reason };
+}
+
+const unanswered = new Failure('runtime_unavailable', {
+  runtime: 'sandbox', reason: { code: 'execution_end_unknown' }, retryAfterSeconds: 5,
+});
+
+const names = { stdout: 'out', stderr: 'err' } as const;
+
+/** Returns the offset at which a file of an output begins. Null for other files. */
+function startOf(name: string, stream: OutputStream): number | null {
+  const [, output, start] = /^(out|err)\.(\d+)$/.exec(name) ?? [];
+  return output === names[stream] ? Number(start) : null;
+}
+
+function dropped(oldest: number): Failure {
+  return new Failure('output_dropped', { oldest });
+}
+
+/** Returns null if nothing can be run in the sandbox now. */
+export function unlessNotRunning(error: unknown): null {
+  if (isFailureOf(error, 'sandbox_not_running')) return null;
+  throw error;
+}

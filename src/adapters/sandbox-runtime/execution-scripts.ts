@@ -1,0 +1,142 @@
+import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+
+/** What the scripts that look at an execution share. They end with 4 if there is none. */
+const looking = `
+d=$1 run=$2
+[ -d "$d/kept" ] && [ ! -e "$d/kept/removed" ] || exit 4
+[ -s "$d/kept/begun" ] || sleep 1
+read -r pid start begun <"$d/kept/begun"
+alive() {
+  { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return 1
+  set -- \${stat##*) }
+  case $1 in Z|X) return 1;; esac
+  shift 19
+  [ "$1" = "$start" ]
+}
+has_exited() { code=; { read -r code <"$d/kept/exit"; } 2>/dev/null; }
+status() {
+  if has_exited; then how=exited
+  elif [ "$begun" != "$run" ]; then how=ended
+  elif alive; then how=running
+  elif has_exited; then how=exited
+  else how=unknown
+  fi
+}
+number() { n=\${1##*.} n=\${n#"\${n%%[!0]*}"} n=\${n:-0}; }
+is_whole() { [ -e "$d/kept/out.done" ] && [ -e "$d/kept/err.done" ]; }
+`;
+
+/** Writes one line: how it is, its exit code or `-`, and the oldest offset and the end of each output. With `wait`, once it has ended. */
+const stateScript = `${looking}
+if [ "$3" = wait ] && [ -p "$d/alive" ]; then exec 8<>"$d/alive" 9<"$d/alive" 8>&-; read -r rest <&9; fi
+status
+tries=0
+while [ $how = exited ] && ! is_whole && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); done
+printf '%s %s' $how "\${code:--}"
+for stream in out err; do
+  first= last=
+  for file in "$d/kept/$stream".0*; do [ -e "$file" ] || continue; first=\${first:-$file} last=$file; done
+  if [ -z "$first" ]; then printf ' 0 0'; continue; fi
+  number "$first"; printf ' %s' $n
+  number "$last"; printf ' %s' $((n + $(wc -c <"$last")))
+done
+echo
+`;
+
+/**
+ * Writes the bytes of an output from an offset on, which with `follow` goes on until the command has ended. Ends with 3 if the next byte
+ * is not kept any more.
+ */
+const readScript = `${looking}
+stream=$3 after=$4 follow=$5 tries=0 seg= from=0
+# Sets "over" if the command had ended, and all was written.
+look() {
+  over=
+  status
+  [ $how != running ] || return 0
+  if [ $how = exited ] && ! [ -e "$d/kept/$stream.done" ] && [ $tries -lt 20 ]; then tries=$((tries + 1)); return 0; fi
+  over=1
+}
+rest() { [ -z "$over" ] && [ -n "$follow" ] || exit 0; sleep 0.05; }
+while [ -z "$seg" ]; do
+  look
+  first= last=
+  for file in "$d/kept/$stream".0*; do
+    [ -e "$file" ] || continue
+    number "$file"
+    first=\${first:-$n} last=$file
+    [ $n -gt $after ] || { seg=$file from=$n; }
+  done
+  if [ -n "$first" ] && [ -z "$seg" ]; then exit 3; fi
+  if [ -n "$seg" ] && [ "$seg" = "$last" ] && [ $(wc -c <"$seg") -lt $((after - from)) ]; then seg=; fi
+  [ -n "$seg" ] || rest
+done
+exec 8<"$seg" || exit 3
+tail -c +$((after - from + 1)) <&8
+while :; do
+  look
+  for file in "$d/kept/$stream".0*; do [ ! -e "$file" ] || last=$file; done
+  cat <&8
+  if [ "$last" = "$seg" ]; then rest; continue; fi
+  from=$((from + $(wc -c <"/proc/$$/fd/8")))
+  seg=$d/kept/$stream.$(printf %020d $from)
+  [ -e "$seg" ] || exit 3
+  exec 8<"$seg"
+done
+`;
+
+/** Hands its input over to the command, if there is to be any, and closes the command's input if told to. Ends with 5 if it takes none. */
+const inputScript = `${looking}
+[ -p "$d/in" ] && ! has_exited && [ ! -e "$d/closed" ] || exit 5
+if [ "$3" != none ]; then
+  ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec cat >&9 2>/dev/null 9>&- ) || exit 5
+fi
+[ -n "$4" ] || exit 0
+: >"$d/closed"
+read -r command begin hold feed <"$d/pids"
+# What the starter has handed over goes first, if it closes the input itself.
+if [ "$4" = starter ]; then kill $hold; else kill $hold $feed; fi 2>/dev/null
+exit 0
+`;
+
+const signalScript = `${looking}
+status
+[ $how = running ] || exit 0
+read -r command rest <"$d/pids"
+[ ! -s "$d/leader" ] || read -r command rest <"$d/leader"
+kill -$3 -"$command" 2>/dev/null
+exit 0
+`;
+
+const resizeScript = `${looking}
+status
+[ $how = running ] && [ -s "$d/tty" ] || exit 0
+read -r tty <"$d/tty"
+stty cols $3 rows $4 <"$tty" 2>/dev/null
+exit 0
+`;
+
+function script(text: string, name: string, args: readonly (string | number)[]): readonly string[] {
+  return ['/bin/sh', '-c', text.trim(), `skep-${name}`, ...args.map(String)];
+}
+
+/** Writes the ids of the executions that were removed while nothing could be run in the sandbox. */
+const removedScript = `
+for file in "$1"/*/kept/removed; do
+  [ -e "$file" ] || continue
+  file=\${file%/kept/removed}
+  printf '%s\\n' "\${file##*/}"
+done
+`;
+
+/** The commands about an execution: its folder comes first, then the present run of the sandbox. */
+export const scripts = {
+  state: (folder: string, run: string, wait: boolean) => script(stateScript, 'state', [folder, run, wait ? 'wait' : '']),
+  read: (folder: string, run: string, stream: OutputStream, after: number, follow: boolean) =>
+    script(readScript, 'read', [folder, run, stream === 'stdout' ? 'out' : 'err', after, follow ? 'follow' : '']),
+  input: (folder: string, run: string, content: 'any' | 'none', close: '' | 'all' | 'starter') =>
+    script(inputScript, 'input', [folder, run, content, close]),
+  signal: (folder: string, run: string, number: number) => script(signalScript, 'signal', [folder, run, number]),
+  removed: (folder: string) => script(removedScript, 'removed', [folder]),
+  resize: (folder: string, run: string, { cols, rows }: TerminalSize) => script(resizeScript, 'resize', [folder, run, cols, rows]),
+} as const;

@@ -1,0 +1,148 @@
+import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
+
+/** At least so many bytes of each output are kept in the sandbox. */
+const keptBytes = 64 << 20;
+/** An output is kept in files of at least this size, so that its oldest bytes can be dropped. */
+const segmentBytes = 4 << 20;
+const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 'tee', 'wc'];
+
+/**
+ * The program that runs a command and watches over it in the sandbox, so that it needs nothing of Skep any more. It is a shell's. Its
+ * folder holds:
+ *
+ * - `kept/begun`: its process number and start time, and the run of the sandbox.
+ * - `kept/out.<offset>`, `kept/err.<offset>`: what the command wrote, from the offset on. `kept/out.done`: that is all.
+ * - `kept/exit`: the exit code. A line without its end is not written yet.
+ * - `pids`: the command with its start time, who holds its input open, and who hands on the input of the starter.
+ * - `in`, `o`, `r`: FIFOs for the command's input and outputs. `alive`: a FIFO whose writer is this program alone, so that reading it
+ *   waits for the end.
+ *
+ * `tee` sends each output to the starter and to `dd`, which writes the files in large blocks. If the starter is gone, `tee` goes on
+ * without it. If the disk is full, what is written is lost, and the command goes on. The command runs in the foreground, since a shell
+ * lets what it runs in the background ignore SIGINT.
+ *
+ * Its variables have a prefix, because a variable of the same name in the command's environment would be changed.
+ */
+const supervisor = `
+_skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty=$6 _skep_cwd=$7 _skep_fallback=$8
+shift 8
+_skep_go() {
+  cd "$_skep_cwd" 2>/dev/null || { printf 'the working directory %s is not there, or may not be entered\\n' "$_skep_cwd" >&2; exit 126; }
+  exec "$@"
+}
+_skep_nth() { shift 19; _skep_start=$1; }
+_skep_start=0 _skep_missing=
+{ read -r _skep_stat < "/proc/$$/stat"; } 2>/dev/null && _skep_nth \${_skep_stat##*) } || _skep_missing=' /proc'
+[ -z "$_skep_announce" ] || printf 'skep %s %s\\n' "$$" "$_skep_start"
+if [ -n "$_skep_tty" ]; then
+  for _skep_tool in script stty tty; do command -v $_skep_tool >/dev/null || { printf 'no-terminal\\n'; exit; }; done
+fi
+for _skep_tool in ${tools.join(' ')}; do command -v $_skep_tool >/dev/null || _skep_missing="$_skep_missing $_skep_tool"; done
+if [ -z "$_skep_missing" ]; then
+  [ -d "$_skep_base" ] || mkdir -p -m 700 "$_skep_base" 2>/dev/null
+  if mkdir "$_skep_d" "$_skep_d/kept" 2>/dev/null; then
+    printf '%s %s %s\\n' "$$" "$_skep_start" "$_skep_run" > "$_skep_d/kept/begun"
+    set -- "$_skep_d/o" "$_skep_d/r" "$@"
+    if [ -n "$_skep_in" ]; then mkfifo "$_skep_d/alive" "$1" "$2" "$_skep_d/in"; else mkfifo "$_skep_d/alive" "$1" "$2"; fi 2>/dev/null ||
+      { rm -rf "$_skep_d"; _skep_missing=' fifos'; }
+    shift 2
+  elif [ -d "$_skep_d" ]; then printf 'exists\\n'; exit
+  else _skep_missing=" $_skep_base"
+  fi
+fi
+if [ -n "$_skep_missing" ]; then
+  [ -z "$_skep_tty" ] || { printf 'no-terminal\\n'; exit; }
+  printf 'attached%s\\n' "$_skep_missing"
+  [ -z "$_skep_fallback" ] || export "$_skep_fallback"
+  _skep_go "$@"
+fi
+_skep_keep() {
+  _n=$_skep_d/kept/$1 _at=0 _seg=$_n.00000000000000000000 _had=0 _count=128
+  set -- 0
+  while dd bs=65536 count=$_count 2>"$_n.dd" >>"$_seg"; do
+    while read -r _blocks _rest; do case $_blocks in [0-9]*+*) break;; esac; done <"$_n.dd"
+    [ $((\${_blocks%+*} + \${_blocks#*+})) -eq $_count ] || { : >"$_n.done"; exit; }
+    _size=$(wc -c <"$_seg")
+    # What comes in small pieces takes more of them, so that few processes are started.
+    if [ $((_size - _had)) -lt 2097152 ]; then _count=1024; else _count=128; fi
+    _had=$_size
+    [ $_size -ge ${segmentBytes} ] || continue
+    _at=$((_at + _size)) _seg=$_n.$(printf %020d $((_at + _size))) _had=0
+    set -- "$@" $_at
+    while [ $# -gt 2 ] && [ $((_at - $2)) -ge ${keptBytes} ]; do rm -f "$_n.$(printf %020d $1)"; shift; done
+  done
+  cat >/dev/null
+}
+exec 5<&0 6>&2 7>&1 9<>"$_skep_d/alive" 2>/dev/null
+_skep_hold= _skep_feed=
+if [ -n "$_skep_in" ]; then
+  sleep 2147483647 </dev/null >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
+  _skep_hold=$!
+  cat <&5 >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
+  _skep_feed=$!
+else _skep_input=/dev/null
+fi
+if [ -n "$_skep_tty" ]; then
+  _skep_shell=\${SHELL-}
+  export SHELL=/bin/sh TERM="\${TERM:-xterm-256color}" _skep_shell _skep_cwd _skep_d
+  set -- script -qefc "$_skep_tty" /dev/null
+else set -- setsid "$@"
+fi
+_skep_tee() { trap '' PIPE; exec tee /proc/self/fd/8 8>&1 >&5 5<&- 6>&- 7>&- 9>&-; }
+_skep_tee 5>&7 <"$_skep_d/o" | _skep_keep out >/dev/null 5<&- 6>&- 7>&- 9>&- &
+# Most commands write no errors, and a copy less is quicker.
+{
+  _skep_err=$_skep_d/kept/err.00000000000000000000
+  dd bs=8192 count=1 >"$_skep_err"
+  if [ -s "$_skep_err" ]; then cat "$_skep_err" >&6; _skep_tee 5>&6 | _skep_keep err >/dev/null 5<&- 6>&- 7>&-
+  else : >"$_skep_d/kept/err.done"
+  fi
+} <"$_skep_d/r" 9>&- &
+(
+  read -r _skep_stat < /proc/self/stat
+  _skep_nth \${_skep_stat##*) }
+  printf '%s %s %s %s\\n' "\${_skep_stat%% *}" "$_skep_start" "$_skep_hold" "$_skep_feed" > "$_skep_d/pids"
+  printf 'durable\\n' >&7
+  _skep_go "$@" 5<&- 6>&- 7>&- 9>&-
+) <"\${_skep_input:-$_skep_d/in}" 2>"$_skep_d/r" >"$_skep_d/o"
+_skep_code=$?
+printf '%s\\n' $_skep_code > "$_skep_d/kept/exit"
+[ -z "$_skep_hold" ] || kill $_skep_hold $_skep_feed
+exit $_skep_code
+`;
+
+/** What runs in the terminal: it gives it its size, writes down what it is, and becomes the command. */
+function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): string {
+  return [
+    `stty cols ${cols} rows ${rows} echo`,
+    'tty > "$_skep_d/tty"',
+    'read -r _skep_stat < "/proc/$$/stat"; set -- ${_skep_stat##*) }; shift 19; printf "%s %s\\n" $$ "$1" > "$_skep_d/leader"',
+    'if [ -n "$_skep_shell" ]; then SHELL=$_skep_shell; else unset SHELL; fi',
+    'unset _skep_shell _skep_cwd _skep_d _skep_stat',
+    `exec ${command.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ')}`,
+  ].join('; ');
+}
+
+/** Where an execution is to run. */
+export interface ExecutionPlace {
+  /** The folder of all executions of the sandbox. */
+  readonly folder: string;
+  /** Differs for each run of the sandbox. No spaces. */
+  readonly run: string;
+  readonly workingDir: string;
+  /** Whether the first line that it writes is `skep`, its process number and its start time. */
+  readonly announce: boolean;
+  /** `NAME=value`, for the environment of a command that is not durable. */
+  readonly fallbackMark: string;
+}
+
+/**
+ * The command that runs a command durably. The first line that it writes (after that of `announce`) is `durable`, `exists` (it was started
+ * before), `no-terminal`, or `attached` and what the sandbox lacks; then it runs the command and nothing is kept.
+ */
+export function supervisorCommand({ command, executionId, stdin, tty }: ExecutionStart, place: ExecutionPlace): readonly string[] {
+  const { folder, run, workingDir, announce, fallbackMark } = place;
+  const terminal = tty === null ? '' : inTerminal(tty, command);
+  const flags = [announce ? 'skep' : '', folder, executionId, run, stdin ? 'in' : '', terminal, workingDir, fallbackMark];
+  return ['/bin/sh', '-c', supervisor.trim(), 'skep-supervisor', ...flags, ...command];
+}

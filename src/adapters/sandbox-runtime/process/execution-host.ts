@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
+import type { Execution } from '../../../ports/sandbox-runtime.ts';
+import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
+import { inputStream, outputStream } from '../execution-streams.ts';
+import { passedEnvironment } from './command.ts';
+import type { Layout } from './data-folder.ts';
+import { type Kept, executionVariable, keptMark } from './executions.ts';
+import type { Observer } from './observed-sandbox.ts';
+import { killAll } from './process-groups.ts';
+import type { ProcessTable } from './process-table.ts';
+import { ignoring } from './system-errors.ts';
+
+/** Starts a command of a sandbox, while no freeze of it is under way. */
+type Execute = (sandboxId: string, start: ExecutionStart, signal: AbortSignal, kept: Kept) => Promise<HostExecution>;
+
+/** Keeps executions in the data folder of the runtime. Its scripts run beside the sandboxes, also while these are frozen or stopped. */
+export class ProcessExecutionHost implements ExecutionHost {
+  readonly launchTerminal = null;
+  readonly #layout: Layout;
+  readonly #table: ProcessTable;
+  readonly #observer: Observer;
+  readonly #execute: Execute;
+  readonly #scripts = new Set<Execution>();
+
+  constructor(layout: Layout, table: ProcessTable, observer: Observer, execute: Execute) {
+    this.#layout = layout;
+    this.#table = table;
+    this.#observer = observer;
+    this.#execute = execute;
+  }
+
+  async observe(id: string): ReturnType<ExecutionHost['observe']> {
+    const { observed, live } = await this.#observer.observe(id);
+    return { state: live?.isFreezing === true ? 'frozen' : observed.state, run: live?.claim.plan.mark ?? '' };
+  }
+
+  folder(id: string): string {
+    return this.#layout.sandbox(id).executions;
+  }
+
+  launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
+    return this.#execute(id, start, signal, { executionId: start.executionId, supervise });
+  }
+
+  async run(_id: string, [program = '', ...args]: readonly string[], signal: AbortSignal): Promise<Execution> {
+    signal.throwIfAborted();
+    const child = spawn(program, args, { cwd: '/', env: passedEnvironment(), detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+    await once(child, 'spawn');
+    const exited = once(child, 'exit').then(([code]) => (typeof code === 'number' ? code : null));
+    const kill = async (): Promise<void> => {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGKILL');
+      await exited;
+    };
+    const execution = {
+      stdin: inputStream(child.stdin), stdout: outputStream(child.stdout), stderr: ReadableStream.from<Uint8Array>([]), exited, kill,
+    };
+    this.#scripts.add(execution);
+    void exited.finally(() => this.#scripts.delete(execution));
+    return execution;
+  }
+
+  /** All is read by scripts. */
+  async *keptFiles(): AsyncGenerator<KeptFile> {}
+
+  async remove(id: string, executionId: string): Promise<void> {
+    const folder = join(this.folder(id), executionId);
+    const begun = await readFile(join(folder, 'kept', 'begun'), 'latin1').catch(ignoring('ENOENT', 'ENOTDIR'));
+    const [, pid, start] = /^(\d+) (\d+) /.exec(begun ?? '') ?? [];
+    if (pid !== undefined && start !== undefined) {
+      const leader = { pid: Number(pid), start, boot: await this.#table.bootId() };
+      await killAll(this.#table, { leader, plan: { mark: keptMark(id, executionId) }, variable: executionVariable });
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  /** Ends its scripts. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#scripts].map((script) => script.kill()));
+  }
+}

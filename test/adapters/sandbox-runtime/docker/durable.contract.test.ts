@@ -1,0 +1,47 @@
+import { afterAll, test } from 'vitest';
+import { executionCommands, type SandboxExecutionsHarness } from '../../../contracts/sandbox-executions-harness.ts';
+import { sandboxExecutionsContract } from '../../../contracts/sandbox-executions.ts';
+import { defaultIsolation, type SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
+
+interface Variant {
+  readonly name: string;
+  readonly changes: Partial<SandboxSpec>;
+  readonly program?: readonly string[];
+  readonly durable?: boolean;
+  readonly terminals: 'durable' | 'attached';
+}
+
+const readOnly = { readOnlyRoot: true, user: '1234:1234' };
+/** Takes a program away before anything is executed, since no image without it is at hand. */
+const withoutFifos = shell('rm -f "$(command -v mkfifo)"; touch /workspace/gone; exec sleep 100000');
+
+const variants: readonly Variant[] = [
+  { name: 'an image with busybox', changes: { image: images.tiny }, terminals: 'attached' },
+  { name: 'an image of Debian', changes: { image: images.debian }, terminals: 'durable' },
+  { name: 'a read-only root, as another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
+  { name: 'an image without mkfifo', changes: { image: images.debian }, program: withoutFifos, durable: false, terminals: 'attached' },
+];
+
+for (const { name, changes, program = shell('exec sleep 100000'), durable = true, terminals } of variants) {
+  describeWithDocker(`docker keeps the contract of executions, with ${name}`, () => {
+    const engine = createEngine();
+    afterAll(() => engine.close());
+    const createHarness = async (): Promise<SandboxExecutionsHarness> => ({
+      traits: { durable, terminals },
+      open: async () => engine.open(),
+      launch: () => launchOf(program, changes),
+      commands: executionCommands,
+      // A volume is not in the layer of the container.
+      readFile: async (id, file) =>
+        changes.isolation?.readOnlyRoot === true
+          ? (await engine.ask(id, `cat /workspace/${file} 2>/dev/null`)) || null
+          : engine.readFile(id, `/workspace/${file}`),
+      close: engine.clear,
+    });
+    for (const contractCase of sandboxExecutionsContract(createHarness)) test(contractCase.name, () => contractCase.run());
+  });
+}

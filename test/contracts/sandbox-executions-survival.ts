@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { checkNumbered, type ExecutionsCase, numberedBytes } from './sandbox-executions-harness.ts';
+import { isFailing } from './sandbox-runtime-beats.ts';
+import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
+
+/** What is over when the process that started a command is gone, and what is not. */
+export const survivalCases: readonly ExecutionsCase[] = [
+  [
+    'goes on with another runtime object, without a gap and without a repeat',
+    async ({ start, runtime, open, random, traits }) => {
+      if (!traits.durable) return;
+      const execution = await start('numbers');
+      let got = await execution.some(1 + random(numberedBytes / 2));
+      await runtime.close();
+      const later = execution.by(await open());
+      const wanted = random(numberedBytes / 4);
+      got += (await later.some(wanted, got.length)).slice(0, wanted);
+      got += await later.rest(got.length);
+      checkNumbered(got);
+      const ended = await later.ended();
+      assert.deepEqual([ended.status, ended.exitCode, ended.durable], ['exited', 0, true]);
+      assert.deepEqual(ended.stdout, { oldest: 0, end: numberedBytes });
+    },
+  ],
+  [
+    'is one for two runtime objects at a time',
+    async ({ start, open, traits }) => {
+      if (!traits.durable) return;
+      const first = await start('copies', { stdin: true });
+      const second = first.by(await open());
+      await first.write('one ');
+      assert.equal(await second.some(4), 'one ');
+      await second.write('two ');
+      assert.equal(await first.some(8), 'one two ');
+      await second.write('three', true);
+      const [ended, same] = await Promise.all([first.ended(), second.ended()]);
+      assert.deepEqual([ended.status, ended.exitCode, same.exitCode], ['exited', 0, 0]);
+      assert.deepEqual([await first.rest(), await second.rest(4)], ['one two three', 'two three']);
+      await assert.rejects(second.write('more'), isFailing('input_closed'));
+      await second.remove();
+      await assert.rejects(second.state(), isFailing('execution_not_found'));
+    },
+  ],
+  [
+    'keeps the input open when the process that opened it is gone, and takes signals',
+    async ({ start, runtime, open, traits }) => {
+      if (!traits.durable) return;
+      const execution = await start('copies', { stdin: true });
+      const sleeping = await start('sleeps');
+      await execution.write('before ');
+      await runtime.close();
+      const next = await open();
+      const later = execution.by(next);
+      assert.equal((await later.state()).status, 'running');
+      await later.write('after');
+      assert.equal(await later.some(12), 'before after');
+      await later.write('', true);
+      assert.equal((await later.ended()).exitCode, 0);
+      await sleeping.by(next).signal('SIGKILL');
+      const killed = await sleeping.by(await open()).ended();
+      assert.deepEqual([killed.status, killed.exitCode], ['exited', 137]);
+    },
+  ],
+  [
+    'is read by another runtime object while its sandbox is frozen, or stopped',
+    async ({ start, runtime, open, sandboxId, launched, traits }) => {
+      if (!traits.durable || !runtime.capabilities.freeze) return;
+      const over = await start('speaks');
+      await over.ended();
+      const execution = await start('sleeps');
+      await execution.some(6);
+      const other = await open();
+      // What is written is kept a moment later.
+      await eventually('all is kept', async () => (await execution.by(other).state()).stdout.end === 6);
+      await freeze(runtime, sandboxId);
+      const [later, ended] = [execution.by(other), over.by(other)];
+      assert.equal((await later.state()).status, 'running');
+      assert.deepEqual([(await ended.state()).exitCode, await ended.rest(1)], [7, 'ut\n']);
+      assert.equal(await later.some(5, 1), 'eady\n');
+      await runtime.stop(sandboxId);
+      const lost = await later.ended();
+      assert.deepEqual([lost.status, lost.reason?.code, lost.stdout.end], ['lost', 'execution_sandbox_ended', 6]);
+      assert.equal(await later.rest(), 'ready\n');
+      await runtime.resume(launched, never);
+      assert.equal((await later.state()).status, 'lost');
+    },
+  ],
+  [
+    'ends a command in a frozen sandbox when it is removed, at the latest when that goes on',
+    async ({ start, runtime, open, sandboxId, launched, readFile, traits }) => {
+      if (!traits.durable || !runtime.capabilities.freeze) return;
+      const execution = await start('beats');
+      await execution.some(1);
+      await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
+      await freeze(runtime, sandboxId);
+      await execution.remove();
+      await assert.rejects(execution.by(await open()).state(), isFailing('execution_not_found'));
+      await runtime.resume(launched, never);
+      let last = await readFile(sandboxId, 'beat');
+      await eventually('the command is ended', async () => {
+        await (await start('numbers')).ended();
+        const before = last;
+        last = await readFile(sandboxId, 'beat');
+        return last === before;
+      });
+    },
+  ],
+];

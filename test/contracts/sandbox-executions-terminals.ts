@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { type Execution, type ExecutionsCase } from './sandbox-executions-harness.ts';
+import { isFailing } from './sandbox-runtime-beats.ts';
+
+const tty = { cols: 91, rows: 23 };
+
+/** Reads until the terminal shows the text. */
+async function shows(execution: Execution, text: string): Promise<void> {
+  for (let wanted = text.length, shown = ''; !shown.includes(text); wanted = shown.length + 1) shown = await execution.some(wanted);
+}
+
+export const terminalCases: readonly ExecutionsCase[] = [
+  [
+    'runs a command in a terminal of a size, which can be changed',
+    async ({ start, traits }) => {
+      if (traits.terminals === 'pretended') return;
+      if (traits.terminals === 'refused') {
+        await assert.rejects(start('shows its terminal', { tty, stdin: true }), isFailing('invalid_request'));
+        return;
+      }
+      const execution = await start('shows its terminal', { tty, stdin: true });
+      assert.equal(execution.begun.durable, traits.terminals === 'durable');
+      await shows(execution, '23 91\r\n');
+      await execution.resize(100, 40);
+      await shows(execution, '40 100\r\n');
+      assert.equal((await execution.state()).stderr.end, 0);
+      await execution.remove();
+    },
+  ],
+  [
+    'hands over what is typed in a terminal, and ends what it interrupts',
+    async ({ start, traits }) => {
+      if (traits.terminals === 'pretended' || traits.terminals === 'refused') return;
+      const execution = await start('copies', { tty, stdin: true });
+      await execution.write('hello\r');
+      await shows(execution, 'hello\r\nhello\r\n');
+      await execution.write('\u0003');
+      assert.equal((await execution.ended()).exitCode, 130);
+      const typed = await start('copies', { tty, stdin: true });
+      await typed.write('\u0004');
+      assert.equal((await typed.ended()).exitCode, 0);
+    },
+  ],
+  [
+    'keeps a terminal when the process that opened it is gone',
+    async ({ start, runtime, open, traits }) => {
+      if (traits.terminals !== 'durable') return;
+      const execution = await start('shows its terminal', { tty, stdin: true });
+      await shows(execution, '23 91\r\n');
+      await runtime.close();
+      const later = execution.by(await open());
+      await later.resize(80, 24);
+      await shows(later, '24 80\r\n');
+      await later.write('\u0003');
+      assert.equal((await later.ended()).exitCode, 130);
+      await later.remove();
+    },
+  ],
+];

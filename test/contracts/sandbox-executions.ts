@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import type { ContractCase } from './contract.ts';
+import { executionCases, checkNumbered, type ExecutionsCase, floodBytes, numberedBytes, type SandboxExecutionsHarness } from './sandbox-executions-harness.ts';
+import { survivalCases } from './sandbox-executions-survival.ts';
+import { terminalCases } from './sandbox-executions-terminals.ts';
+import { isFailing } from './sandbox-runtime-beats.ts';
+import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
+
+const isDropped = (error: unknown): boolean => isFailureOf(error, 'output_dropped') && error.context.oldest > 0;
+
+const basicCases: readonly ExecutionsCase[] = [
+  [
+    'tells apart the two outputs of a command, and keeps them and its exit code',
+    async ({ start, traits }) => {
+      const execution = await start('speaks');
+      assert.equal(execution.begun.durable, traits.durable);
+      const ended = await execution.ended();
+      assert.equal(ended.status, 'exited');
+      assert.equal(ended.exitCode, 7);
+      assert.deepEqual([ended.stdout, ended.stderr], [{ oldest: 0, end: 4 }, { oldest: 0, end: 4 }]);
+      assert.deepEqual(await execution.state(), ended);
+      assert.deepEqual([await execution.rest(), await execution.rest(0, 'stderr')], ['out\n', 'err\n']);
+      assert.deepEqual([await execution.rest(2), await execution.rest(4), await execution.rest(100)], ['t\n', '', '']);
+    },
+  ],
+  [
+    'starts a command once under its id',
+    async ({ start, commands, runtime, sandboxId }) => {
+      const { id } = await start('copies', { stdin: true });
+      const again = { executionId: id, command: commands.speaks, stdin: true, tty: null };
+      const state = await runtime.executions.start(sandboxId, again, never);
+      assert.equal(state.status, 'running');
+      const execution = await start('copies', { executionId: id, stdin: true });
+      await execution.write('once', true);
+      assert.equal(await execution.rest(), 'once');
+      assert.equal((await execution.ended()).exitCode, 0);
+    },
+  ],
+  [
+    'says on the standard error why a command can not be run',
+    async ({ start, commands }) => {
+      const requests = [{ command: commands.missing }, { command: commands.speaks, workingDir: '/nowhere/at/all' }];
+      for (const request of requests) {
+        const execution = await start('missing', request);
+        const { exitCode } = await execution.ended();
+        assert.ok(exitCode === 126 || exitCode === 127, String(exitCode));
+        assert.match(await execution.rest(0, 'stderr'), /\S/);
+      }
+      await assert.rejects(start('speaks', { workingDir: 'relative' }), isFailing('invalid_request'));
+    },
+  ],
+  [
+    'tells of the signal that ended a command',
+    async ({ start, traits }) => {
+      assert.equal((await (await start('ends itself')).ended()).exitCode, 128 + 15);
+      // A command that is not durable is ended by any signal.
+      for (const [name, number] of [['SIGINT', traits.durable ? 2 : 9], ['SIGKILL', 9]] as const) {
+        const execution = await start('sleeps');
+        await execution.some(1);
+        await execution.signal(name);
+        assert.equal((await execution.ended()).exitCode, 128 + number);
+        await execution.signal(name);
+      }
+      const execution = await start('sleeps');
+      await assert.rejects(execution.signal('SIGNONE'), isFailing('invalid_request'));
+    },
+  ],
+  [
+    'hands over binary input, and its end',
+    async ({ start }) => {
+      const bytes = Uint8Array.from({ length: 300_007 }, (_, index) => (index * 7919) % 256);
+      const execution = await start('copies', { stdin: true });
+      const copied = execution.rest();
+      await execution.write(bytes.subarray(0, 100_001));
+      await execution.write(bytes.subarray(100_001), true);
+      assert.ok(Buffer.from(await copied, 'latin1').equals(Buffer.from(bytes)));
+      assert.equal((await execution.ended()).exitCode, 0);
+      await assert.rejects(execution.write('more'), isFailing('input_closed'));
+      const closed = await start('copies');
+      assert.equal((await closed.ended()).exitCode, 0);
+      await assert.rejects(closed.write('more'), isFailing('input_closed'));
+    },
+  ],
+  [
+    'reads on from any byte, for many readers and late ones',
+    async ({ start, random }) => {
+      const execution = await start('numbers');
+      const cutAt = async (): Promise<string> => {
+        let got = '';
+        while (got.length < numberedBytes) {
+          const before = got.length;
+          // What is read beyond the cut is lost with the connection.
+          const wanted = 1 + random(numberedBytes / 4);
+          got += (await execution.some(wanted, before)).slice(0, wanted);
+        }
+        return got;
+      };
+      for (const got of await Promise.all([cutAt(), cutAt(), execution.rest()])) checkNumbered(got);
+      await execution.ended();
+      const late = random(numberedBytes);
+      checkNumbered(await execution.rest(late), late);
+    },
+  ],
+  [
+    'holds no command back, and says what of its output is dropped',
+    async ({ start, runtime, sandboxId }) => {
+      const execution = await start('floods');
+      const slow = (await runtime.executions.output(sandboxId, execution.id, { stream: 'stdout', after: 0, follow: true }, never)).getReader();
+      await slow.read();
+      const { exitCode, stdout: { oldest, end } } = await execution.ended();
+      assert.deepEqual([exitCode, end], [0, floodBytes]);
+      assert.ok(oldest > 0);
+      await assert.rejects(async () => {
+        while (!(await slow.read()).done);
+      }, isDropped);
+      await assert.rejects(execution.rest(0), isDropped);
+      assert.equal((await execution.rest(oldest)).length, floodBytes - oldest);
+    },
+  ],
+  [
+    'does not know what was never started, or is removed',
+    async ({ start, runtime, sandboxId, launch }) => {
+      const { executions } = runtime;
+      await assert.rejects(executions.state(sandboxId, 'exec-none'), isFailing('execution_not_found'));
+      await assert.rejects(executions.state(launch().id, 'exec-none'), isFailing('sandbox_not_found'));
+      const request = { stream: 'stdout', after: 0, follow: false } as const;
+      await assert.rejects(executions.output(sandboxId, 'exec-none', request, never), isFailing('execution_not_found'));
+      await executions.remove(sandboxId, 'exec-none');
+      const execution = await start('speaks');
+      await execution.ended();
+      await execution.remove();
+      await execution.remove();
+      await assert.rejects(execution.state(), isFailing('execution_not_found'));
+    },
+  ],
+  [
+    'ends all that a command started when it is removed',
+    async ({ start, sandboxId, readFile }) => {
+      const execution = await start('beats');
+      await execution.some(1);
+      await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
+      await execution.remove();
+      const last = await readFile(sandboxId, 'beat');
+      // Longer than many beats take.
+      await (await start('numbers')).ended();
+      assert.equal(await readFile(sandboxId, 'beat'), last);
+    },
+  ],
+  [
+    'goes on when its sandbox is thawed',
+    async ({ start, runtime, launched, sandboxId, random, traits }) => {
+      if (!runtime.capabilities.freeze) return;
+      const execution = await start('numbers');
+      const reading = execution.rest();
+      const copying = await start('copies', { stdin: true });
+      await execution.some(1 + random(numberedBytes / 2));
+      await freeze(runtime, sandboxId);
+      assert.equal((await execution.state()).durable, traits.durable);
+      await assert.rejects(copying.write('more'), isFailing('sandbox_not_running'));
+      await assert.rejects(start('speaks'), isFailing('sandbox_not_running'));
+      await runtime.resume(launched, never);
+      checkNumbered(await reading);
+      await copying.write('more', true);
+      assert.equal(await copying.rest(), 'more');
+    },
+  ],
+  [
+    'loses what runs when its sandbox is stopped, and keeps what it wrote',
+    async ({ start, runtime, launched, sandboxId, traits }) => {
+      const over = await start('speaks');
+      await over.ended();
+      const execution = await start('sleeps');
+      assert.equal(await execution.some(6), 'ready\n');
+      const following = execution.rest();
+      await runtime.stop(sandboxId);
+      const lost = await execution.ended();
+      assert.equal(await following, 'ready\n');
+      assert.equal((await over.state()).exitCode, 7);
+      if (!traits.durable) return;
+      assert.deepEqual([lost.status, lost.exitCode, lost.reason?.code], ['lost', null, 'execution_sandbox_ended']);
+      await runtime.resume(launched, never);
+      assert.equal((await execution.state()).reason?.code, 'execution_sandbox_ended');
+      assert.equal(await execution.rest(), 'ready\n');
+    },
+  ],
+  [
+    'copies what it is given without a change',
+    async ({ start, random }) => {
+      const seed = random(256);
+      const bytes = Buffer.from(Uint8Array.from({ length: 3 << 20 }, (_, index) => (index * 31 + (index >> 8) * 7 + seed) % 256));
+      const execution = await start('copies', { stdin: true });
+      const digest = createHash('sha256');
+      const reading = execution.rest();
+      await execution.write(bytes, true);
+      assert.equal(digest.update(Buffer.from(await reading, 'latin1')).digest('hex'), createHash('sha256').update(bytes).digest('hex'));
+    },
+  ],
+];
+
+/** What the executions of every sandbox runtime must do. */
+export function sandboxExecutionsContract(createHarness: () => Promise<SandboxExecutionsHarness>): ContractCase[] {
+  return executionCases(createHarness, [...basicCases, ...survivalCases, ...terminalCases]);
+}
+
