@@ -5,6 +5,7 @@ import { benchReady } from './conversations/ready.ts';
 import { whyNotOnEngine, type EngineNeeds } from './engine.ts';
 import { benchExecutions } from './executions.ts';
 import { formatFigure, type Figure } from './figure.ts';
+import { benchFiles } from './files.ts';
 import { benchGitHub } from './github.ts';
 import { benchGitLab } from './gitlab.ts';
 import { benchHttp } from './http.ts';
@@ -46,6 +47,7 @@ const parts: Readonly<Record<string, Part>> = {
   benchThroughput: { bench: benchThroughput, about: '50 cold starts at once', engine: tiny },
   benchCrash: { bench: benchCrash, about: 'a crash in a sandbox, until it is seen', engine: tiny },
   benchExecutions: { bench: benchExecutions, about: 'a command over HTTP, beside an exec of the engine', engine: { image: 'skep-test/debian' } },
+  benchFiles: { bench: benchFiles, about: 'files into a sandbox and out of it', engine: { image: 'skep-test/debian', usesCli: true } },
   benchReady: { bench: benchReady, about: 'a conversation until it is READY', engine: { image: 'skep-test/debian', usesCli: true } },
 };
 

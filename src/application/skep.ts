@@ -6,6 +6,7 @@ import type { Random } from '../ports/random.ts';
 import type { Conversations } from './conversations/conversations.ts';
 import type { Executions } from './executions/executions.ts';
 import type { Events } from './events/events.ts';
+import type { Files } from './files/files.ts';
 import type { Microagents } from './microagents/microagents.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
@@ -27,6 +28,7 @@ export interface Skep {
   readonly microagents: Microagents;
   readonly sandboxes: Sandboxes;
   readonly executions: Executions;
+  readonly files: Files;
   readonly conversations: Conversations;
   readonly events: Events;
   readonly specs: SandboxSpecs;

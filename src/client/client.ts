@@ -94,10 +94,20 @@ export const messageAccepted = z.object({ message_id: z.string() });
 
 export class ClientError extends Error {
   override readonly name = 'ClientError';
+  /** The code of the server's problem details. */
+  readonly code: string | null;
+
+  constructor(message: string, { code = null, ...options }: ErrorOptions & { readonly code?: string | null } = {}) {
+    super(message, options);
+    this.code = code;
+  }
 }
 
 const location = z.array(z.union([z.string(), z.number()]));
-const problem = z.object({ detail: z.union([z.string(), z.array(z.object({ loc: location, msg: z.string() }))]) });
+const problem = z.object({
+  detail: z.union([z.string(), z.array(z.object({ loc: location, msg: z.string() }))]),
+  code: z.string().optional(),
+});
 
 export function unreachable(url: string, error: unknown): ClientError {
   if (error instanceof Error && error.name === 'TimeoutError') {
@@ -112,9 +122,9 @@ export function unreachable(url: string, error: unknown): ClientError {
 /** Returns the error for a response that is no success, with the message of its problem details. */
 export function refused(status: number, text: string): ClientError {
   try {
-    const { detail } = problem.parse(JSON.parse(text));
+    const { detail, code = null } = problem.parse(JSON.parse(text));
     const message = typeof detail === 'string' ? detail : detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-    return new ClientError(safeLine(message));
+    return new ClientError(safeLine(message), { code });
   } catch (error) {
     return new ClientError(`The server answered with status ${status}. Is it Skep?`, { cause: error });
   }

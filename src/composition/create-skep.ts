@@ -61,6 +61,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
     microagents: await get(tokens.microagents),
     sandboxes: await get(tokens.sandboxes),
     executions: await get(tokens.executions),
+    files: await get(tokens.files),
     conversations: await get(tokens.conversations),
     events: await get(tokens.events),
     specs: await get(tokens.specs),

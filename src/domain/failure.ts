@@ -1,3 +1,4 @@
+import type { FileType } from './file-entry.ts';
 import type { Reason } from './reason.ts';
 
 /** The list is closed: tables that map failures to another form do not compile until complete. `retryAfterSeconds` is at least 1. */
@@ -19,6 +20,8 @@ export interface FailureContexts {
   port_closed: { readonly id: string; readonly port: number };
   /** A path inside a sandbox, or of a repository. */
   file_not_found: { readonly path: string };
+  /** What is at the path inside a sandbox, or above it, is of another type than is needed there. */
+  wrong_file_type: { readonly path: string; readonly fileType: FileType };
   execution_not_found: { readonly id: string };
   /** The output before the offset `oldest` is not kept any more. */
   output_dropped: { readonly oldest: number };

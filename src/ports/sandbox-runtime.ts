@@ -4,6 +4,7 @@ import type { ObservedSandbox } from '../domain/sandbox.ts';
 import type { SandboxSpec } from '../domain/sandbox-spec.ts';
 import type { CheckResult } from './check-result.ts';
 import type { SandboxExecutions } from './sandbox-executions.ts';
+import type { SandboxFiles } from './sandbox-files.ts';
 
 /** What a runtime needs to start a sandbox. */
 export interface SandboxLaunch {
@@ -48,10 +49,21 @@ export interface RuntimeCapabilities {
 export interface SandboxUsage {
   /** CPU time of its present run, in milliseconds. */
   readonly cpuMs: number | null;
+  /** CPU time per time, over the last second or so: 100 is one CPU. */
+  readonly cpuPercent: number | null;
   readonly memoryBytes: number | null;
+  /** Null if there is no limit, too. */
+  readonly memoryLimitBytes: number | null;
   /** Files that it added or changed. */
   readonly diskBytes: number | null;
+  /** How many processes and threads it has. */
+  readonly pids: number | null;
 }
+
+/** What is reported of a sandbox of which nothing is known. */
+export const unknownUsage: SandboxUsage = {
+  cpuMs: null, cpuPercent: null, memoryBytes: null, memoryLimitBytes: null, diskBytes: null, pids: null,
+};
 
 /** What of a sandbox's log is read. */
 export interface LogRequest {
@@ -117,6 +129,8 @@ export interface SandboxRuntime {
 
   /** Commands that go on when this process is gone. */
   readonly executions: SandboxExecutions;
+
+  readonly files: SandboxFiles;
 
   /**
    * Gets what sandboxes of the spec need and this host lacks, for example an image, which may take long. Returns at once if nothing

@@ -3,7 +3,7 @@ import type { DiskSpace } from '../../src/domain/disk-pressure.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import { explained, type Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import type { Progress, Provision, SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
+import { type Progress, type Provision, type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
 
 /** What the test can hold up until it lets it pass. */
 export type Gate = 'provide' | 'start' | 'ready' | 'freeze';
@@ -177,9 +177,18 @@ export class ScriptedEngine {
         resize: unused('executions'),
         remove: unused('executions'),
       },
+      files: {
+        stat: unused('files'),
+        read: unused('files'),
+        write: unused('files'),
+        makeDirectory: unused('files'),
+        remove: unused('files'),
+        move: unused('files'),
+        list: () => ReadableStream.from([]),
+      },
       putFiles: unused('files'),
       getFiles: unused('files'),
-      usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
+      usage: async () => unknownUsage,
       diskSpace: async () => this.disk,
       logs: async (id, { tailBytes = Infinity }) => ReadableStream.from([Buffer.from(this.outputs.get(id) ?? '').subarray(-tailBytes)]),
       subscribe: (call) => {

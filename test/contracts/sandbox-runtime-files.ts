@@ -121,6 +121,8 @@ export const fileCases: readonly StageCase[] = [
       const sandbox = await stage.begun('counts');
       const directory = directoryOf(sandbox);
       await runtime.putFiles(sandbox.id, `${directory}/nothing`, tarOf([]), never);
+      // As tar packs what a directory holds.
+      await put(stage, sandbox, [[{ name: './', type: 'directory' }], file('./dotted', 'two\n')]);
       await put(stage, sandbox, [file('one', 'one\n'), [{ name: 'link', type: 'symlink', linkname: '/one' }]]);
       const get = async (path: string): Promise<[string, string, string][]> =>
         [...(await readTar(await runtime.getFiles(sandbox.id, path, never)))].map(([name, { header, content }]) => [
@@ -129,6 +131,7 @@ export const fileCases: readonly StageCase[] = [
           content.toString() || header.linkname,
         ]);
       assert.deepEqual(await get(`${directory}/one`), [['one', 'file', 'one\n']]);
+      assert.deepEqual(await get(`${directory}/dotted`), [['dotted', 'file', 'two\n']]);
       assert.deepEqual((await get(`${directory}/link`)).map(([name, type]) => [name, type]), [['link', 'symlink']]);
       assert.deepEqual((await get(`${directory}/nothing/`)).map(([name, type]) => [name, type]), [['nothing', 'directory']]);
     },

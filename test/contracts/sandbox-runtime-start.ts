@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { type SandboxLaunch, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
 import { decidedBy, eventually, freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
 import { textOf } from './sandbox-runtime-streams.ts';
 
@@ -171,7 +171,7 @@ export const startCases: readonly StageCase[] = [
     async ({ runtime, begun, launch }) => {
       const sandbox = await begun('counts');
       for (const amount of Object.values(await runtime.usage(sandbox.id))) assert.ok(amount === null || amount >= 0, String(amount));
-      assert.deepEqual(await runtime.usage(launch('counts').id), { cpuMs: null, memoryBytes: null, diskBytes: null });
+      assert.deepEqual(await runtime.usage(launch('counts').id), unknownUsage);
       const { totalBytes, freeBytes } = (await runtime.diskSpace()) ?? { totalBytes: 1, freeBytes: 0 };
       assert.ok(totalBytes > 0 && freeBytes >= 0 && freeBytes <= totalBytes, `${freeBytes} of ${totalBytes}`);
     },

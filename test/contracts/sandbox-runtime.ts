@@ -2,6 +2,8 @@ import type { ContractCase } from './contract.ts';
 import { eventCases } from './sandbox-runtime-events.ts';
 import { executeCases } from './sandbox-runtime-execute.ts';
 import { executionEndCases } from './sandbox-runtime-execution-ends.ts';
+import { filePathCases } from './sandbox-file-paths.ts';
+import { sandboxFileCases } from './sandbox-files.ts';
 import { fileCases } from './sandbox-runtime-files.ts';
 import { stageCases, type SandboxRuntimeHarness } from './sandbox-runtime-harness.ts';
 import { logCases } from './sandbox-runtime-logs.ts';
@@ -21,6 +23,8 @@ export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRunti
     ...executeCases,
     ...executionEndCases,
     ...fileCases,
+    ...sandboxFileCases,
+    ...filePathCases,
     ...logCases,
   ]);
 }

@@ -10,6 +10,7 @@ import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
 import { callEachOfHistory } from './history-routes.ts';
 import { callEachOfExecutions } from './execution-routes.ts';
+import { callEachOfFiles } from './file-routes.ts';
 
 const key = 'a-static-key-for-the-routes';
 const project = resolve(import.meta.dirname, '../..');
@@ -41,7 +42,6 @@ async function ask(method: string, template: string, path: string, body?: unknow
 }
 
 const ids = (answer: Answer) => items(answer).map((one) => String(one['id']));
-
 const sandboxOf = async (id: unknown) => object(await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`));
 
 describe('each route, over real HTTP, answers as the published document says', () => {
@@ -79,7 +79,7 @@ describe('each route, over real HTTP, answers as the published document says', (
     expect(running).toMatchObject({ session_api_key: expect.any(String), exposed_urls: [{ name: 'FILES', port: 8000, url: expect.any(String) }] });
 
     const usage = await ask('GET', '/api/v1/sandboxes/{id}/usage', `/api/v1/sandboxes/${String(id)}/usage`);
-    expect(object(usage)).toEqual({ cpu_ms: null, memory_bytes: null, disk_bytes: expect.any(Number) });
+    expect(object(usage)).toEqual({ cpu_ms: null, cpu_percent: null, memory_bytes: null, memory_limit_bytes: null, disk_bytes: expect.any(Number), pids: null, at: expect.any(String) });
 
     const link = await ask('POST', '/api/v1/sandboxes/{id}/ports/{port}/links', `/api/v1/sandboxes/${String(id)}/ports/8000/links`, {});
     expect(object(link)).toEqual({ url: expect.stringContaining(String(id)), expires_at: expect.any(String) });
@@ -103,6 +103,7 @@ describe('each route, over real HTTP, answers as the published document says', (
   });
 
   test('executions: run, read, write, signal, resize, attach and delete', () => callEachOfExecutions(server.url, key, ask, succeeded));
+  test('files: write, read, list, make, pack, unpack and remove', () => callEachOfFiles(ask));
 
   test('a sandbox in quarantine', async () => {
     const { id, admin } = await quarantine(server, call);
@@ -196,7 +197,6 @@ describe('each route, over real HTTP, answers as the published document says', (
       const find = (all: readonly Record<string, unknown>[]) => all.find((event) => event['kind'] === kind && wanted(event['data'] as Record<string, unknown>));
       return find(await until(events, (all) => find(all) !== undefined))?.['data'] as Record<string, unknown>;
     };
-
     const allow = { optionId: 'yes', name: 'Yes', kind: 'allow_once' as const };
     const asking = await say(acpScript({ ask: { toolCallId: 'call', title: 'May I?', options: [allow] } }));
     const { permission_id } = await told('permission_requested', () => true);

@@ -6,6 +6,7 @@ import { followEvents } from '../../client/events.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { addCopy } from './copy.ts';
 import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
 import { showLogs } from './show-logs.ts';
@@ -47,6 +48,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
       await forward(clientOf(options), id, ports);
     });
   addExecutions(program, finish);
+  addCopy(program, urlHelp);
   program.command('logs').description('show what the command of a sandbox wrote')
     .argument('<sandbox>', 'the id of the sandbox, which may be paused')
     .option('-f, --follow', 'go on until its present run ends')

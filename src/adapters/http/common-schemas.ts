@@ -87,3 +87,18 @@ export function presentStatus(reason: Reason | null) {
   if (reason === null) return { status_detail: null, status_reason: null };
   return { status_detail: sentenceOf(reason), status_reason: presentReason(reason) };
 }
+
+/** One thing wrong with a request. */
+const validationError = z
+  .object({
+    loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),
+    msg: z.string(),
+    type: z.string(),
+  })
+  .meta({ id: 'ValidationError' });
+
+export type ValidationProblem = z.output<typeof validationError>;
+
+export const httpValidationErrorSchema = z
+  .object({ detail: z.array(validationError) })
+  .meta({ id: 'HTTPValidationError', description: 'Everything in the request that is not valid.' });

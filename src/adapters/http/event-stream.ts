@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { pipeline } from 'node:stream/promises';
 import type { Event } from '../../domain/event.ts';
+import { nodeStreamOf } from '../shared/node-streams.ts';
 import type { StreamedBody } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -57,11 +59,14 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     if (isEvents && response.writableLength === 0) response.write(':\n\n');
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
   try {
-    for await (const part of parts) {
-      if (ends.aborted) break;
-      if (!response.write(part)) await once(response, 'drain', { signal: ends });
+    if (parts instanceof ReadableStream) await pipeline(nodeStreamOf(parts), response, { signal: ends });
+    else {
+      for await (const part of parts) {
+        if (ends.aborted) break;
+        if (!response.write(part)) await once(response, 'drain', { signal: ends });
+      }
+      response.end();
     }
-    response.end();
   } catch (error) {
     if (!ends.aborted) throw error;
     response.destroy();

@@ -40,7 +40,7 @@ export interface HttpServerOptions extends RouterOptions {
   readonly maxHeaderBytes?: number;
   /** From the connection or the end of the last request to the end of the head; 10,000 unless given. */
   readonly headersTimeoutMs?: number;
-  /** From the first byte of a request to its last; 30,000 unless given. */
+  /** From the head of a request to the end of its body; 30,000 unless given. A file that is written may take longer. */
   readonly requestTimeoutMs?: number;
   /** How long a connection is kept for a next request; 5,000 unless given. */
   readonly keepAliveTimeoutMs?: number;

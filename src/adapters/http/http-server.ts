@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import express from 'express';
 import type { Skep } from '../../application/skep.ts';
 import type { HttpServerOptions } from './http-options.ts';
-import { originForm } from './request-input.ts';
+import { isBodyTaken, originForm } from './request-input.ts';
 import { routerOf } from './router.ts';
 import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';
 
@@ -22,7 +22,8 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   const { host = '127.0.0.1', drainMs = 10_000, requestTimeoutMs = 30_000 } = options;
   const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeoutMs);
   const server = createServer({
-    requestTimeout: requestTimeoutMs,
+    // A body that is taken as a stream may take longer than others, see below.
+    requestTimeout: 0,
     headersTimeout,
     connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
     keepAliveTimeout: options.keepAliveTimeoutMs ?? 5000,
@@ -44,10 +45,14 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   });
   server.on('request', (request, response) => {
     request.url = originForm(request);
-    // A client may wait for its answer in silence; one that leaves its answer unread is cut off.
+    // A client may wait for its answer in silence; one that leaves its answer unread, or owes a body that is waited for, is cut off.
     response.on('timeout', (socket) => {
-      if (socket.writableLength > 0) socket.destroy();
+      if (socket.writableLength > 0 || (!request.complete && request.readableLength === 0)) socket.destroy();
     });
+    const late = setTimeout(() => {
+      if (!request.complete && !isBodyTaken(request)) request.destroy();
+    }, requestTimeoutMs);
+    request.once('close', () => clearTimeout(late));
     app(request, response);
   });
 

@@ -1,8 +1,8 @@
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi';
 import { packageVersion } from '../shared/package-version.ts';
-import { retryAfterHeader } from './common-schemas.ts';
+import { httpValidationErrorSchema, retryAfterHeader } from './common-schemas.ts';
 import { byteStream, noBody, noFields, tags, type Operation, type ResponseForm } from './operation.ts';
-import { exampleBody, httpValidationErrorSchema, problemSchema, statusOf, type ProblemCode } from './problems.ts';
+import { exampleBody, problemSchema, statusOf, type ProblemCode } from './problems.ts';
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
 
@@ -60,9 +60,9 @@ export function serversOf(publicUrl: string | undefined, mount: string) {
 }
 
 function operationObject(operation: Operation): ZodOpenApiOperationObject {
-  const { params, query, headers, body, takesBytes, success, otherwise } = operation;
+  const { params, query, headers, body, takesBytes, success, otherwise = [] } = operation;
   const responses = failureResponses(failuresOf(operation));
-  for (const form of otherwise === undefined ? [success] : [success, otherwise]) {
+  for (const form of [success, ...otherwise]) {
     responses[`${form.status}`] = merged(responseObject(form), responses[`${form.status}`]);
   }
   return {

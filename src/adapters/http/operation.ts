@@ -10,6 +10,7 @@ export const tags = {
   Events: 'What was said and done, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',
   Executions: 'Commands in sandboxes, which go on when the connection or the server is gone.',
+  Files: 'Files in sandboxes, also in paused ones.',
   'Sandbox specs': 'Templates from which sandboxes are started.',
   Service: 'About the server and the caller.',
 } as const;
@@ -55,7 +56,7 @@ interface Described<
   B extends z.ZodType = z.ZodType,
   R extends z.ZodType = z.ZodType,
 > {
-  readonly method: 'get' | 'post' | 'patch' | 'delete';
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` may hold slashes. */
   readonly path: string;
   readonly operationId: string;
@@ -66,9 +67,9 @@ interface Described<
   /** Only for keys with the access `admin`. */
   readonly adminOnly?: boolean;
   /** The failures that are its own; those of every operation of its kind are added. */
-  readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden')[];
-  /** An answer besides the success that is no failure. */
-  readonly otherwise?: ResponseForm;
+  readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden' | 'range_not_satisfiable')[];
+  /** The answers besides the success that are no failures. */
+  readonly otherwise?: readonly ResponseForm[];
   readonly params: P;
   readonly query: Q;
   readonly headers: H;

@@ -1,10 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
+import { fileTypes } from '../../domain/file-entry.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { snakeCase } from '../shared/letter-case.ts';
-import { presentReason, statusReason } from './common-schemas.ts';
+import { presentReason, statusReason, type ValidationProblem } from './common-schemas.ts';
 
 /** The problems of HTTP itself, which no use case knows. */
 interface HttpContexts {
@@ -13,6 +14,7 @@ interface HttpContexts {
   payload_too_large: { readonly limitBytes: number };
   upgrade_required: Readonly<Record<string, never>>;
   origin_forbidden: Readonly<Record<string, never>>;
+  range_not_satisfiable: { readonly size: number };
   invalid_request: { readonly problems: readonly ValidationProblem[] };
 }
 
@@ -39,6 +41,7 @@ const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) 
   payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
   upgrade_required: () => 'This is a WebSocket: the request has to ask for the upgrade.',
   origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. The setting SKEP_CORS_ORIGINS allows origins.',
+  range_not_satisfiable: ({ size }) => `The file has only ${size} bytes. Ask for a range that begins within them.`,
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
 
@@ -69,6 +72,7 @@ const rows: Rows = {
   port_not_exposed: [404, { id: sandboxId, port: 5173, exposed: [8000] }],
   execution_not_found: [404, { id: 'exec-4k2m9x7q' }],
   method_not_allowed: [405, { allow: ['GET', 'HEAD'] }],
+  wrong_file_type: [409, { path: '/workspace', fileType: 'directory' }],
   repository_empty: [409, { repository, branch: 'main' }],
   sandbox_not_running: [409, { id: sandboxId, status: 'ERROR' }],
   sandbox_not_paused: [409, { id: sandboxId, status: 'ERROR' }],
@@ -81,6 +85,7 @@ const rows: Rows = {
   input_closed: [409, { id: 'exec-4k2m9x7q' }],
   output_dropped: [410, { oldest: 67_108_864 }],
   payload_too_large: [413, { limitBytes: 262_144 }],
+  range_not_satisfiable: [416, { size: 4096 }],
   invalid_request: [422, { problems: [wrongLimit] }],
   sandbox_limit_reached: [429, { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
   conversation_limit_reached: [429, { limit: 'conversations_per_owner', max: 100, retryAfterSeconds: 60 }],
@@ -113,6 +118,9 @@ const argumentLocations: Readonly<Record<string, string[]>> = {
   ownerId: ['body', 'user_id'],
   timeoutMs: ['body', 'timeout_seconds'],
   id: ['path', 'id'],
+  path: ['query', 'path'],
+  directory: ['query', 'path'],
+  archive: ['body'],
 };
 
 /** The error as a problem that has a status; null for one that nobody foresaw, or that a newer copy of the package threw. */
@@ -208,6 +216,8 @@ export const problemSchema = z
     exposed: z.array(z.int()).optional().meta({ description: 'The ports that the spec of the sandbox names.' }),
     execution_id: z.string().optional(),
     path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
+    size: z.int().optional().meta({ description: 'How many bytes the file has.' }),
+    file_type: z.enum(fileTypes).optional(),
     oldest: z.int().optional().meta({ description: 'The offset of the oldest byte of the output that is kept.' }),
     allow: z.array(z.string()).optional(),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),
@@ -221,17 +231,3 @@ export const problemSchema = z
     reason: statusReason.optional(),
   })
   .meta({ id: 'Problem', description: 'Problem details as of RFC 9457.' });
-
-const validationError = z
-  .object({
-    loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),
-    msg: z.string(),
-    type: z.string(),
-  })
-  .meta({ id: 'ValidationError' });
-
-export type ValidationProblem = z.output<typeof validationError>;
-
-export const httpValidationErrorSchema = z
-  .object({ detail: z.array(validationError) })
-  .meta({ id: 'HTTPValidationError', description: 'Everything in the request that is not valid.' });

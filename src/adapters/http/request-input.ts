@@ -3,7 +3,9 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { parse as parseQuery } from 'node:querystring';
 import express from 'express';
 import type { z } from 'zod';
-import { HttpProblem, type ValidationProblem } from './problems.ts';
+import type { ValidationProblem } from './common-schemas.ts';
+import { webStreamOf } from '../shared/node-streams.ts';
+import { HttpProblem } from './problems.ts';
 
 type InputPart = 'path' | 'query' | 'header' | 'body';
 
@@ -91,6 +93,20 @@ export function originForm({ url = '/' }: IncomingMessage): string {
     .replace(/^(?=\?|$)/, '/');
 }
 
+const takenBodies = new WeakSet<IncomingMessage>();
+
+/** Takes the body of a request as a stream of bytes, which may take any time as long as some come. */
+export function takeBody(request: IncomingMessage): ReadableStream<Uint8Array> {
+  takenBodies.add(request);
+  return webStreamOf(request);
+}
+
+/** Returns true if the body is taken as a stream. */
+export function isBodyTaken(request: IncomingMessage): boolean {
+  return takenBodies.has(request);
+}
+
+/** Reads the body of a request. Rejects with `invalid_request` or `payload_too_large`. */
 export type BodyReader = (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => Promise<unknown>;
 
 /** Makes a reader of JSON bodies. No body is read as no fields. A body that the host application has parsed already stays as it is. */

@@ -18,6 +18,7 @@ import { acceptUpgrade } from './web-socket.ts';
 import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
 import { executionOperations } from './routes/executions.ts';
+import { fileOperations } from './routes/files.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { portOperations } from './routes/ports.ts';
@@ -39,6 +40,7 @@ const operations: readonly Operation[] = [
   logOperation,
   ...portOperations,
   ...executionOperations,
+  ...fileOperations,
   ...sandboxSpecOperations,
   ...serviceOperations,
 ];
@@ -105,10 +107,11 @@ function beginRequest(http: HttpContext): HttpHandler {
   };
 }
 
-const exposedHeaders = 'Age, Last-Event-ID, Location, Retry-After, X-Request-Id';
+const exposedHeaders = 'Age, Content-Range, ETag, Last-Event-ID, Location, Retry-After, X-Request-Id';
 const preflightHeaders = {
-  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
-  'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id, X-Session-API-Key',
+  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id, X-Session-API-Key',
   'Access-Control-Max-Age': '600',
 };
 

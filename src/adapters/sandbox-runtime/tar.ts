@@ -1,7 +1,8 @@
-import { addAbortSignal, Readable } from 'node:stream';
+import { addAbortSignal } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract, type Extract, type Header, type Pack } from 'tar-stream';
 import { isFailure } from '../../domain/failure.ts';
+import { nodeStreamOf } from '../shared/node-streams.ts';
 import { quoted, refusedFiles } from './sandbox-path.ts';
 
 type Entry = Extract extends AsyncIterable<infer E> ? E : never;
@@ -58,7 +59,7 @@ export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: A
 /** Reads the archive as a tar, until one of them ends. `failureOf` returns why it can't go on, given the error of the tar's reader. */
 function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
   const tar = extract();
-  const source = addAbortSignal(signal, Readable.fromWeb(archive));
+  const source = addAbortSignal(signal, nodeStreamOf(archive));
   let damage: Error | null = null;
   tar.on('error', (error: Error) => (damage ??= error));
   // With an error, since whoever waits for an entry would wait for ever otherwise.
@@ -107,7 +108,7 @@ function demandName(parts: TarName, name: string): void {
 }
 
 /** What can be said of an entry in the package's form. */
-type TarHeader = Partial<Header> & Pick<Header, 'name'>;
+export type TarHeader = Partial<Omit<Header, 'pax'>> & Pick<Header, 'name'> & { readonly pax?: Readonly<Record<string, string>> };
 
 /** The last second that the package writes, in 2038. */
 const lastSecond = 2 ** 31 - 1;
@@ -174,12 +175,18 @@ export function throughLink(parts: TarName, depth: number): Error {
 /** The largest number that fits the field of an owner. */
 const largestOwner = 0o777777;
 
+/** Adds what a field of the header can't hold. */
+export function withPax({ pax, ...header }: TarHeader): TarHeader {
+  const { uid = 0, gid = 0 } = header;
+  const owners = uid > largestOwner || gid > largestOwner ? { uid: String(uid), gid: String(gid) } : {};
+  const records = { ...pax, ...owners };
+  return Object.keys(records).length === 0 ? header : { ...header, pax: records };
+}
+
 /** Adds an entry to a tar as fast as that is read. Rejects when the tar is not wanted any more. */
 export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIterable<Uint8Array>): Promise<void> {
   const done = Promise.withResolvers<void>();
-  const { uid = 0, gid = 0 } = header;
-  const owners = uid > largestOwner || gid > largestOwner ? { pax: { uid: String(uid), gid: String(gid) } } : {};
-  const sink = tar.entry({ ...header, ...owners }, (error) => {
+  const sink = tar.entry(withPax(header), (error) => {
     if (error === null || error === undefined) done.resolve();
     else done.reject(error);
   });

@@ -194,6 +194,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
   execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
+  wrong_file_type: ({ path, fileType }) => `${quoted(path)} is ${fileTypeNames[fileType]}, so this can't be done with it.`,
   sandbox_not_running: ({ id, status }) =>
     `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>
@@ -223,6 +224,8 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   store_unavailable: ({ reason }) => join('The store is not available.', reason),
   shutting_down: () => 'The server is shutting down and accepts no new work. Try again later.',
 };
+
+const fileTypeNames = { file: 'a file', directory: 'a directory', symlink: 'a link', other: 'neither a file nor a directory' } as const;
 
 /** Returns the name of a code that only a later version knows. */
 function nameOf(code: string): string {

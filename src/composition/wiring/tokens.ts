@@ -6,6 +6,7 @@ import type { Conversations } from '../../application/conversations/conversation
 import type { Events } from '../../application/events/events.ts';
 import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import type { Executions } from '../../application/executions/executions.ts';
+import type { Files } from '../../application/files/files.ts';
 import type { Microagents } from '../../application/microagents/microagents.ts';
 import type { Repositories } from '../../application/repositories/repositories.ts';
 import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
@@ -82,6 +83,7 @@ export const tokens = {
   quarantine: token<Quarantine>('Quarantine'),
   sandboxes: token<Sandboxes>('Sandboxes'),
   executions: token<Executions>('Executions'),
+  files: token<Files>('Files'),
   events: token<Events>('Events'),
   agentMemory: token<AgentMemory>('AgentMemory'),
   agents: token<Agents>('Agents'),

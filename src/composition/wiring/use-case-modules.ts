@@ -9,6 +9,7 @@ import { defaultKeepEventsForMs, Events } from '../../application/events/events.
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
+import { createFiles } from '../../application/files/files.ts';
 import { Microagents } from '../../application/microagents/microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
 import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
@@ -53,6 +54,7 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.executions, [executionDeps, rules, executionReconciler, system],
     (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
       createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
+  provide(bind, tokens.files, [store, runtime, system], ({ sandboxes }, runtime, { clock }) => createFiles({ sandboxes, runtime, clock }));
   provide(bind, sandboxDeps, [store, runtime, executionReconciler, system], ({ sandboxes, conversations }, runtime, executions, system) =>
     ({ store: sandboxes, conversations, executions, runtime, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],

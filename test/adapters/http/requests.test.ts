@@ -206,7 +206,8 @@ test.each([
   ['sandboxSpecId', ['body', 'sandbox_spec_id']],
   ['optionId', ['body', 'option_id']],
   ['workingDir', ['body', 'working_dir']],
-  ['path', ['body', 'path']],
+  ['path', ['query', 'path']],
+  ['directory', ['query', 'path']],
 ])('the argument %s of a use case or port is %j of the request', (argument, loc) => {
   const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, reason: { code: 'sandbox_path', message: 'must be different' } }] }));
   if (problem === null) throw new Error('the failure is not known');

@@ -168,6 +168,7 @@ const failures: FailureContexts = {
   proxy_off: {},
   port_closed: { id: 'sb-1', port: 8000 },
   file_not_found: { path: '/workspace/notes.md' },
+  wrong_file_type: { path: '/workspace', fileType: 'directory' },
   execution_not_found: { id: 'exec-1' },
   input_closed: { id: 'exec-1' },
   output_dropped: { oldest: 4096 },

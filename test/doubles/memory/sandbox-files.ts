@@ -61,6 +61,21 @@ export class MemoryFiles {
     this.put(path, { kind: 'directory', mode: 0o755, modifiedAt: new Date() });
   }
 
+  /** Removes what is at an absolute path, and below it. */
+  delete(path: string): void {
+    for (const one of this.below(path)) this.#nodes.delete(one);
+  }
+
+  /** The absolute path without links above it, nor at itself if asked to, as far as they lead to something. */
+  realPath(path: string, followLink: boolean, links = 0): string {
+    if (path === '/') return path;
+    const real = posix.join(this.realPath(posix.dirname(path), true, links), posix.basename(path));
+    const node = this.node(real);
+    if (node?.kind !== 'symlink' || !followLink || links >= maxLinks) return real;
+    const target = this.realPath(posix.resolve(posix.dirname(real), node.target), true, links + 1);
+    return target === '/' || this.node(target) !== undefined ? target : real;
+  }
+
   /** The paths of what is at the path and below it, in order. */
   below(path: string): string[] {
     return [...this.#nodes.keys()].filter((one) => one === path || one.startsWith(`${path}/`)).toSorted();

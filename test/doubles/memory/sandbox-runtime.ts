@@ -1,10 +1,11 @@
 import { Failure } from '../../../src/domain/failure.ts';
-import type { Execution, ExecutionRequest, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
+import { type Execution, type ExecutionRequest, type SandboxRuntime, unknownUsage } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { MemoryEngine } from './sandbox-engine.ts';
 import { memoryExecutions } from './sandbox-executions.ts';
+import { memoryFiles } from './sandbox-file-access.ts';
 import { packed, unpack } from './sandbox-tar.ts';
 
 /** A runtime for tests: its sandboxes are records in memory, and run nothing but the engine's program and command. */
@@ -19,6 +20,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       return { freeze: engine.canFreeze };
     },
     executions: memoryExecutions(engine),
+    files: memoryFiles(engine),
     async provide(spec, progress, signal) {
       signal.throwIfAborted();
       return raceSignal(engine.provider(spec, progress, signal), signal);
@@ -59,7 +61,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
       signal.throwIfAborted();
       return packed(engine.files(id), sandboxPath(path, 'path'), signal);
     },
-    usage: async () => ({ cpuMs: null, memoryBytes: null, diskBytes: null }),
+    usage: async () => unknownUsage,
     diskSpace: async () => engine.disk,
     async logs(id, request, signal) {
       signal.throwIfAborted();

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../../domain/execution.ts';
 import { executionStatuses } from '../../../domain/execution.ts';
@@ -9,6 +8,7 @@ import {
 import { signalName, terminalSize } from '../execution-attachment.ts';
 import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { takeBody } from '../request-input.ts';
 import { attachOperation } from './execution-attach.ts';
 import { executionPath, flagOf, offsetOf } from './execution-schemas.ts';
 
@@ -201,9 +201,9 @@ const input = operation({
   success: done,
   failures: [...ofOne, 'sandbox_not_running', 'input_closed'],
   handle: async (context, { params, query }) => {
-    const { skep, principal, request } = context;
-    const content = Readable.toWeb(request) as ReadableStream<Uint8Array>;
-    await skep.executions.write(scopeOf(principal), params.id, params.execution_id, content, query.close ?? false, context.closed);
+    const { skep, principal, request, closed } = context;
+    const { id, execution_id: executionId } = params;
+    await skep.executions.write(scopeOf(principal), id, executionId, takeBody(request), query.close ?? false, closed);
   },
 });
 

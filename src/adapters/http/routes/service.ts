@@ -123,7 +123,7 @@ export const serviceOperations = [
     summary: 'Check whether requests can be served',
     description: 'The server is ready if its store answers. A git host or an engine in trouble is shown, with the status `degraded`.',
     success: { status: 200, description: 'It can serve.', schema: readinessReport },
-    otherwise: { status: 503, description: 'The store does not answer.', schema: readinessReport, headers: retryAfterHeader },
+    otherwise: [{ status: 503, description: 'The store does not answer.', schema: readinessReport, headers: retryAfterHeader }],
     handle: async ({ http, response }) => {
       const report = await http.readiness();
       if (report.status === 'not_ready') response.status(503).set('Retry-After', '1');

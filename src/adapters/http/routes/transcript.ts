@@ -72,7 +72,7 @@ export const transcriptOperation = operation({
   params: conversationPath,
   query: z.object({ format: z.enum(['markdown', 'json']).default('markdown') }),
   success: { status: 200, description: 'The transcript.', schema: z.string(), media: 'text/markdown; charset=utf-8' },
-  otherwise: { status: 200, description: 'The transcript.', schema: transcript },
+  otherwise: [{ status: 200, description: 'The transcript.', schema: transcript }],
   failures: ['conversation_not_found'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, principal, response } = context;

@@ -63,21 +63,22 @@ function addDirectory({ owner }: Upload, tar: Pack, parts: TarName): Promise<voi
   return addEntry(tar, { ...tarHeader({ parts, kind: 'directory', mode: 0o755, modifiedAt: new Date() }, []), ...owner });
 }
 
+export interface UploadTarget {
+  readonly directory: string;
+  /** Whether a directory that is there stays, and the engine refuses to put something else in its place. */
+  readonly keepDirectories: boolean;
+}
+
 /** Longer than any timer of the platform: the caller's signal is the limit. */
 const unlimitedMs = 2 ** 31 - 1;
 
-async function sendPart({ engine, container, signal }: Upload, fill: (tar: Pack) => Promise<void>): Promise<void> {
-  const { docker, call } = engine;
+/** Has the engine unpack a tar in a directory of the container. Rejects as the engine or the tar does. */
+export async function sendTar(
+  { docker, call }: Engine, container: string, target: UploadTarget, tar: AsyncIterable<Uint8Array>, signal: AbortSignal,
+): Promise<void> {
   const failures: unknown[] = [];
-  const tar = pack();
-  const content = tarOf(tar, () =>
-    fill(tar).catch((error: unknown) => {
-      failures.push(error);
-      throw error;
-    }),
-  );
-  const body = Readable.from(content, { objectMode: false });
-  const options = { path: '/', noOverwriteDirNonDir: '1' };
+  const body = Readable.from(noting(tar, failures), { objectMode: false });
+  const options = { path: target.directory, ...(target.keepDirectories && { noOverwriteDirNonDir: '1' as const }) };
   try {
     const sending = (abortSignal: AbortSignal): Promise<NodeJS.ReadWriteStream> =>
       docker.getContainer(container).putArchive(body, withSignal(options, abortSignal));
@@ -85,14 +86,38 @@ async function sendPart({ engine, container, signal }: Upload, fill: (tar: Pack)
     if ('resume' in answer) answer.resume();
   } catch (error) {
     // If the archive itself failed, that is why the engine did not get the whole of it.
-    throw portFailure(failures[0] ?? error);
+    throw failures[0] ?? error;
   } finally {
     body.destroy();
   }
 }
 
+async function* noting(tar: AsyncIterable<Uint8Array>, failures: unknown[]): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* tar;
+  } catch (error) {
+    failures.push(error);
+    throw error;
+  }
+}
+
+async function sendPart({ engine, container, signal }: Upload, fill: (tar: Pack) => Promise<void>): Promise<void> {
+  const tar = pack();
+  const failures: unknown[] = [];
+  // The reader of a tar learns only that it is not made to its end.
+  const content = tarOf(tar, () => fill(tar).catch((error: unknown) => {
+    failures.push(error);
+    throw error;
+  }));
+  try {
+    await sendTar(engine, container, { directory: '/', keepDirectories: true }, content, signal);
+  } catch (error) {
+    throw portFailure(failures[0] ?? error);
+  }
+}
+
 /** Turns the engine's message about an archive that it does not unpack into the port's failure. */
-function portFailure(error: unknown): unknown {
+export function portFailure(error: unknown): unknown {
   const status = statusOf(error);
   if (isFailure(error) || status === null || status === 404) return error;
   const message = messageOf(error);
@@ -180,7 +205,7 @@ export class ParentDirectories {
   }
 
   #isBelowNew(parts: TarName): boolean {
-    if (parts.length === 1) return this.#isNew;
+    if (parts.length <= 1) return this.#isNew;
     const above = parts.slice(0, -1);
     const kind = this.#known.get(above.join('/'));
     return kind === undefined ? this.#isBelowNew(above) : kind !== 'directory';
@@ -189,8 +214,8 @@ export class ParentDirectories {
   async #kindOf(parent: TarName, parts: TarName): Promise<'directory' | 'to be made'> {
     const found = await this.#files.stat(posix.join(this.#directory, ...parent));
     if (found === null) return 'to be made';
-    if (found.kind === 'directory') return 'directory';
-    if (found.kind === 'link') throw throughLink(parts, parent.length);
+    if (found.type === 'directory') return 'directory';
+    if (found.type === 'symlink') throw throughLink(parts, parent.length);
     throw refusedFiles('archive', `${quoted(parent.join('/'))} is there, and is not a directory`);
   }
 

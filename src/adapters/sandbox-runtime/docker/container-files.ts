@@ -1,17 +1,25 @@
 import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { type Extract, extract, type Header } from 'tar-stream';
 import { z } from 'zod';
+import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
+import { readHead } from '../single-entry-tar.ts';
 import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
 
 /** What is at a path of a container. Links above the path are followed; the path itself is not. */
-export interface PathStat {
-  readonly kind: 'directory' | 'link' | 'other';
-  /** The permission bits. */
-  readonly mode: number;
+export interface PathStat extends Pick<FileEntry, 'type' | 'size' | 'mode' | 'modifiedAt'> {
   /** Where a link leads to in the end, as an absolute path; empty for anything else. */
   readonly linkTarget: string;
+}
+
+/** What was opened at a path, to be closed. */
+export interface OpenedPath {
+  readonly entry: FileEntry;
+  /** Begins with the content, if it is a file. */
+  readonly content: Readable;
+  readonly close: () => void;
 }
 
 /** The user that the programs of a container run as. */
@@ -22,11 +30,14 @@ export interface Owner {
 
 type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 
-const StatHeader = z.object({ mode: z.number(), linkTarget: z.string() });
+const StatHeader = z.object({ mode: z.number(), size: z.number(), mtime: z.string(), linkTarget: z.string() });
 
 /** Bits of a mode, as Go has them. */
 const directoryBit = 2 ** 31;
 const linkBit = 2 ** 27;
+/** Devices, pipes, sockets and what else is no file. */
+const otherBits = [2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
+const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as const;
 const maxBytes = 16 << 20;
 
 /** Reads the file system of a container, which need not run. */
@@ -44,23 +55,41 @@ export class ContainerFiles {
     const answer = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
     if (answer === null) return null;
     answer.resume();
-    const header = String(answer.headers['x-docker-container-path-stat']);
-    const { mode, linkTarget } = StatHeader.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
-    const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
-    return { kind: has(directoryBit) ? 'directory' : has(linkBit) ? 'link' : 'other', mode: mode & 0o777, linkTarget };
+    return statOf(answer);
+  }
+
+  /**
+   * Opens what is at the path, links above it followed. The engine answers nothing else about the container until all is read or it is
+   * closed. Null if it was replaced meanwhile, so that what the engine says first is not of what it sends.
+   */
+  async open(path: string, signal: AbortSignal): Promise<OpenedPath | null> {
+    const archive = await this.archive(path, signal);
+    const { linkTarget: _, ...stat } = statOf(archive);
+    const close = (): void => void archive.destroy();
+    const header = await readHead(archive);
+    if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== wholeSeconds(stat))) {
+      close();
+      return null;
+    }
+    const owner = header === null ? null : { uid: header.uid ?? 0, gid: header.gid ?? 0 };
+    return {
+      entry: { path, ...stat, target: stat.type === 'symlink' ? (header?.linkname ?? '') : null, owner },
+      content: archive,
+      close,
+    };
   }
 
   /** Returns the permission bits of a file, links followed. Null if there is none. */
   async permissions(path: string): Promise<number | null> {
     const found = await this.stat(path);
-    const target = found?.kind === 'link' ? await this.stat(found.linkTarget) : found;
-    return target?.kind === 'other' ? target.mode : null;
+    const target = found?.type === 'symlink' ? await this.stat(found.linkTarget) : found;
+    return target?.type === 'file' ? target.mode : null;
   }
 
   /** Returns the tar header of what is at the path, links followed: unlike a stat it holds the owner. Null if nothing is there. */
   async header(path: string): Promise<Header | null> {
     const found = await this.stat(path);
-    return found === null ? null : this.#firstEntry(found.kind === 'link' ? found.linkTarget : path, async ({ header }) => header);
+    return found === null ? null : this.#firstEntry(found.type === 'symlink' ? found.linkTarget : path, async ({ header }) => header);
   }
 
   /** Returns the engine's tar of a path, which fails when the signal fires. */
@@ -89,6 +118,22 @@ export class ContainerFiles {
     });
     return unlessMissing(work);
   }
+}
+
+function wholeSeconds({ modifiedAt }: Pick<PathStat, 'modifiedAt'>): number {
+  return Math.floor(modifiedAt / 1000) * 1000;
+}
+
+/** Reads what the engine says of a path in the headers of its answer. */
+function statOf({ headers }: Pick<IncomingMessage, 'headers'>): PathStat {
+  const header = String(headers['x-docker-container-path-stat']);
+  const { mode, size, mtime, linkTarget } = StatHeader.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
+  const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
+  const type: FileType = has(directoryBit) ? 'directory' : has(linkBit) ? 'symlink' : otherBits.some(has) ? 'other' : 'file';
+  const special = specialBits.reduce((bits, [bit, value]) => bits + (has(bit) ? value : 0), 0);
+  // The platform's dates have no more than milliseconds.
+  const micros = Number(/\.\d{3}(\d{1,3})/.exec(mtime)?.[1]?.padEnd(3, '0') ?? '0');
+  return { type, size, mode: (mode & 0o777) + special, modifiedAt: Date.parse(mtime) + micros / 1000, linkTarget };
 }
 
 /**

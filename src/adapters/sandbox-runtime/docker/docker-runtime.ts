@@ -19,7 +19,8 @@ import { type Client, configFolder, createClient } from './engine-client.ts';
 import { DockerExecutionHost } from './execution-host.ts';
 import { Executions } from './executions.ts';
 import { RunHistory } from './exit-causes.ts';
-import { getFiles, putFiles } from './file-transfer.ts';
+import { getFiles, putFiles, Transfers } from './file-transfer.ts';
+import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
@@ -65,6 +66,8 @@ class DockerRuntime implements SandboxRuntime {
   readonly #mutex = new KeyedMutex();
   readonly #executionHost: DockerExecutionHost;
   readonly executions: SandboxExecutions;
+  readonly files: DockerFiles;
+  readonly #transfers = new Transfers(this.#closing.signal);
   readonly #stopping = new Set<string>();
   #canFreeze = true;
 
@@ -96,6 +99,7 @@ class DockerRuntime implements SandboxRuntime {
     this.#executions = new Executions(engine, this.#watch, this.#mutex);
     this.#executionHost = new DockerExecutionHost(engine, this.#executions, this);
     this.executions = new DurableExecutions(this.#executionHost);
+    this.files = new DockerFiles(engine, this.execute.bind(this), this.#transfers);
   }
 
   get capabilities(): RuntimeCapabilities {
@@ -160,11 +164,11 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return withFailures(() => putFiles(this.#engine, id, directory, archive, signal));
+    return withFailures(() => putFiles(this.#engine, id, directory, archive, this.#transfers.until(id, signal)));
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => getFiles(this.#engine, id, path, signal));
+    return withFailures(() => getFiles(this.#engine, id, path, this.#transfers.until(id, signal)));
   }
 
   logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
@@ -224,6 +228,7 @@ class DockerRuntime implements SandboxRuntime {
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
+        this.#transfers.end(id);
         const end = this.#watch.begin(id, target);
         let observed: ObservedSandbox | undefined;
         try {

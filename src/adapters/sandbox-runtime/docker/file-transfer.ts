@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
+import { webStreamOf } from '../../shared/node-streams.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { ParentDirectories, uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, resolveOwner } from './container-files.ts';
@@ -10,6 +10,31 @@ import { withInitContainer } from './init-container.ts';
 
 type Container = Docker.ContainerInspectInfo;
 type Archive = ReadableStream<Uint8Array>;
+
+/**
+ * Ends what is done with the files of a sandbox whose state is to change. The engine answers nothing else about a container while it
+ * packs or unpacks files of it, and how long that takes may depend on a client.
+ */
+export class Transfers {
+  readonly #closed: AbortSignal;
+  readonly #ends = new Map<string, AbortController>();
+
+  constructor(closed: AbortSignal) {
+    this.#closed = closed;
+  }
+
+  /** Returns a signal that fires with the given one, or when the state of the sandbox is to change. */
+  until(id: string, signal: AbortSignal): AbortSignal {
+    const end = this.#ends.get(id) ?? new AbortController();
+    this.#ends.set(id, end);
+    return AbortSignal.any([signal, end.signal, this.#closed]);
+  }
+
+  end(id: string): void {
+    this.#ends.get(id)?.abort(new Failure('sandbox_not_running', { id, status: 'changing' }));
+    this.#ends.delete(id);
+  }
+}
 
 /** Unpacks a tar in the container of a sandbox, whether that runs or not. */
 export async function putFiles(engine: Engine, id: string, directory: string, archive: Archive, signal: AbortSignal): Promise<void> {
@@ -30,7 +55,7 @@ export async function getFiles(engine: Engine, id: string, path: string, signal:
   demandReachable(container, place, 'path');
   try {
     const files = new ContainerFiles(engine, container.Id);
-    return Readable.toWeb(await files.archive(place, AbortSignal.any([signal, engine.closed])));
+    return webStreamOf(await files.archive(place, AbortSignal.any([signal, engine.closed])));
   } catch (error) {
     if (statusOf(error) !== 404) throw error;
     // The container is gone, or only the path is not there.
@@ -99,9 +124,9 @@ async function findPlace(directory: string, files: ContainerFiles): Promise<Plac
       missing.unshift(posix.basename(at));
       continue;
     }
-    const target = found.kind === 'link' ? await files.stat(found.linkTarget) : found;
-    if (target?.kind !== 'directory') throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
-    return { existing: found.kind === 'link' ? found.linkTarget : at, missing };
+    const target = found.type === 'symlink' ? await files.stat(found.linkTarget) : found;
+    if (target?.type !== 'directory') throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
+    return { existing: found.type === 'symlink' ? found.linkTarget : at, missing };
   }
   return { existing: '/', missing };
 }
@@ -110,7 +135,7 @@ async function findPlace(directory: string, files: ContainerFiles): Promise<Plac
 const kernelDirectories = ['/proc', '/sys', '/dev'];
 
 /** Throws `invalid_request` if the engine can't reach what the container's programs see at the path. */
-function demandReachable({ HostConfig, Mounts }: Container, path: string, member: 'path' | 'directory'): void {
+export function demandReachable({ HostConfig, Mounts }: Container, path: string, member: 'path' | 'directory'): void {
   const inMemory = [
     ...Object.keys(HostConfig.Tmpfs ?? {}),
     ...(HostConfig.Mounts ?? []).flatMap(({ Type, Target }) => (Type === 'tmpfs' ? [Target] : [])),
@@ -122,7 +147,7 @@ function demandReachable({ HostConfig, Mounts }: Container, path: string, member
   throw refusedFiles(member, `${quoted(path)} is kept in memory, where the engine reads and writes no files; ${hint}`);
 }
 
-function isReadOnly({ HostConfig, Mounts }: Container, path: string): boolean {
+export function isReadOnly({ HostConfig, Mounts }: Container, path: string): boolean {
   const [mount] = Mounts.filter(({ Destination }) => isBelow(Destination, path))
     .toSorted((one, other) => other.Destination.length - one.Destination.length);
   return mount === undefined ? HostConfig.ReadonlyRootfs === true : !mount.RW;

@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { SandboxUsage } from '../../../ports/sandbox-runtime.ts';
+import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { type Engine, parseJson, withSignal } from './engine.ts';
 import { endedFromOutside, type RunHistory } from './exit-causes.ts';
 import { containerName, labels } from './labels.ts';
@@ -17,8 +17,13 @@ const inspectionsAtOnce = 8;
 const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
 
 const Sized = z.object({ SizeRw: z.number().nullish() });
+const CpuStats = z.object({
+  cpu_usage: z.object({ total_usage: z.number() }), system_cpu_usage: z.number().optional(), online_cpus: z.number().optional(),
+});
 const Stats = z.object({
-  cpu_stats: z.object({ cpu_usage: z.object({ total_usage: z.number() }) }).optional(),
+  cpu_stats: CpuStats.optional(),
+  precpu_stats: CpuStats.optional(),
+  pids_stats: z.object({ current: z.number().optional() }).optional(),
   memory_stats: z.object({ usage: z.number().optional(), stats: z.record(z.string(), z.number()).optional() }).optional(),
 });
 const DiskUsage = z.object({
@@ -70,19 +75,23 @@ export class Observer {
   async usage(id: string): Promise<SandboxUsage> {
     const { docker, call, find, closed } = this.#engine;
     const found = await find(id);
-    if (found === null || found === 'foreign') return { cpuMs: null, memoryBytes: null, diskBytes: null };
+    if (found === null || found === 'foreign') return unknownUsage;
     const container = docker.getContainer(found.Id);
-    const stats = found.State.Running ? await call(() => container.stats({ stream: false, 'one-shot': true })) : null;
+    const stats = found.State.Running ? await call(() => container.stats({ stream: false })) : null;
     const sized = withSignal({ size: true }, closed);
     const { SizeRw } = Sized.parse(await call(() => container.inspect(sized)));
     const inVolumes = found.HostConfig.ReadonlyRootfs === true ? await this.#volumeBytes(id) : 0;
-    const { cpu_stats: cpu, memory_stats: memory } = Stats.parse(stats ?? {});
+    const { cpu_stats: cpu, precpu_stats: earlier, memory_stats: memory, pids_stats: processes } = Stats.parse(stats ?? {});
+    const limit = found.HostConfig.Memory ?? 0;
     const { usage, stats: { inactive_file: v2, total_inactive_file: v1 } = {} } = memory ?? {};
     return {
       cpuMs: cpu === undefined ? null : Math.round(cpu.cpu_usage.total_usage / 1e6),
+      cpuPercent: percentOf(cpu, earlier),
       // Without the files that the kernel keeps in memory as long as nobody needs it.
       memoryBytes: usage === undefined ? null : usage - (v2 ?? v1 ?? 0),
+      memoryLimitBytes: limit > 0 ? limit : null,
       diskBytes: (SizeRw ?? 0) + inVolumes,
+      pids: processes?.current ?? null,
     };
   }
 
@@ -118,6 +127,14 @@ export function stateOf(status: string, error: string): State {
     default:
       return 'stopped';
   }
+}
+
+/** Returns what was taken of all CPUs between two looks of the engine, a second apart. */
+function percentOf(now: z.infer<typeof CpuStats> | undefined, earlier: z.infer<typeof CpuStats> | undefined): number | null {
+  const passed = (now?.system_cpu_usage ?? 0) - (earlier?.system_cpu_usage ?? 0);
+  if (now === undefined || earlier?.system_cpu_usage === undefined || passed <= 0) return null;
+  const used = now.cpu_usage.total_usage - earlier.cpu_usage.total_usage;
+  return Math.round((used / passed) * (now.online_cpus ?? 1) * 10_000) / 100;
 }
 
 /** Returns the containers of the deployment's sandboxes. A container made from a copy of one has its labels, and another name. */

@@ -18,6 +18,15 @@ interface Task {
   readonly over: PromiseWithResolvers<void>;
 }
 
+export interface EnteredWorkspace {
+  readonly workspace: Workspace;
+  readonly root: Folder;
+  /** Closes what is opened. */
+  readonly stack: AsyncDisposableStack;
+  /** Fires when the work has to end. */
+  readonly ended: AbortSignal;
+}
+
 /** Moves files into and out of the workspaces of sandboxes, which belong to the user of this process. */
 export class FileTransfer {
   readonly #layout: Layout;
@@ -30,53 +39,49 @@ export class FileTransfer {
   }
 
   async putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const { ended, onOver } = this.#begin(id, signal);
     try {
       await withFailures(async () => {
-        ended.throwIfAborted();
-        const workspace = await this.#workspaceOf(id);
+        const { workspace, root, stack, ended } = await this.enter(id, signal);
+        await using opened = stack;
         const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
-        await using stack = new AsyncDisposableStack();
-        const root = stack.use(await openWorkspace(workspace));
-        const folder = await enterDirectory(root, parts, directory, stack);
-        await unpackBelow(folder, tarEntries(archive, ended));
+        await unpackBelow(await enterDirectory(root, parts, directory, opened), tarEntries(archive, ended));
       });
     } finally {
       if (!archive.locked) archive.cancel().catch(() => {});
-      onOver();
     }
   }
 
   async getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     signal.throwIfAborted();
-    const { ended, onOver } = this.#begin(id, signal);
-    const stack = new AsyncDisposableStack();
-    stack.defer(onOver);
-    try {
+    return await withFailures(async () => {
+      const { workspace, root, stack, ended } = await this.enter(id, signal);
+      await using opened = stack;
       const place = sandboxPath(path, 'path');
-      const { folder, name } = await withFailures(async () => {
-        const workspace = await this.#workspaceOf(id);
-        const root = stack.use(await openWorkspace(workspace));
-        return findPlace(root, workspaceParts(place, workspace, 'path'), path, stack);
-      });
+      const { folder, name } = await findPlace(root, workspaceParts(place, workspace, 'path'), path, opened);
       const tar = pack();
       const parts = [posix.basename(place)];
       const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
       ended.addEventListener('abort', stop);
-      stack.defer(() => ended.removeEventListener('abort', stop));
+      opened.defer(() => ended.removeEventListener('abort', stop));
       if (ended.aborted) stop();
+      const kept = opened.move();
       const fill = async (): Promise<void> => {
-        try {
-          await withFailures(() => (name === null ? addOpened(tar, folder, parts) : addTree(tar, folder, name, parts)));
-        } finally {
-          await stack.disposeAsync();
-        }
+        await using _ = kept;
+        await withFailures(() => (name === null ? addOpened(tar, folder, parts) : addTree(tar, folder, name, parts)));
       };
       return ReadableStream.from(tarOf(tar, fill));
-    } catch (error) {
-      await stack.disposeAsync();
-      throw error;
-    }
+    });
+  }
+
+  /** Opens the workspace of a sandbox for work that a removal ends, and that has ended when the stack is disposed of. */
+  async enter(id: string, signal: AbortSignal): Promise<EnteredWorkspace> {
+    const { ended, onOver } = this.#begin(id, signal);
+    await using stack = new AsyncDisposableStack();
+    stack.defer(onOver);
+    ended.throwIfAborted();
+    const workspace = await this.#workspaceOf(id);
+    const root = stack.use(await openWorkspace(workspace));
+    return { workspace, root, ended, stack: stack.move() };
   }
 
   /** Ends the work on a sandbox, or on all, with this failure. Returns when it has ended. */
@@ -121,7 +126,7 @@ export interface Workspace {
  * Returns the part of a path below the workspace. The workspace's own path on the host is understood as well. Throws `invalid_request`
  * for any other path: the rest of the host is not the sandbox's.
  */
-function workspaceParts(path: string, workspace: Workspace, member: 'path' | 'directory'): readonly string[] {
+export function workspaceParts(path: string, workspace: Workspace, member: 'path' | 'directory'): readonly string[] {
   const parts = partsIn(workspace, path);
   if (parts !== null) return parts;
   const hint = `choose a place below ${quoted(workspace.workingDir ?? usualWorkingDir)}`;

@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { TarName } from '../tar.ts';
 
 /**
@@ -18,7 +17,7 @@ const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 export async function openFolder(path: string): Promise<Folder> {
   const handle = await open(path, flags);
   const base = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
-  return { handle, within: (name) => join(base, name), [Symbol.asyncDispose]: () => handle.close() };
+  return { handle, within: (name) => `${base}/${name}`, [Symbol.asyncDispose]: () => handle.close() };
 }
 
 /** The system's codes for a path that is not a directory. */

@@ -6,8 +6,9 @@ import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import type {
-  ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, SandboxLaunch, SandboxRuntime, SandboxUsage,
+import {
+  type ExecutionRequest, type KeptLaunch, type LogRequest, type Progress, type Provision, type SandboxLaunch,
+  type SandboxRuntime, type SandboxUsage, unknownUsage,
 } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import type { HostExecution } from '../execution-host.ts';
@@ -19,6 +20,7 @@ import {
 import { ProcessExecutionHost } from './execution-host.ts';
 import { Executions, type Kept } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
+import { ProcessFiles } from './files.ts';
 import type { ProcessRuntimeOptions } from './index.ts';
 import { keptLaunch, noteExit, noteFreezeOver, noteFreezing, noteGone, readExit } from './launch-records.ts';
 import { runLaunch } from './launches.ts';
@@ -47,12 +49,13 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #ports: PortReservations;
   readonly #observer: Observer;
   readonly #executions: Executions;
-  readonly #files: FileTransfer;
+  readonly #transfer: FileTransfer;
   readonly #watch: Watch;
   readonly #logs: SandboxLogs;
   readonly #mutex = new KeyedMutex();
   readonly #executionHost: ProcessExecutionHost;
   readonly executions: DurableExecutions;
+  readonly files = new ProcessFiles((id, signal) => this.#within(id, () => this.#transfer.enter(id, signal)));
   readonly #removals = new Set<string>();
   #root: ReturnType<typeof openRoot> | null = null;
 
@@ -66,7 +69,7 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#executions = new Executions(this.#layout, this.#table, this.#observer);
     this.#executionHost = new ProcessExecutionHost(this.#layout, this.#table, this.#observer, (...given) => this.execute(...given));
     this.executions = new DurableExecutions(this.#executionHost);
-    this.#files = new FileTransfer(this.#layout, this.#observer);
+    this.#transfer = new FileTransfer(this.#layout, this.#observer);
     this.#logs = new SandboxLogs(this.#layout, this.#observer, this.#options.logLimitBytes);
     this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.inTurn(id, async () => {
       await this.#clearUp(id);
@@ -120,7 +123,7 @@ export class ProcessRuntime implements SandboxRuntime {
   async remove(id: string): Promise<void> {
     // A removal does not wait for the grace of a stop that is under way.
     this.#removals.add(id);
-    await this.#files.end(new Failure('sandbox_not_found', { id }), id);
+    await this.#transfer.end(new Failure('sandbox_not_found', { id }), id);
     await this.#change(id, async () => {
       await discardSandbox(this.#layout, id);
       const folders = await endDiscarded(this.#layout, this.#table, id);
@@ -146,11 +149,11 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return this.#within(id, () => this.#files.putFiles(id, directory, archive, signal));
+    return this.#within(id, () => this.#transfer.putFiles(id, directory, archive, signal));
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.#within(id, () => this.#files.getFiles(id, path, signal));
+    return this.#within(id, () => this.#transfer.getFiles(id, path, signal));
   }
 
   logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
@@ -158,7 +161,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   async usage(id: string): Promise<SandboxUsage> {
-    return { cpuMs: null, memoryBytes: null, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
+    return { ...unknownUsage, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
   }
 
   diskSpace(): Promise<DiskSpace> {
@@ -190,7 +193,7 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#watch.close();
     this.#logs.close();
     await Promise.all([this.#executions.close(), this.#executionHost.close()]);
-    await this.#files.end(unavailable({ code: 'closed' }));
+    await this.#transfer.end(unavailable({ code: 'closed' }));
     // A step whose caller has left is finished, not left half done.
     await this.#mutex.settled();
     await (await this.#root?.catch(() => null))?.removal;

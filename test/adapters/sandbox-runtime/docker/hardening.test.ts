@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import { defaultIsolation, type SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
-import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { until } from '../../../support/until.ts';
@@ -209,10 +209,11 @@ describeWithDocker('a sandbox on docker', () => {
     const running = await runtime.usage(id);
     expect(running.cpuMs).toBeGreaterThan(0);
     expect(running.memoryBytes).toBeLessThan(100 * 2 ** 20);
+    expect(running).toMatchObject({ cpuPercent: expect.any(Number), pids: expect.any(Number), memoryLimitBytes: launch.spec.resources.memoryBytes });
     expect(running.diskBytes).toBeGreaterThanOrEqual(megabytes);
     expect(running.diskBytes).toBeLessThan(2 * megabytes);
     await runtime.stop(id);
-    expect(await runtime.usage(id)).toEqual({ cpuMs: null, memoryBytes: null, diskBytes: running.diskBytes });
+    expect(await runtime.usage(id)).toEqual({ ...unknownUsage, memoryLimitBytes: running.memoryLimitBytes, diskBytes: running.diskBytes });
   });
 
   test('is refused with words where the engine lacks what its spec asks for', async () => {

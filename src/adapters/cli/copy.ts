@@ -1,0 +1,165 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, posix, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { ClientError, pageOf, safeLine, type SkepClient } from '../../client/client.ts';
+import { finished, transfer } from '../../client/files.ts';
+import { clientOf } from './console.ts';
+
+export function addCopy(program: Command, urlHelp: string): void {
+  program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; also one that is paused')
+    .argument('<source>', 'SANDBOX:/PATH, a path of this machine, or - for a tar on the standard input')
+    .argument('<target>', 'the same; - writes a tar to the standard output')
+    .option('--url <url>', urlHelp)
+    .action(async (source: string, target: string, options: { readonly url?: string }) => await copy(clientOf(options), source, target));
+}
+
+/** A path in a sandbox. */
+interface Remote {
+  readonly sandbox: string;
+  readonly path: string;
+}
+
+/** `-`: a tar, on the standard input or output. */
+type Local = string;
+
+/** Returns the place in a sandbox that `sandbox:/path` names; null for a path of this machine. */
+function remoteOf(place: string): Remote | null {
+  const [, sandbox, path] = /^([a-z0-9][a-z0-9-]*):(\/.*)$/s.exec(place) ?? [];
+  return sandbox === undefined || path === undefined ? null : { sandbox, path };
+}
+
+/**
+ * Copies files into a sandbox or out of it, as `docker cp` does: into a directory that is there, and otherwise to the new name. `/.` at the
+ * end of a directory stands for what it holds. The program `tar` packs and unpacks on this machine.
+ */
+export async function copy(client: SkepClient, source: string, target: string): Promise<void> {
+  const [from, to] = [remoteOf(source), remoteOf(target)];
+  try {
+    if (from !== null && to === null) await copyOut(client, from, target);
+    else if (from === null && to !== null) await copyIn(client, source, to);
+    else throw new ClientError('Name one place in a sandbox and one of this machine: SANDBOX:/PATH LOCAL, or LOCAL SANDBOX:/PATH.');
+  } catch (error) {
+    const isOfSystem = error instanceof Error && 'syscall' in error;
+    throw isOfSystem ? new ClientError(safeLine(error.message), { cause: error }) : error;
+  }
+}
+
+function filesPath({ sandbox }: Remote, kind: 'files' | 'directories' | 'archive', query: Readonly<Record<string, string>>): string {
+  return `/api/v1/sandboxes/${encodeURIComponent(sandbox)}/${kind}?${new URLSearchParams(query).toString()}`;
+}
+
+async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<void> {
+  const name = posix.basename(posix.normalize(from.path));
+  const archive = await transfer(client, { method: 'GET', path: filesPath(from, 'archive', { path: from.path }) });
+  if (to === '-') {
+    await pipeline(archive, process.stdout, { end: false });
+    return;
+  }
+  const onlyContent = from.path.endsWith('/.');
+  if (await isDirectory(to)) {
+    await unpack(archive, to, onlyContent);
+    return;
+  }
+  // Beside its place, so that it gets its name when it is whole.
+  const folder = await mkdtemp(`${resolve(to)}.skep-`);
+  try {
+    await unpack(archive, folder, false);
+    await rename(join(folder, name), to);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void> {
+  const put = (archive: Readable, path: string): Promise<void> =>
+    finished(transfer(client, { method: 'PUT', path: filesPath(to, 'archive', { path }), body: archive }));
+  if (from === '-') {
+    await put(process.stdin, to.path);
+    return;
+  }
+  const found = await stat(from);
+  const isThere = await isRemoteDirectory(client, to);
+  const name = basename(resolve(from));
+  if (found.isDirectory()) {
+    const asContent = !isThere || /[\\/]\.$/.test(from);
+    await packed(asContent ? from : dirname(resolve(from)), asContent ? '.' : `./${name}`, (archive) => put(archive, to.path));
+    return;
+  }
+  if (!found.isFile()) throw new ClientError(`${from} is neither a file nor a directory.`);
+  const path = isThere || to.path.endsWith('/') ? posix.join(to.path, name) : to.path;
+  const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
+  const body = createReadStream(from, { highWaterMark: 256 * 1024, end: Math.max(0, found.size - 1) });
+  const content = found.size === 0 ? Readable.from([]) : body;
+  await finished(transfer(client, { method: 'PUT', path: filesPath(to, 'files', { path, mode }), body: content, length: found.size }));
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null))?.isDirectory() === true;
+}
+
+const anything = pageOf(z.looseObject({}));
+
+/** Whether the path leads to a directory of the sandbox. */
+async function isRemoteDirectory(client: SkepClient, place: Remote): Promise<boolean> {
+  try {
+    await client.get(filesPath(place, 'directories', { path: place.path, limit: '1' }), anything);
+    return true;
+  } catch (error) {
+    if (error instanceof ClientError && (error.code === 'file_not_found' || error.code === 'wrong_file_type')) return false;
+    throw error;
+  }
+}
+
+/** Unpacks as the user who asked, whoever owned the files and whatever special bits they have in the sandbox. */
+async function unpack(archive: Readable, folder: string, onlyContent: boolean): Promise<void> {
+  const options = ['--no-same-owner', '--no-same-permissions', ...(onlyContent ? ['--strip-components=1'] : [])];
+  await withTar(['-x', '-f', '-', '-C', folder, ...options], async (tar) => pipeline(archive, tar.stdin));
+}
+
+async function packed(folder: string, name: string, send: (archive: Readable) => Promise<void>): Promise<void> {
+  await withTar(['-c', '-f', '-', '-C', folder, name], async (tar) => {
+    tar.stdin.end();
+    await send(Readable.from(packedBy(tar), { objectMode: false }));
+  });
+}
+
+type Tar = ReturnType<typeof startTar>;
+
+function startTar(args: readonly string[]) {
+  return spawn('tar', args, { stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+/** Runs `tar` while it is used. Throws what it says if it fails. */
+async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>): Promise<void> {
+  const tar = startTar(args);
+  const said = text(tar.stderr);
+  tar.stdin.on('error', () => {});
+  const used = use(tar).catch((error: unknown) => {
+    tar.kill();
+    throw error;
+  });
+  const [work, end] = await Promise.allSettled([used, once(tar, 'close')]);
+  if (end.status === 'rejected') throw new ClientError('Copying needs the program tar on this machine.', { cause: end.reason });
+  if (work.status === 'rejected' && work.reason instanceof ClientError) throw work.reason;
+  if (tar.exitCode !== null && tar.exitCode !== 0) throw failedTar(await said);
+  if (work.status === 'rejected') throw work.reason;
+}
+
+function failedTar(said: string): ClientError {
+  return new ClientError(safeLine(said) || 'tar failed.');
+}
+
+/** What tar packs. It fails as tar does, so that half of an archive is not taken for the whole. */
+async function* packedBy(tar: Tar): AsyncGenerator<Uint8Array, void> {
+  const closed = once(tar, 'close');
+  yield* tar.stdout;
+  await closed;
+  if (tar.exitCode !== 0) throw new Error('tar failed');
+}

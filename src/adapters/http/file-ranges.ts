@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http';
+import type { Response } from 'express';
+import { z } from 'zod';
+import { wholeFile } from '../../application/files/read-file.ts';
+import type { FileEntry } from '../../domain/file-entry.ts';
+import type { ByteRange } from '../../ports/sandbox-files.ts';
+import { toTimestamp } from './common-schemas.ts';
+import { HttpProblem } from './problems.ts';
+
+export const rangeHeaders = z.object({
+  'Range': z.string().optional().meta({ description: 'The bytes that are wanted.', example: 'bytes=0-1023' }),
+  'If-Range': z.string().optional().meta({ description: 'An `ETag`: the range is served only if the file still has it.' }),
+  'If-None-Match': z.string().optional().meta({ description: 'An `ETag`: a file that still has it is a 304 without a body.' }),
+});
+
+export const validators = z.object({
+  'ETag': z.string().meta({ description: 'Changes with the content.' }),
+  'Last-Modified': z.string(),
+});
+
+export const fileHeaders = validators.extend({ 'Accept-Ranges': z.literal('bytes'), 'Content-Length': z.int() });
+
+export const partHeaders = fileHeaders.extend({
+  'Content-Range': z.string().meta({ description: 'Which part, and of how many bytes.', example: 'bytes 0-1023/4096' }),
+});
+
+/** Changes whenever the file is written, as far as its time tells that. */
+export function etagOf({ size, modifiedAt }: FileEntry): string {
+  return `"${size.toString(36)}-${Math.round(modifiedAt * 1000).toString(36)}"`;
+}
+
+/**
+ * Sets the status and the headers of the answer to a request for a file. Returns the bytes to send. Throws `range_not_satisfiable`. Source:
+ * RFC 9110, 13 and 14.
+ */
+export function chooseRange(request: Pick<IncomingMessage, 'headers'>, response: Response, file: FileEntry): ByteRange {
+  const etag = etagOf(file);
+  const lastModified = new Date(toTimestamp(Math.floor(file.modifiedAt))).toUTCString();
+  response.set({ 'ETag': etag, 'Last-Modified': lastModified, 'Accept-Ranges': 'bytes' });
+  // Not by Express's `fresh`: Node's and browsers' own clients send `Cache-Control: no-cache` besides, which is not meant for it.
+  const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, '')) ?? [];
+  if (known.includes(etag) || known.includes('*')) {
+    response.status(304);
+    return { offset: 0, length: 0 };
+  }
+  const ifRange = request.headers['if-range'];
+  const range = ifRange === undefined || ifRange === etag ? rangeIn(request.headers.range ?? '', file.size) : null;
+  if (range === 'beyond') {
+    response.set('Content-Range', `bytes */${file.size}`);
+    throw new HttpProblem('range_not_satisfiable', { size: file.size });
+  }
+  const { offset, length } = range ?? wholeFile(file);
+  if (range !== null) response.status(206).set('Content-Range', `bytes ${offset}-${offset + length - 1}/${file.size}`);
+  response.set('Content-Length', String(length));
+  return { offset, length };
+}
+
+/** Null if the whole is to be sent: there is no range, it is of another form, or there are several. */
+function rangeIn(header: string, size: number): ByteRange | 'beyond' | null {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header.trim()) ?? [];
+  if (first === '' && last === '') return null;
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return null;
+  const offset = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
+  return offset >= end ? 'beyond' : { offset, length: end - offset };
+}

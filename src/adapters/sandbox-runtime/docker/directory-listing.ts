@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { posix } from 'node:path';
+import { extract, type Header } from 'tar-stream';
+import { Failure, isFailureOf } from '../../../domain/failure.ts';
+import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
+import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import type { ContainerFiles } from './container-files.ts';
+
+/**
+ * Prints what is in the directory `$1`, down to the depth `$2`. Before each entry comes the mark `$3`, which no path holds, and what is
+ * known of it. A link is followed by where it leads to. GNU's and busybox's `find` and `stat` have these options in common.
+ */
+const listing = `
+command -v find >/dev/null && command -v stat >/dev/null && cd "$1" || exit 1
+echo "/$3"
+format="/$3 %f %s %Y %u %g %n"
+find . -maxdepth "$2" ! -type l -exec stat -c "$format" {} + -o -type l -exec sh -c '
+  format=$1 mark=$2; shift 2
+  for link; do stat -c "$format" "$link" && printf "/%s=" "$mark" && readlink "$link"; done' sh "$format" "$3" {} + 2>/dev/null
+`;
+
+/** Yields the entries by relative paths. Null if the container does not run, or its image lacks the programs. */
+export async function entriesByProgram(
+  execute: SandboxRuntime['execute'], id: string, directory: string, depth: number, signal: AbortSignal,
+): Promise<AsyncIterable<FileEntry> | null> {
+  const mark = `/${randomUUID()}`;
+  const command = ['/bin/sh', '-c', listing, 'skep-list', directory, String(depth), mark.slice(1)];
+  try {
+    const execution = await execute(id, { command, workingDir: '/' }, signal);
+    void execution.stderr.cancel();
+    void execution.stdin.close().catch(() => {});
+    const records = recordsOf(execution.stdout, mark, () => void execution.kill().catch(() => {}), signal);
+    const { done } = await records.next();
+    return done === true ? null : entriesOf(records);
+  } catch (error) {
+    if (isFailureOf(error, 'sandbox_not_running')) return null;
+    throw error;
+  }
+}
+
+/** Yields the texts that begin with the mark, without it. */
+async function* recordsOf(
+  output: ReadableStream<Uint8Array>, mark: string, kill: () => void, signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  let rest = '';
+  signal.addEventListener('abort', kill);
+  try {
+    const decoder = new TextDecoder();
+    for await (const chunk of output) {
+      const records = `${rest}${decoder.decode(chunk, { stream: true })}`.split(mark);
+      rest = `${records.length > 1 ? mark : ''}${records.pop() ?? ''}`;
+      yield* records.filter((record) => record !== '');
+    }
+    signal.throwIfAborted();
+    if (rest !== '') yield rest.slice(mark.length);
+  } finally {
+    signal.removeEventListener('abort', kill);
+    kill();
+  }
+}
+
+const line = /^ (?<mode>[0-9a-f]+) (?<size>\d+) (?<seconds>-?\d+) (?<uid>\d+) (?<gid>\d+) \.\/(?<path>.*)\n$/s;
+const fileTypeBits: Readonly<Record<number, FileType>> = { 0o10: 'file', 0o4: 'directory', 0o12: 'symlink' };
+
+async function* entriesOf(records: AsyncIterable<string>): AsyncGenerator<FileEntry, void> {
+  let entry: FileEntry | null = null;
+  for await (const record of records) {
+    if (entry !== null && record.startsWith('=')) entry = { ...entry, target: record.slice(1, -1) };
+    if (entry !== null) yield entry;
+    entry = record.startsWith('=') ? null : parseLine(record);
+  }
+  if (entry !== null) yield entry;
+}
+
+/** Null for the directory itself. */
+function parseLine(record: string): FileEntry | null {
+  const { mode = '', size, seconds, uid, gid, path } = line.exec(record)?.groups ?? {};
+  if (path === undefined) return null;
+  const bits = Number.parseInt(mode, 16);
+  const type = fileTypeBits[bits >> 12] ?? 'other';
+  const owner = { uid: Number(uid), gid: Number(gid) };
+  return { path, type, size: Number(size), mode: bits & 0o7777, modifiedAt: Number(seconds) * 1000, target: null, owner };
+}
+
+/** The engine sends the contents too. A directory with more is not listed from its archive. */
+const maxArchiveBytes = 256 << 20;
+const entryBytes = 512;
+const tarTypes: Readonly<Record<string, FileType>> = { file: 'file', link: 'file', directory: 'directory', symlink: 'symlink' };
+
+/** Yields the entries by relative paths, from the archive of the directory. Throws `sandbox_not_running` if that is too large. */
+export async function* entriesOfArchive(
+  files: ContainerFiles, id: string, directory: string, depth: number, signal: AbortSignal,
+): AsyncGenerator<FileEntry, void> {
+  const archive = await files.archive(directory, signal);
+  const tar = archive.pipe(extract());
+  archive.on('error', (error) => tar.destroy(error));
+  const prefix = directory === '/' ? 0 : 1;
+  let bytes = 0;
+  try {
+    for await (const entry of tar) {
+      const { header } = entry;
+      const parts = header.name.split('/').filter((part) => part !== '' && part !== '.').slice(prefix);
+      bytes += entryBytes + (header.size);
+      if (bytes > maxArchiveBytes) throw new Failure('sandbox_not_running', { id, status: 'not running' });
+      entry.resume();
+      if (parts.length > 0 && parts.length <= depth) yield entryOf(header, posix.join(...parts));
+    }
+  } finally {
+    archive.destroy();
+  }
+}
+
+function entryOf({ type, size, mode, mtime, linkname, uid, gid }: Header, path: string): FileEntry {
+  const fileType = tarTypes[type ?? 'file'] ?? 'other';
+  const owner = uid === undefined || gid === undefined ? null : { uid, gid };
+  const target = fileType === 'symlink' ? (linkname ?? '') : null;
+  return { path, type: fileType, size, mode, modifiedAt: mtime?.getTime() ?? 0, target, owner };
+}

@@ -1,0 +1,80 @@
+import { type Readable, Transform } from 'node:stream';
+import { Failure } from '../../domain/failure.ts';
+import type { FileEntry, FileType } from '../../domain/file-entry.ts';
+import type { ByteRange } from '../../ports/sandbox-files.ts';
+import { webStreamOf } from '../shared/node-streams.ts';
+
+type Chunks = AsyncIterable<Uint8Array>;
+
+export function wrongFileType(path: string, fileType: FileType): Failure<'wrong_file_type'> {
+  return new Failure('wrong_file_type', { path, fileType });
+}
+
+export function demandFile({ path, type }: FileEntry): void {
+  if (type !== 'file') throw wrongFileType(path, type);
+}
+
+/** So much is read ahead of a reader, so that a slow one does not hold up what a small file is read from. */
+const readAheadBytes = 1 << 20;
+
+/** Returns the range of what the source has next, which is so long. However that ends, `close` is called. */
+export function rangeOf(
+  source: Readable, { offset, length: wanted }: ByteRange, size: number, close: () => void,
+): ReadableStream<Uint8Array> {
+  const length = Math.max(0, Math.min(wanted, size - offset));
+  const end = length === 0 ? 0 : offset + length;
+  let at = 0;
+  const part = new Transform({
+    readableHighWaterMark: readAheadBytes,
+    transform(chunk: Uint8Array, _encoding, done) {
+      const inside = chunk.subarray(Math.max(0, offset - at), Math.max(0, end - at));
+      at += chunk.length;
+      if (inside.length > 0) part.push(inside);
+      if (at >= end) finish();
+      done();
+    },
+    flush: (done) => done(at < end ? new Error('the file ended too early') : null),
+    destroy(error, done) {
+      close();
+      done(error);
+    },
+  });
+  function finish(): void {
+    source.unpipe(part);
+    part.end();
+    close();
+  }
+  source.once('error', (error) => part.destroy(error));
+  source.once('close', () => at < end && part.destroy(new Error('the file ended too early')));
+  if (length > 0) source.pipe(part);
+  else finish();
+  return webStreamOf(part);
+}
+
+/** The first bytes of a content, and all of it. */
+export interface Begun {
+  readonly all: AsyncIterable<Uint8Array>;
+  /** Its length. Null if that is not known, because there is more than was read. */
+  readonly size: number | null;
+}
+
+/** Reads a content as far as that fits the memory that one may take. What comes in small pieces, or slowly, is at hand then. */
+export async function begin(content: Chunks): Promise<Begun> {
+  const iterator = content[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let bytes = 0;
+  let isWhole = false;
+  while (!isWhole && bytes < readAheadBytes) {
+    const { done, value } = await iterator.next();
+    if (done === true) isWhole = true;
+    else {
+      first.push(value);
+      bytes += value.length;
+    }
+  }
+  const all = async function* all(): AsyncGenerator<Uint8Array, void> {
+    yield* first.splice(0);
+    if (!isWhole) yield* { [Symbol.asyncIterator]: () => iterator };
+  };
+  return { all: all(), size: isWhole ? bytes : null };
+}

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { Failure } from '../../../domain/failure.ts';
+import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
+import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
+import { demandFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
+import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
+import { type Folder, openFolder, Walk } from './open-folders.ts';
+import { errorCode, ignoring, withFailures } from './system-errors.ts';
+
+/** A name in an open folder; the workspace itself is `.` in its own. */
+interface Place extends AsyncDisposable, Pick<EnteredWorkspace, 'stack' | 'ended'> {
+  readonly folder: Folder;
+  readonly name: string;
+  /** As it was asked for. */
+  readonly path: string;
+  /** What is there. */
+  readonly found: Stats | null;
+}
+
+/** How a path is resolved. */
+interface Resolving {
+  readonly followLink?: boolean;
+  /** Makes missing directories above it. */
+  readonly makeParents?: boolean;
+  /** Refuses the workspace itself. */
+  readonly isNamed?: boolean;
+}
+
+const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const chunkBytes = 256 * 1024;
+const defaultMode = 0o644;
+
+/**
+ * The files of workspaces. A path is resolved as the sandbox's programs do, and refused if it leads out of the workspace. The result is
+ * entered folder by folder, through no link, so that a program that changes the path meanwhile leads nobody elsewhere.
+ */
+export class ProcessFiles implements SandboxFiles {
+  readonly #enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>;
+
+  constructor(enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>) {
+    this.#enter = enter;
+  }
+
+  stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
+    return this.#at(id, path, { followLink }, signal, async (place) => entryAt(place.folder, place.name, place.path, demandFound(place)));
+  }
+
+  read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
+    return this.#at(id, path, { followLink: true }, signal, async (place) => {
+      demandFile(await entryAt(place.folder, place.name, place.path, demandFound(place)));
+      await using stack = new AsyncDisposableStack();
+      const handle = await open(place.folder.within(place.name), readOnly);
+      stack.defer(() => handle.close());
+      const file = await entryAt(place.folder, place.name, place.path, await handle.stat());
+      demandFile(file);
+      const { offset, length } = choose(file);
+      stack.use(place.stack.move());
+      const kept = stack.move();
+      const close = (): void => void kept.disposeAsync();
+      place.ended.addEventListener('abort', close);
+      const source = Readable.from(chunksOf(handle, offset, length, place.ended));
+      const content = rangeOf(source, { offset: 0, length }, file.size - offset, close);
+      return { file, content };
+    });
+  }
+
+  async write(
+    id: string, path: string, content: ReadableStream<Uint8Array>, { mode }: WriteOptions, signal: AbortSignal,
+  ): Promise<FileEntry> {
+    try {
+      return await this.#at(id, path, { followLink: true, makeParents: true, isNamed: true }, signal, async (place) => {
+        const { folder, name, found } = place;
+        if (found?.isDirectory() === true) throw wrongFileType(path, 'directory');
+        const temporary = folder.within(`.skep-${randomUUID()}`);
+        await using handle = await open(temporary, newFile, 0o600);
+        try {
+          for await (const chunk of content) {
+            place.ended.throwIfAborted();
+            await handle.writeFile(chunk);
+          }
+          place.ended.throwIfAborted();
+          await handle.chmod(mode ?? (found?.isFile() === true ? found.mode & 0o7777 : defaultMode));
+          await rename(temporary, folder.within(name));
+        } catch (error) {
+          await rm(temporary, { force: true });
+          throw error;
+        }
+        return await entryAt(folder, name, place.path, await handle.stat());
+      });
+    } finally {
+      if (!content.locked) content.cancel().catch(() => {});
+    }
+  }
+
+  makeDirectory(id: string, path: string, signal: AbortSignal): Promise<boolean> {
+    return this.#at(id, path, { followLink: true, makeParents: true }, signal, async ({ folder, name, found }) => {
+      if (found === null) await mkdir(folder.within(name), 0o755);
+      else if (!found.isDirectory()) throw wrongFileType(path, typeOf(found));
+      return found === null;
+    });
+  }
+
+  remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
+    return this.#at(id, path, { isNamed: true }, signal, async (place) => {
+      if (demandFound(place).isDirectory() && !recursive) throw wrongFileType(path, 'directory');
+      await rm(place.folder.within(place.name), { recursive });
+    });
+  }
+
+  move(id: string, from: string, to: string, signal: AbortSignal): Promise<void> {
+    return this.#at(id, from, { isNamed: true }, signal, async (source) => {
+      demandFound(source);
+      await this.#at(id, to, { isNamed: true, makeParents: true }, signal, async (target) => {
+        if (target.found?.isDirectory() === true) throw wrongFileType(to, 'directory');
+        await rename(source.folder.within(source.name), target.folder.within(target.name));
+      });
+    });
+  }
+
+  async *list(id: string, path: string, depth: number, signal: AbortSignal): AsyncGenerator<FileEntry, void> {
+    const place = await this.#at(id, path, { followLink: true }, signal, async (place) => {
+      const found = demandFound(place);
+      if (!found.isDirectory()) throw wrongFileType(path, typeOf(found));
+      const folder = await openFolder(place.folder.within(place.name));
+      return { path: place.path, folder, ended: place.ended, stack: place.stack.move() };
+    });
+    await using _ = place.stack;
+    await using folder = place.folder;
+    yield* entriesIn(folder, place.path, depth, place.ended);
+  }
+
+  /** Does the work at a path. Throws `file_not_found` or `wrong_file_type` if the system says so. */
+  #at<T>(id: string, path: string, resolving: Resolving, signal: AbortSignal, work: (place: Place) => Promise<T>): Promise<T> {
+    return withFailures(async () => {
+      const asked = sandboxPath(path, resolving.isNamed === true ? 'path' : 'directory');
+      try {
+        await using place = await this.#place(id, asked, resolving, signal);
+        return await work(place);
+      } catch (error) {
+        throw failureOf(error, path);
+      }
+    });
+  }
+
+  async #place(id: string, path: string, { followLink, makeParents, isNamed }: Resolving, signal: AbortSignal): Promise<Place> {
+    const { workspace, root, ended, stack } = await this.#enter(id, signal);
+    await using opened = stack;
+    const parts = workspaceParts(path, workspace, 'path');
+    if (parts.length === 0 && isNamed === true) throw refusedFiles('path', `${quoted(path)} is the sandbox's own place, and has to stay`);
+    const base = await realpath(workspace.folder);
+    const resolve = async (names: readonly string[]): Promise<readonly string[]> => {
+      const below = partsBelow(base, await realpath(join(base, ...names)));
+      if (below === null) throw refusedFiles('path', `${quoted(path)} leads out of the sandbox, which shares this host`);
+      return below;
+    };
+    const walk = opened.use(new Walk(root));
+    if (makeParents === true) await makeFolders(walk, parts.slice(0, -1), resolve);
+    const whole = followLink === true ? await resolve(parts).catch(ignoring('ENOENT')) : null;
+    const place = whole ?? [...await resolve(parts.slice(0, -1)), ...parts.slice(-1)];
+    const folder = await walk.enter(place.slice(0, -1));
+    const name = place.at(-1) ?? '.';
+    const found = await lstat(folder.within(name)).catch(ignoring('ENOENT'));
+    const kept = opened.move();
+    return { folder, name, path, found, ended, stack: kept, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  }
+}
+
+/** Makes the directories that are missing on the way. */
+async function makeFolders(
+  walk: Walk, parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>,
+): Promise<void> {
+  for (let depth = 1; depth <= parts.length; depth += 1) {
+    if ((await resolve(parts.slice(0, depth)).catch(ignoring('ENOENT'))) !== null) continue;
+    const folder = await walk.enter(await resolve(parts.slice(0, depth - 1)));
+    await mkdir(folder.within(parts[depth - 1] ?? ''), 0o755).catch(ignoring('EEXIST'));
+  }
+}
+
+/** What the system says of a path that can't be used so, as opposed to a disk in trouble. */
+const pathErrors = new Set(['EACCES', 'EPERM', 'EISDIR', 'EINVAL', 'EILSEQ', 'EBUSY', 'ENOTEMPTY', 'EEXIST', 'ENXIO']);
+
+function failureOf(error: unknown, path: string): unknown {
+  const code = errorCode(error) ?? '';
+  if (code === 'ENOENT' || code === 'ELOOP' || code === 'ENAMETOOLONG') return new Failure('file_not_found', { path }, { cause: error });
+  if (code === 'ENOTDIR') return wrongFileType(posix.dirname(path), 'file');
+  return pathErrors.has(code) ? refusedFiles('path', `${quoted(path)} can't be used so (${code})`) : error;
+}
+
+function demandFound({ found, path }: Pick<Place, 'found' | 'path'>): Stats {
+  if (found === null) throw new Failure('file_not_found', { path });
+  return found;
+}
+
+function typeOf(found: Pick<Stats, 'isFile' | 'isDirectory' | 'isSymbolicLink'>): FileType {
+  if (found.isFile()) return 'file';
+  if (found.isDirectory()) return 'directory';
+  return found.isSymbolicLink() ? 'symlink' : 'other';
+}
+
+async function entryAt(folder: Folder, name: string, path: string, found: Stats): Promise<FileEntry> {
+  const { size, mode, mtimeMs: modifiedAt, uid, gid } = found;
+  const target = found.isSymbolicLink() ? await readlink(folder.within(name)) : null;
+  return { path, type: typeOf(found), size, mode: mode & 0o7777, modifiedAt, target, owner: { uid, gid } };
+}
+
+const gone = ignoring('ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EINVAL');
+
+async function* entriesIn(folder: Folder, path: string, depth: number, ended: AbortSignal): AsyncGenerator<FileEntry, void> {
+  for await (const { name } of await opendir(folder.within('.'))) {
+    ended.throwIfAborted();
+    const found = await lstat(folder.within(name)).catch(gone);
+    const entry = found === null ? null : await entryAt(folder, name, posix.join(path, name), found).catch(gone);
+    if (entry === null) continue;
+    yield entry;
+    if (depth === 1 || entry.type !== 'directory') continue;
+    await using below = await openFolder(folder.within(name)).catch(gone);
+    if (below !== null) yield* entriesIn(below, entry.path, depth - 1, ended);
+  }
+}
+
+async function* chunksOf(handle: FileHandle, offset: number, length: number, ended: AbortSignal): AsyncGenerator<Uint8Array, void> {
+  for (let at = 0; at < length; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(chunkBytes, length - at)), { position: offset + at });
+    ended.throwIfAborted();
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}

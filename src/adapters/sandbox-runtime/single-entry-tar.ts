@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { extract, type Header, pack } from 'tar-stream';
+import { refusedFiles } from './sandbox-path.ts';
+import { type TarHeader, withPax } from './tar.ts';
+
+const blockBytes = 512;
+
+/**
+ * Yields a tar of one entry. It hands the content on as it is, where `addEntry` has every part go through several streams. Throws
+ * `invalid_request` if the content has another length than the header says.
+ */
+export async function* tarOfOne(header: TarHeader, content?: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  const { size = 0 } = header;
+  yield await headOf({ ...header, size });
+  let bytes = 0;
+  for await (const chunk of content ?? []) {
+    bytes += chunk.length;
+    if (bytes > size) break;
+    yield chunk;
+  }
+  if (bytes !== size) throw refusedFiles('path', `the content has not the ${size} bytes that it was said to have`);
+  yield Buffer.alloc(paddingOf(size) + 2 * blockBytes);
+}
+
+function paddingOf(size: number): number {
+  return (blockBytes - (size % blockBytes)) % blockBytes;
+}
+
+/** Returns the blocks of a tar before the content of the entry. */
+async function headOf(header: TarHeader): Promise<Uint8Array> {
+  const tar = pack();
+  tar.on('error', () => {});
+  tar.entry(withPax(header), () => {}).on('error', () => {});
+  await once(tar, 'readable');
+  const parts: Uint8Array[] = [];
+  for (let part: unknown = tar.read(); part instanceof Uint8Array; part = tar.read()) parts.push(part);
+  tar.destroy();
+  return Buffer.concat(parts);
+}
+
+/** Types of entries that say more of the one that follows. */
+const extensions = new Set(['x', 'g', 'L', 'K']);
+
+/** Reads a tar up to the content of its first entry, which is to be read next. Null if it has none. */
+export async function readHead(tar: Readable): Promise<Header | null> {
+  const extractor = extract();
+  const found = Promise.withResolvers<Header>();
+  extractor.on('entry', (header) => found.resolve(header));
+  extractor.on('error', (error: Error) => found.reject(error));
+  for (;;) {
+    const block = await readExactly(tar, blockBytes);
+    if (block === null || block[0] === 0) return null;
+    extractor.write(block);
+    if (!extensions.has(String.fromCharCode(block[typeOffset] ?? 0))) break;
+    const size = Number.parseInt(block.toString('latin1', sizeOffset, sizeOffset + 11), 8);
+    if (size > 0) extractor.write(await readExactly(tar, size + paddingOf(size)));
+  }
+  return await found.promise.finally(() => extractor.destroy());
+}
+
+// Where they are in a block of the format ustar.
+const typeOffset = 156;
+const sizeOffset = 124;
+
+/** Null if the stream has ended. */
+async function readExactly(stream: Readable, bytes: number): Promise<Buffer | null> {
+  for (;;) {
+    const block: unknown = stream.read(bytes);
+    if (block instanceof Buffer) return block.length === bytes ? block : null;
+    if (stream.readableEnded || stream.destroyed) return null;
+    const over = new AbortController();
+    const { signal } = over;
+    await Promise.race([once(stream, 'readable', { signal }), once(stream, 'end', { signal }), once(stream, 'close', { signal })])
+      .finally(() => over.abort());
+  }
+}

@@ -1,0 +1,35 @@
+import type { OwnerScope } from '../../domain/principal.ts';
+import { touchIntervalMs } from '../../domain/port-access.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import { onRuntime } from '../executions/execution-records.ts';
+import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import { interval } from '../timers.ts';
+
+export interface FileDeps {
+  readonly sandboxes: SandboxStore;
+  readonly runtime: Pick<SandboxRuntime, 'files' | 'getFiles' | 'putFiles'>;
+  readonly clock: Clock;
+}
+
+/** Reads something of the sandbox's files, by its id in the runtime. That wakes nothing, and is no activity. */
+export async function readFiles<T>(
+  { sandboxes }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
+): Promise<T> {
+  const sandbox = await getSandbox(sandboxes, scope, id);
+  return await onRuntime(sandbox, () => read(sandbox.instanceId));
+}
+
+/** Changes something of the sandbox's files, by its id in the runtime. That wakes nothing, and is activity until it is done. */
+export async function changeFiles<T>(
+  { sandboxes, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
+): Promise<T> {
+  const sandbox = await getSandbox(sandboxes, scope, id);
+  const touch = async ({ id }: Sandbox): Promise<void> => await sandboxes.touch(id, clock.now());
+  await touch(sandbox);
+  // A store that does not answer now is asked again the next time.
+  using _ = interval(clock, touchIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
+  return await onRuntime(sandbox, () => change(sandbox.instanceId));
+}

@@ -1,0 +1,18 @@
+import type { FileEntry } from '../../domain/file-entry.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import { changeFiles, type FileDeps } from './file-deps.ts';
+
+/**
+ * Gives a file, link or directory of the sandbox another path, at one moment, in place of a file or link that is there. Returns what is
+ * there then. That counts as activity. Throws `sandbox_not_found`, `file_not_found`, `wrong_file_type` (a directory is there already),
+ * `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
+ */
+export async function moveFile(
+  deps: FileDeps, scope: OwnerScope, id: string, from: string, to: string, signal: AbortSignal,
+): Promise<FileEntry> {
+  const { files } = deps.runtime;
+  return await changeFiles(deps, scope, id, async (instanceId) => {
+    await files.move(instanceId, from, to, signal);
+    return await files.stat(instanceId, to, false, signal);
+  });
+}

@@ -1,0 +1,13 @@
+import type { OwnerScope } from '../../domain/principal.ts';
+import { changeFiles, type FileDeps } from './file-deps.ts';
+
+/**
+ * Removes what is at a path of the sandbox: a link itself, and a directory, if asked to, with all that is in it. That counts as activity.
+ * Throws `sandbox_not_found`, `file_not_found`, `wrong_file_type` (a directory, not asked to), `invalid_request`, `sandbox_not_running`,
+ * `runtime_unavailable` or `runtime_timeout`.
+ */
+export async function removeFile(
+  deps: FileDeps, scope: OwnerScope, id: string, path: string, recursive: boolean, signal: AbortSignal,
+): Promise<void> {
+  await changeFiles(deps, scope, id, (instanceId) => deps.runtime.files.remove(instanceId, path, recursive, signal));
+}

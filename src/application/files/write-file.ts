@@ -1,0 +1,16 @@
+import type { FileEntry } from '../../domain/file-entry.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { WriteOptions } from '../../ports/sandbox-files.ts';
+import { changeFiles, type FileDeps } from './file-deps.ts';
+
+/**
+ * Writes a file of the sandbox, whole or not at all, and makes missing directories above it. Returns what is there then. That counts as
+ * activity. Throws `sandbox_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable`,
+ * `runtime_timeout`, or what the content fails with.
+ */
+export async function writeFile(
+  deps: FileDeps, scope: OwnerScope, id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions,
+  signal: AbortSignal,
+): Promise<FileEntry> {
+  return await changeFiles(deps, scope, id, (instanceId) => deps.runtime.files.write(instanceId, path, content, options, signal));
+}

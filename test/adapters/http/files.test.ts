@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { items, object } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import { runningSandbox } from './executions-support.ts';
+import { createWorld, startWorld, type World } from './world.ts';
+
+let world: World;
+let sandbox = '';
+beforeAll(async () => {
+  world = await createWorld();
+  sandbox = `/api/v1/sandboxes/${(await runningSandbox(world)).id}`;
+});
+afterAll(() => world.close());
+
+const bytes = { 'Content-Type': 'application/octet-stream' };
+const at = (kind: string, path: string): string => `${sandbox}/${kind}?path=${encodeURIComponent(path)}`;
+const put = (path: string, content: string) => world.ann('PUT', at('files', path), content, bytes);
+const get = (path: string, headers: Readonly<Record<string, string>> = {}) => world.ann('GET', at('files', path), undefined, headers);
+
+const seen = async () => object(await world.ann('GET', sandbox))['last_active_at'];
+
+describe('a file', () => {
+  test('is served whole or in part, as RFC 9110 says', async () => {
+    const etag = (await put('/workspace/file', '0123456789')).headers.get('etag') ?? '';
+    for (const [range, status, body, part] of [
+      ['bytes=0-0', 206, '0', 'bytes 0-0/10'], ['bytes=3-', 206, '3456789', 'bytes 3-9/10'], ['bytes=-4', 206, '6789', 'bytes 6-9/10'],
+      ['bytes=5-500', 206, '56789', 'bytes 5-9/10'], ['bytes=-500', 206, '0123456789', 'bytes 0-9/10'],
+      ['bytes=0-1,5-6', 200, '0123456789', null], ['lines=1-2', 200, '0123456789', null], ['nonsense', 200, '0123456789', null],
+    ] as const) {
+      const answer = await get('/workspace/file', { Range: range });
+      expect([answer.status, answer.body, answer.headers.get('content-range'), answer.headers.get('etag')], range).toEqual([status, body, part, etag]);
+    }
+    const beyond = await get('/workspace/file', { Range: 'bytes=10-' });
+    expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, 'bytes */10']);
+    expect(object(beyond)).toMatchObject({ code: 'range_not_satisfiable', size: 10 });
+    expect((await get('/workspace/file', { 'Range': 'bytes=0-0', 'If-Range': '"other"' })).status).toBe(200);
+    for (const known of [etag, `"x", W/${etag}`, '*']) expect((await get('/workspace/file', { 'If-None-Match': known })).status, known).toBe(304);
+    const head = await world.ann('HEAD', at('files', '/workspace/file'));
+    expect([head.status, head.body, head.headers.get('content-length')]).toEqual([200, '', '10']);
+    await put('/workspace/file', 'other');
+    expect((await get('/workspace/file', { 'If-None-Match': etag })).body).toBe('other');
+    await put('/workspace/empty', '');
+    expect((await get('/workspace/empty')).headers.get('content-length')).toBe('0');
+  });
+
+  test('stays as it was when the client leaves in the middle', async () => {
+    await put('/workspace/kept', 'old');
+    const broken = request(world.url + at('files', '/workspace/kept'), {
+      method: 'PUT', headers: { 'X-Session-API-Key': world.keys.ann, 'Content-Length': '1000000', 'Expect': '100-continue' },
+    });
+    broken.on('error', () => {});
+    broken.flushHeaders();
+    await once(broken, 'continue');
+    broken.write(Buffer.alloc(70_000));
+    broken.destroy();
+    await until(() => world.lines.some(({ method, aborted }) => method === 'PUT' && aborted === true), Boolean);
+    expect((await get('/workspace/kept')).body).toBe('old');
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('counts as activity when it is written, not when it is read', async () => {
+    await put('/workspace/file', 'one');
+    const before = await seen();
+    await get('/workspace/file');
+    expect(await seen()).toBe(before);
+    await until(async () => (await put('/workspace/file', 'two'), await seen()), (time) => time !== before);
+  });
+});
+
+test('a directory is listed page by page', async () => {
+  for (let index = 0; index < 7; index += 1) await put(`/workspace/many/${index}/deep`, 'x');
+  const names: string[] = [];
+  for (let page = ''; ; ) {
+    const answer = await world.ann('GET', `${at('directories', '/workspace/many')}&depth=2&limit=3${page}`);
+    names.push(...items(answer).map(({ path }) => String(path).replace('/workspace/many/', '')));
+    const next = object(answer)['next_page_id'] as string | null;
+    if (next === null) break;
+    page = `&page_id=${next}`;
+    const other = await world.ann('GET', `${at('directories', '/workspace')}&limit=3${page}`);
+    expect(other.status).toBe(422);
+  }
+  expect(names).toEqual(Array.from({ length: 7 }, (_, index) => [`${index}`, `${index}/deep`]).flat());
+});
+
+test('who may not, may not', async () => {
+  await put('/workspace/file', 'mine');
+  const [ben, reader] = [world.client(world.keys.ben), world.client(world.keys.reader)];
+  const changes = [['PUT', 'files'], ['DELETE', 'files'], ['POST', 'directories'], ['PUT', 'archive']] as const;
+  for (const [method, kind] of changes) {
+    expect(object(await reader(method, at(kind, '/workspace/file'))), `${method} ${kind}`).toMatchObject({ code: 'forbidden' });
+    expect(object(await ben(method, at(kind, '/workspace/file'))), `${method} ${kind}`).toMatchObject({ code: 'sandbox_not_found' });
+  }
+  expect((await reader('GET', at('files', '/workspace/file'))).body).toBe('mine');
+  for (const kind of ['files', 'directories', 'archive']) {
+    expect(object(await ben('GET', at(kind, '/workspace/file')))).toMatchObject({ code: 'sandbox_not_found' });
+  }
+  expect((await get('/workspace/file')).body).toBe('mine');
+});
+
+test('what is wrong with a path is a 422 that names it, or a problem', async () => {
+  for (const path of ['relative', '/a/../b', '']) {
+    const answer = await get(path);
+    expect([answer.status, JSON.stringify(answer.body)], path).toEqual([422, expect.stringContaining('["query","path"]')]);
+  }
+  expect((await world.ann('GET', `${sandbox}/files`)).status).toBe(422);
+  for (const query of ['depth=0', 'depth=33', 'depth=x']) {
+    expect((await world.ann('GET', `${at('directories', '/workspace')}&${query}`)).status, query).toBe(422);
+  }
+  expect((await world.ann('PUT', `${at('files', '/workspace/file')}&mode=999`, 'x', bytes)).status).toBe(422);
+  expect(object(await get('/workspace'))).toMatchObject({ code: 'wrong_file_type', path: '/workspace', file_type: 'directory' });
+  expect(object(await world.ann('DELETE', at('files', '/workspace')))).toMatchObject({ code: 'wrong_file_type' });
+  expect(object(await get('/workspace/none'))).toMatchObject({ code: 'file_not_found', path: '/workspace/none' });
+});
+
+test('an upload may take longer than other requests, and one that stalls is cut off', async () => {
+  const own = await startWorld({ server: { requestTimeoutMs: 300, headersTimeoutMs: 300, writeTimeoutMs: 1000 } });
+  const path = `/api/v1/sandboxes/${(await runningSandbox(own)).id}/files?path=/workspace/slow`;
+  const upload = request(own.url + path, { method: 'PUT', headers: { 'X-Session-API-Key': own.keys.ann, 'Content-Length': '20' } });
+  const dripping = setInterval(() => upload.write('x'), 50);
+  const [response] = (await once(upload, 'response').finally(() => clearInterval(dripping))) as [{ statusCode: number; resume(): void }];
+  expect(response.statusCode).toBe(200);
+  response.resume();
+  const stalled = request(own.url + path, { method: 'PUT', headers: { 'X-Session-API-Key': own.keys.ann, 'Content-Length': '20' } });
+  stalled.write('x');
+  await expect(once(stalled, 'response')).rejects.toThrow();
+  expect((await own.ann('GET', path)).body).toBe('x'.repeat(20));
+});

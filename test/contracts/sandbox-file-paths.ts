@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import { isFailure } from '../../src/domain/failure.ts';
+import { filesOf } from './sandbox-files.ts';
+import { isFailing } from './sandbox-runtime-beats.ts';
+import { never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { tarOf } from './sandbox-runtime-streams.ts';
+
+const link = (name: string, linkname: string) => [{ name, type: 'symlink', linkname }] as const;
+
+const oddNames = [
+  'two words', 'line\nbreak', '-rf', '--help', "it's", '"quoted"', 'back\\slash', '$HOME', '`id`', '%2e%2e', '*', 'a;b', '#', '你好 🐝', ' ',
+  '\t', '...', '.hidden', '=x', 'x'.repeat(200),
+];
+
+export const filePathCases: readonly StageCase[] = [
+  [
+    'follows links within the sandbox, and shows where they lead',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const files = filesOf(stage, sandbox);
+      await files.write('real/file', 'content\n');
+      const links = [link('link', 'real/file'), link('dir', 'real'), link('real/up', '../link'), link('loop', 'loop'), link('nowhere', 'no/thing')];
+      await stage.runtime.putFiles(sandbox.id, files.at('.'), tarOf(links), never);
+
+      assert.equal(await files.text('link'), 'content\n');
+      assert.equal(await files.text('dir/up'), 'content\n');
+      const stat = async (name: string, follow: boolean) => {
+        const { path, type, target } = await files.stat(name, follow);
+        return [path === files.at(name), type, target];
+      };
+      assert.deepEqual(await stat('link', false), [true, 'symlink', 'real/file']);
+      assert.deepEqual(await stat('link', true), [true, 'file', null]);
+      assert.deepEqual(await stat('nowhere', false), [true, 'symlink', 'no/thing']);
+      assert.deepEqual(new Map((await files.list('dir')).map(({ path, target }) => [path, target])), new Map([
+        [files.at('dir/file'), null], [files.at('dir/up'), '../link'],
+      ]));
+      for (const name of ['loop', 'loop/file']) await assert.rejects(files.read(name), isFailure, name);
+      await files.write('dir/up', 'through\n');
+      assert.equal(await files.text('real/file'), 'through\n');
+      assert.equal((await files.stat('link')).type, 'symlink');
+      await files.write('nowhere', 'here\n');
+      assert.equal((await files.stat('nowhere')).type, 'file');
+      await files.remove('dir');
+      await files.remove('link');
+      assert.deepEqual(await files.names('real'), ['file', 'up']);
+    },
+  ],
+  [
+    'takes names of all kinds',
+    async (stage) => {
+      const files = filesOf(stage, await stage.begun('counts'));
+      for (const name of oddNames) await files.write(`odd/${name}`, name);
+      assert.deepEqual(await files.names('odd'), oddNames.toSorted());
+      for (const name of oddNames) assert.equal(await files.text(`odd/${name}`), name);
+      for (const name of oddNames.slice(0, 6)) {
+        await files.move(`odd/${name}`, `odd/to ${name}`);
+        await files.remove(`odd/to ${name}`);
+      }
+      assert.deepEqual(await files.names('odd'), oddNames.slice(6).toSorted());
+    },
+  ],
+  [
+    'refuses what is of the wrong type, what is not there, and what is no path',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const files = filesOf(stage, sandbox);
+      await files.write('dir/file', 'x');
+      const wrong = [
+        () => files.read('dir'), () => files.list('dir/file'), () => files.write('dir', 'y'), () => files.remove('dir'),
+        () => files.make('dir/file'), () => files.write('dir/file/below', 'y'), () => files.stat('dir/file/below'),
+        () => files.make('dir/file/below'),
+      ];
+      for (const attempt of wrong) await assert.rejects(attempt(), isFailing('wrong_file_type'), String(attempt));
+      for (const attempt of [() => files.read('no'), () => files.list('no'), () => files.stat('no/thing'), () => files.remove('no')]) {
+        await assert.rejects(attempt(), isFailing('file_not_found'), String(attempt));
+      }
+      const { runtime: { files: port } } = stage;
+      for (const path of ['relative', '', '/a/../b', '/nul\0', `/${'x/'.repeat(3000)}`]) {
+        await assert.rejects(port.stat(sandbox.id, path, true, never), isFailing('invalid_request'), path);
+        await assert.rejects(port.write(sandbox.id, path, ReadableStream.from([]), {}, never), isFailing('invalid_request'), path);
+      }
+      await assert.rejects(port.remove(sandbox.id, '/', true, never), isFailing('invalid_request'));
+      const stranger = filesOf(stage, stage.launch('counts'));
+      for (const attempt of [() => stranger.stat('x'), () => stranger.write('x', ''), () => stranger.list('.'), () => stranger.make('x')]) {
+        await assert.rejects(attempt(), isFailing('sandbox_not_found'), String(attempt));
+      }
+      assert.deepEqual(await files.names('dir'), ['file']);
+    },
+  ],
+  ['leads nobody out of the sandbox, by whatever path or link', walkHostilePaths],
+];
+
+const fuzzRuns = 60;
+
+/** Paths of a generator that a seed begins. */
+async function walkHostilePaths(stage: SandboxRuntimeStage): Promise<void> {
+  const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  let state = seed;
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return (state >>> 8) % below;
+  };
+  const outside = await mkdtemp(join(tmpdir(), 'skep-outside-'));
+  try {
+    const secret = randomUUID();
+    await writeFile(join(outside, 'secret'), secret);
+    const sandbox = await stage.begun('counts');
+    const files = filesOf(stage, sandbox);
+    const far = posix.join('../'.repeat(30), outside);
+    const targets = [outside, far, `${outside}/secret`, `${far}/secret`, '/', '..', `dir/../${far}`];
+    const links = targets.map((target, index) => link(`l${index}`, target));
+    await stage.runtime.putFiles(sandbox.id, files.at('.'), tarOf([...links, [{ name: 'dir', type: 'directory' }]]), never);
+    const parts = ['l0', 'l1', 'l2', 'l3', 'l4', 'l5', 'l6', 'dir', 'secret', '..', '.', '', ...outside.split('/'), '%2e%2e', '..\\', '\uFFFD'];
+    const allowed = new Set(['file_not_found', 'wrong_file_type', 'invalid_request']);
+    for (let run = 0; run < fuzzRuns; run += 1) {
+      const path = `${files.at('.')}/${Array.from({ length: 1 + random(4) }, () => parts[random(parts.length)]).join('/')}`;
+      const attempts = [() => files.text(path), () => files.write(path, 'overwritten'), () => files.names(path), () => files.move(path, files.at('taken'))];
+      const outcome = await attempts[random(attempts.length)]?.().catch((error: unknown) => {
+        assert.ok(isFailure(error) && allowed.has(error.code), `seed ${seed}: ${path}: ${String(error)}`);
+      });
+      assert.notEqual(outcome, secret, `seed ${seed}: ${path}`);
+      assert.equal(await readFile(join(outside, 'secret'), 'utf8'), secret, `seed ${seed}: ${path}`);
+    }
+  } finally {
+    await rm(outside, { recursive: true, force: true });
+  }
+}

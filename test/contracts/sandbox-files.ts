@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { posix } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import type { FileEntry } from '../../src/domain/file-entry.ts';
+import type { ByteRange, WriteOptions } from '../../src/ports/sandbox-files.ts';
+import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { isFailing } from './sandbox-runtime-beats.ts';
+import { freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+
+type Content = string | Uint8Array | AsyncIterable<Uint8Array>;
+
+const whole = ({ size }: FileEntry): ByteRange => ({ offset: 0, length: size });
+
+const streamOf = (content: Content): ReadableStream<Uint8Array> =>
+  ReadableStream.from(typeof content === 'string' || content instanceof Uint8Array ? [Buffer.from(content)] : content);
+
+/** Short forms for the files of one sandbox, by names below its working directory. */
+export function filesOf({ runtime: { files } }: SandboxRuntimeStage, { id, spec }: SandboxLaunch) {
+  const at = (name: string): string => (name.startsWith('/') ? name : posix.join(spec.workingDir, name));
+  const read = async (name: string, choose = whole): Promise<Buffer> =>
+    await buffer((await files.read(id, at(name), choose, never)).content);
+  const list = async (name: string, depth = 1): Promise<FileEntry[]> => {
+    const found: FileEntry[] = [];
+    for await (const entry of files.list(id, at(name), depth, never)) found.push(entry);
+    return found;
+  };
+  return {
+    at,
+    read,
+    text: async (name: string) => (await read(name)).toString(),
+    write: (name: string, content: Content, options: WriteOptions = {}) => files.write(id, at(name), streamOf(content), options, never),
+    stat: (name: string, followLink = false) => files.stat(id, at(name), followLink, never),
+    make: (name: string) => files.makeDirectory(id, at(name), never),
+    remove: (name: string, recursive = false) => files.remove(id, at(name), recursive, never),
+    move: (from: string, to: string) => files.move(id, at(from), at(to), never),
+    list,
+    names: async (name: string, depth = 1) =>
+      (await list(name, depth)).map(({ path }) => posix.relative(at(name), path)).toSorted(),
+  };
+}
+
+async function into(state: 'running' | 'frozen' | 'stopped', { runtime }: SandboxRuntimeStage, { id }: SandboxLaunch): Promise<void> {
+  if (state === 'frozen') await freeze(runtime, id);
+  if (state === 'stopped') await runtime.stop(id);
+}
+
+const binary = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 31) % 256);
+
+const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const).map((state) => [
+  `reads, writes, lists and removes files while the sandbox is ${state}, and leaves it so`,
+  async (stage) => {
+    if (state === 'frozen' && !stage.runtime.capabilities.freeze) return;
+    const sandbox = await stage.begun('counts');
+    const files = filesOf(stage, sandbox);
+    await files.write('old/script', 'first\n', { mode: 0o750 });
+    await into(state, stage, sandbox);
+
+    const written = await files.write('old/script', 'second\n');
+    assert.deepEqual([written.path, written.type, written.size, written.mode], [files.at('old/script'), 'file', 7, 0o750]);
+    assert.deepEqual(await files.stat('old/script'), written);
+    assert.equal(await files.text('old/script'), 'second\n');
+    assert.equal((await files.write('new/deep/file', binary, { size: binary.length })).mode, 0o644);
+    assert.ok((await files.read('new/deep/file')).equals(binary));
+    assert.equal(await files.make('new/empty'), true);
+    assert.equal(await files.make('new/empty'), false);
+    assert.deepEqual(await files.names('new'), ['deep', 'empty']);
+    assert.deepEqual(await files.names('new', 2), ['deep', 'deep/file', 'empty']);
+    await files.remove('new/deep/file');
+    await assert.rejects(files.read('new/deep/file'), isFailing('file_not_found'));
+    await files.remove('new', true);
+    await assert.rejects(files.stat('new'), isFailing('file_not_found'));
+    await assert.rejects(files.remove('new', true), isFailing('file_not_found'));
+
+    assert.equal((await stage.runtime.inspect(sandbox.id)).state, state);
+    await stage.resume(sandbox);
+    assert.equal(await stage.readFile(sandbox.id, 'old/script'), 'second\n');
+  },
+]);
+
+const pieces = async function* pieces(count: number, end: () => void): AsyncGenerator<Uint8Array> {
+  for (let index = 0; index < count; index += 1) yield new Uint8Array(256 * 1024).fill(index);
+  end();
+};
+
+const broken: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const).map((state) => [
+  `keeps the old file, and no other one, when a write breaks off while the sandbox is ${state}`,
+  async (stage) => {
+    if (state === 'frozen' && !stage.runtime.capabilities.freeze) return;
+    const sandbox = await stage.begun('counts');
+    const files = filesOf(stage, sandbox);
+    await files.write('dir/file', 'old\n');
+    await into(state, stage, sandbox);
+    const error = new Error('the source broke');
+    const fail = (): never => {
+      throw error;
+    };
+    for (const count of [0, 1, 20]) {
+      // What is longer than it is said to be is as broken as what ends too early.
+      const size = 30 * 256 * 1024;
+      await assert.rejects(files.write('dir/file', pieces(count, fail), { size }), (thrown) => thrown === error);
+      const controller = new AbortController();
+      const content = ReadableStream.from(pieces(count, () => controller.abort(error)));
+      const { id } = sandbox;
+      const endless = new ReadableStream<Uint8Array>({
+        async start(sink) {
+          for await (const chunk of content) sink.enqueue(chunk);
+        },
+      });
+      await assert.rejects(
+        stage.runtime.files.write(id, files.at('dir/file'), endless, { size }, controller.signal), (thrown) => thrown === error,
+      );
+      assert.equal(await files.text('dir/file'), 'old\n');
+      assert.deepEqual(await files.names('dir'), ['file']);
+    }
+  },
+]);
+
+export const sandboxFileCases: readonly StageCase[] = [
+  ...states,
+  ...broken,
+  [
+    'reads the parts of a file that are asked for, also of an empty one, and beyond the end',
+    async (stage) => {
+      const files = filesOf(stage, await stage.begun('counts'));
+      await files.write('binary', binary);
+      await files.write('empty', new Uint8Array(0));
+      const part = (name: string, offset: number, length: number) => files.read(name, () => ({ offset, length }));
+      for (const [offset, length] of [[0, 1], [69_999, 1], [511, 2], [30_000, 40_000], [69_000, 5000], [70_000, 10], [5, 0]] as const) {
+        assert.ok((await part('binary', offset, length)).equals(binary.subarray(offset, offset + length)), `${offset}+${length}`);
+      }
+      assert.equal((await part('empty', 0, 10)).length, 0);
+      assert.equal((await files.stat('empty')).size, 0);
+      const thrown = new Error('no part suits');
+      await assert.rejects(files.read('binary', () => { throw thrown; }), (error) => error === thrown);
+      assert.equal((await files.read('binary')).length, 70_000);
+    },
+  ],
+  [
+    'goes on when a reading is cancelled, or its signal fires',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const files = filesOf(stage, sandbox);
+      await files.write('big', pieces(40, () => {}), { size: 40 * 256 * 1024 });
+      const reader = (await stage.runtime.files.read(sandbox.id, files.at('big'), whole, never)).content.getReader();
+      assert.equal((await reader.read()).done, false);
+      await reader.cancel();
+      const controller = new AbortController();
+      const { content } = await stage.runtime.files.read(sandbox.id, files.at('big'), whole, controller.signal);
+      controller.abort(new Error('no longer wanted'));
+      if (stage.traits.ports === 'served') await assert.rejects(text(content));
+      assert.equal((await files.read('big')).length, 40 * 256 * 1024);
+    },
+  ],
+  [
+    'shows whoever reads the old file or the new one, whole',
+    async (stage) => {
+      const files = filesOf(stage, await stage.begun('counts'));
+      const sizes = [100_000, 300_000];
+      const contentOf = (turn: number) => Buffer.alloc(sizes[turn % 2] ?? 0, turn);
+      await files.write('file', contentOf(0));
+      const over = new AbortController();
+      const torn: number[] = [];
+      const readers = Array.from({ length: 2 }, async () => {
+        while (!over.signal.aborted) {
+          const found = await files.read('file');
+          if (!found.equals(contentOf(found[0] ?? 0))) torn.push(found.length);
+        }
+      });
+      for (let turn = 1; turn <= 6; turn += 1) await files.write('file', contentOf(turn));
+      await Promise.all([files.write('file', contentOf(7)), files.write('file', contentOf(8))]);
+      over.abort();
+      await Promise.all(readers);
+      assert.deepEqual(torn, []);
+      assert.deepEqual((await files.names('.')).filter((name) => name.startsWith('.skep')), []);
+    },
+  ],
+  [
+    'moves files and directories, in place of a file only, if the sandbox runs',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const files = filesOf(stage, sandbox);
+      await files.write('from/file', 'moved\n');
+      await files.write('there', 'old\n');
+      await files.move('from/file', 'there');
+      assert.equal(await files.text('there'), 'moved\n');
+      await files.move('there', 'made/above/file');
+      await files.move('made', 'from/made');
+      assert.deepEqual(await files.names('from', 3), ['made', 'made/above', 'made/above/file']);
+      await files.write('file', '');
+      await assert.rejects(files.move('file', 'from'), isFailing('wrong_file_type'));
+      await assert.rejects(files.move('nothing', 'else'), isFailing('file_not_found'));
+      await stage.runtime.stop(sandbox.id);
+      await files.move('file', 'other').catch((error: unknown) => assert.ok(isFailureOf(error, 'sandbox_not_running'), String(error)));
+      assert.equal((await stage.runtime.inspect(sandbox.id)).state, 'stopped');
+    },
+  ],
+  [
+    'writes content whose length nobody knows, if the sandbox runs',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const files = filesOf(stage, sandbox);
+      assert.equal((await files.write('unknown', pieces(20, () => {}), { mode: 0o600 })).size, 20 * 256 * 1024);
+      const found = await files.read('unknown');
+      for (let index = 0; index < 20; index += 1) assert.equal(found[index * 256 * 1024], index);
+      assert.equal((await files.stat('unknown')).mode, 0o600);
+      await stage.runtime.stop(sandbox.id);
+      await files.write('unknown', pieces(20, () => {})).catch((error: unknown) => assert.ok(isFailureOf(error, 'sandbox_not_running')));
+      assert.deepEqual((await files.names('.')).filter((name) => name.startsWith('.skep')), []);
+    },
+  ],
+];

@@ -1,0 +1,123 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createClient, object } from '../support/client.ts';
+import { killSandboxes } from '../support/processes.ts';
+import { cleanEnv, removeFolder, runSkep, startServer, type Server } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
+const key = 'a-static-key-for-cp';
+const binary = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 256));
+let server: Server;
+let sandbox = '';
+let env: Record<string, string>;
+let local = '';
+
+beforeAll(async () => {
+  server = await startServer({ env: { SKEP_API_KEY: key } });
+  env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
+  const call = createClient(server.url, key);
+  sandbox = String(object(await call('POST', '/api/v1/sandboxes', {}))['id']);
+  await until(() => call('GET', `/api/v1/sandboxes/${sandbox}`), (answer) => object(answer)['status'] === 'RUNNING');
+});
+afterAll(async () => {
+  await server.stop();
+  killSandboxes(server.dataDir);
+  await removeFolder(server.dataDir);
+});
+beforeEach(async () => {
+  local = await mkdtemp(join(tmpdir(), 'skep-cp-'));
+  await mkdir(join(local, 'tree/sub'), { recursive: true });
+  await writeFile(join(local, 'tree/run.sh'), '#!/bin/sh\n');
+  await chmod(join(local, 'tree/run.sh'), 0o755);
+  await writeFile(join(local, 'tree/sub/binary'), binary);
+  await symlink('run.sh', join(local, 'tree/link'));
+});
+afterEach(() => rm(local, { recursive: true, force: true }));
+
+const at = (name: string): string => join(local, name);
+const remote = (path: string): string => `${sandbox}:/workspace/${path}`;
+
+async function cp(source: string, target: string): Promise<void> {
+  expect(await runSkep(['cp', source, target], env)).toEqual({ code: 0, stdout: '', stderr: '' });
+}
+
+const refused = async (source: string, target: string, stderr: string) =>
+  expect(await runSkep(['cp', source, target], env)).toMatchObject({ code: 1, stderr: expect.stringContaining(stderr) });
+
+async function run(args: readonly string[], input?: Uint8Array): Promise<{ code: number | null; stdout: Buffer }> {
+  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'inherit'] });
+  const parts: Buffer[] = [];
+  child.stdout.on('data', (part: Buffer) => void parts.push(part));
+  child.stdin.end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: Buffer.concat(parts) };
+}
+
+describe('skep cp', () => {
+  test('copies a file to a new name, into a directory, and over another, with its mode', async () => {
+    await cp(at('tree/run.sh'), remote('files/new-name'));
+    await cp(at('tree/run.sh'), remote('files'));
+    await cp(at('tree/sub/binary'), remote('files/new-name'));
+    await cp(remote('files/new-name'), at('back'));
+    expect((await readFile(at('back'))).equals(binary)).toBe(true);
+    await cp(remote('files/run.sh'), local);
+    expect((await stat(at('run.sh'))).mode & 0o777).toBe(0o755);
+    await writeFile(at('empty'), '');
+    await cp(at('empty'), remote('files/empty'));
+    await cp(remote('files/empty'), at('back'));
+    expect((await stat(at('back'))).size).toBe(0);
+  });
+
+  test('copies a directory to a new name, into another, and only what it holds', async () => {
+    await cp(at('tree'), remote('dirs/new'));
+    await cp(at('tree'), remote('dirs'));
+    await cp(at('tree/.'), remote('dirs/new/more'));
+    await cp(remote('dirs'), at('got'));
+    for (const place of ['new', 'tree', 'new/more']) {
+      expect((await readdir(at(`got/${place}`))).filter((name) => name !== 'more').toSorted(), place).toEqual(['link', 'run.sh', 'sub']);
+      expect((await readFile(at(`got/${place}/sub/binary`))).equals(binary), place).toBe(true);
+    }
+    await cp(remote('dirs'), at('got'));
+    expect(await readdir(at('got'))).toContain('dirs');
+    await cp(`${remote('dirs/tree')}/.`, at('got'));
+    expect(await readdir(at('got'))).toContain('run.sh');
+    expect((await readdir(local)).filter((name) => name.includes('.skep-'))).toEqual([]);
+  });
+
+  test('takes and gives a tar on the standard streams', async () => {
+    const tar = execFileSync('tar', ['-C', at('tree'), '-cf', '-', '.'], { maxBuffer: 1 << 30 });
+    expect((await run(['cp', '-', remote('streamed')], tar)).code).toBe(0);
+    const { code, stdout } = await run(['cp', remote('streamed'), '-']);
+    expect(code).toBe(0);
+    const names = execFileSync('tar', ['-tf', '-'], { input: stdout, encoding: 'utf8', maxBuffer: 1 << 30 }).trim().split('\n');
+    expect(names.toSorted()).toEqual(['streamed/', 'streamed/link', 'streamed/run.sh', 'streamed/sub/', 'streamed/sub/binary']);
+  });
+
+  test('copies while the sandbox is paused, which stays so', async () => {
+    const call = createClient(server.url, key);
+    for (const kind of ['freeze', 'stop']) {
+      expect((await call('POST', `/api/v1/sandboxes/${sandbox}/pause`, { pause_kind: kind })).status).toBe(200);
+      await cp(at('tree'), remote(`paused-${kind}`));
+      await cp(remote(`paused-${kind}/run.sh`), at(kind));
+      expect(await readFile(at(kind), 'utf8')).toBe('#!/bin/sh\n');
+      expect(object(await call('GET', `/api/v1/sandboxes/${sandbox}`))).toMatchObject({ status: 'PAUSED', pause_kind: kind });
+    }
+    await call('POST', `/api/v1/sandboxes/${sandbox}/resume`);
+  });
+
+  test('says what is wrong, and leaves nothing behind', async () => {
+    await refused(remote('nothing'), at('nothing'), 'There is no file');
+    await refused(at('nothing'), remote('nothing'), 'ENOENT');
+    await refused(at('tree'), at('other'), 'SANDBOX:/PATH');
+    await refused(remote('a'), remote('b'), 'SANDBOX:/PATH');
+    await refused('sb-none:/workspace/x', at('x'), 'There is no sandbox');
+    await refused(at('tree'), 'sb-none:/workspace/x', 'There is no sandbox');
+    expect((await run(['cp', '-', remote('broken')], Buffer.alloc(5000, 7))).code).toBe(1);
+    expect((await readdir(local)).toSorted()).toEqual(['tree']);
+  });
+});
