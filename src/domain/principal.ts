@@ -23,6 +23,11 @@ export const keyAccesses = ['full', 'read', 'admin'] as const;
 /** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
 export type KeyAccess = (typeof keyAccesses)[number];
 
+export const keyFormats = ['skep', 'e2b'] as const;
+
+/** How a key looks: `skep_...`, or `e2b_` and hexadecimal digits, which E2B's clients demand. */
+export type KeyFormat = (typeof keyFormats)[number];
+
 /** Whose records a caller sees: those of one user, or of all users (null). */
 export type OwnerScope = string | null;
 

@@ -114,7 +114,7 @@ const credentials = [
   /\b(?:[sr]k_live_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{30,})\b/,
   // A JSON Web Token.
   /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}/,
-  /\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|dckr_pat_[\w-]{20,}|npm_[A-Za-z0-9]{30,}|skep_[\w-]{20,})\b/,
+  /\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|dckr_pat_[\w-]{20,}|npm_[A-Za-z0-9]{30,}|skep_[\w-]{20,}|e2b_[0-9a-f]{20,})\b/,
   /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
 ];
 

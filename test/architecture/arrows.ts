@@ -26,11 +26,12 @@ const mayImport: Readonly<Record<Layer, readonly Layer[]>> = {
 const entryAdapters: Readonly<Record<string, readonly Layer[]>> = {
   http: ['domain', 'ports', 'application'],
   proxy: ['domain', 'ports', 'application'],
+  e2b: ['domain', 'ports', 'application'],
   cli: ['client'],
 };
 
-/** The proxy answers HTTP too, and does so as the API does. */
-const alsoImports: Readonly<Record<string, string>> = { proxy: 'http' };
+/** These answer HTTP too, and do so as the API does. */
+const alsoImports: Readonly<Record<string, string>> = { proxy: 'http', e2b: 'http' };
 
 /** What adapters of several ports share. It knows no adapter. */
 const shared = 'shared';

@@ -1,8 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import type { Router } from 'express';
 import type { ProxyAddress } from './port-links.ts';
+import type { HttpContext } from './request-context.ts';
 
 export const defaultRequestsPerMinute = 6000;
 export const defaultStreamsPerKey = 50;
+
+/** Adds routes to the HTTP interface, beside its own. Their requests have a context, security headers and a line in the log too. */
+export type Mount = (router: Router, http: HttpContext) => void;
 
 /** How the HTTP interface behaves, wherever it is mounted. */
 export interface RouterOptions {
@@ -26,6 +31,8 @@ export interface RouterOptions {
   readonly proxy?: ProxyAddress;
   /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
   readonly product?: string;
+  /** Further interfaces at the same address, such as that for E2B's clients (`skep/e2b`); none unless given. */
+  readonly mounts?: readonly Mount[];
 }
 
 /** How the server of its own behaves. Times are in milliseconds. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import type { Skep } from '../../application/skep.ts';
+import { Failure } from '../../domain/failure.ts';
 import type { Principal } from '../../domain/principal.ts';
 import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
@@ -96,6 +97,16 @@ export class RequestContext {
   openStream(): AbortSignal {
     const { authenticator, ending } = this.http;
     return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, this.credential, this.closed)]);
+  }
+
+  /** Logs an error that nobody foresaw. Returns the failure that stands for it, which says no more than a number that the log has too. */
+  unforeseen(error: unknown): Failure<'internal'> {
+    const { request, response, requestId, skep } = this;
+    const incident = skep.random.id('inc');
+    // What breaks because the client is gone is no incident.
+    const clientIsGone = response.destroyed || request.errored !== null;
+    if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
+    return new Failure('internal', { incident }, { cause: error });
   }
 
   log(): void {

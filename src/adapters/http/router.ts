@@ -11,7 +11,7 @@ import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
-import { HttpProblem, problemAnswer, problemOf, type AnyProblem } from './problems.ts';
+import { HttpProblem, problemAnswer, problemOf } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
 import { acceptUpgrade } from './web-socket.ts';
@@ -23,6 +23,7 @@ import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { portOperations } from './routes/ports.ts';
 import { logOperation } from './routes/sandbox-logs.ts';
+import { usageOperation } from './routes/sandbox-usage.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { transcriptOperation } from './routes/transcript.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
@@ -38,6 +39,7 @@ const operations: readonly Operation[] = [
   ...eventOperations,
   ...sandboxOperations,
   logOperation,
+  usageOperation,
   ...portOperations,
   ...executionOperations,
   ...fileOperations,
@@ -77,6 +79,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
   router.get(apiReferencePaths, apiReferenceFiles());
   router.route('/').get((_request, response) => response.redirect(response.locals.context.link('/docs')));
+  for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
   router.use(refuse(new HttpProblem('not_found', {}), true), answerError);
   return router;
@@ -195,7 +198,7 @@ function send({ http, response }: RequestContext, body: string | null): void {
 
 const answerError: HttpErrorHandler = (error: unknown, _request, response, _next) => {
   const { context } = response.locals;
-  const problem = problemOf(error) ?? unforeseen(context, error);
+  const problem = problemOf(error) ?? context.unforeseen(error);
   context.problem = problem;
   if (problem === error && isOfTheServer(problem.code)) {
     context.skep.logger.warn({ request_id: context.requestId, code: problem.code, error }, 'request failed');
@@ -208,15 +211,6 @@ const answerError: HttpErrorHandler = (error: unknown, _request, response, _next
     send(context, body);
   }
 };
-
-/** The problem of an error that nobody foresaw: all it says is a number that the log has too. */
-function unforeseen({ request, response, requestId, skep }: RequestContext, error: unknown): AnyProblem {
-  const incident = skep.random.id('inc');
-  // What breaks because the client is gone is no incident.
-  const clientIsGone = response.destroyed || request.errored !== null;
-  if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
-  return new Failure('internal', { incident }, { cause: error });
-}
 
 function isOfTheServer(code: string): boolean {
   return code === 'internal' || /^(?:provider|runtime|store)_/.test(code);

@@ -86,8 +86,11 @@ const ownCookiePrefix = 'skep_';
 /** The cookie that opening a link sets. Its value is the token of the link. */
 export const portCookie = 'skep_port';
 
+/** The header in which E2B's clients send the sandbox's own key. */
+export const e2bKeyHeader = 'e2b-traffic-access-token';
+
 function keyOf(request: IncomingMessage): string | null {
-  return text(headerOf(request, 'x-session-api-key')) ?? bearerOf(request);
+  return text(headerOf(request, 'x-session-api-key')) ?? text(headerOf(request, e2bKeyHeader)) ?? bearerOf(request);
 }
 
 function text(value: string | null): string | null {

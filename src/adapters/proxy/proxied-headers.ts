@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { linkParameter } from '../http/port-links.ts';
-import { isOwnCookie, passedCookies } from './port-visitor.ts';
+import { e2bKeyHeader, isOwnCookie, passedCookies } from './port-visitor.ts';
 import { addressHeaders, type Target } from './port-target.ts';
 
 /** Headers of one connection, which are not for the next. The framing of the body stays, since the library makes its own from it. */
@@ -15,7 +15,9 @@ const ofConnection: ReadonlySet<string> = new Set([
 const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 
 /** Headers that Skep reads, and those that only a proxy in front may set. */
-const ofSkep: ReadonlySet<string> = new Set(['x-session-api-key', 'forwarded', 'x-real-ip', ...addressHeaders.flat()]);
+const ofSkep: ReadonlySet<string> = new Set([
+  'x-session-api-key', e2bKeyHeader, 'forwarded', 'x-real-ip', ...addressHeaders.flat(),
+]);
 
 export interface ForwardedRequest {
   readonly target: Target;

@@ -12,6 +12,7 @@ import type { Secrets } from '../../ports/secrets.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
+import { awaitRunning } from './await-running.ts';
 import { deleteSandbox } from './delete-sandbox.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { WhenFull } from './make-room.ts';
@@ -23,6 +24,7 @@ import { authorizePort, createPortLink, isPortAddress, notePortActivity, openPor
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
+import { setSandboxTimeout } from './set-sandbox-timeout.ts';
 import { checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
@@ -31,6 +33,7 @@ export type { StartSandboxRequest } from './start-sandbox.ts';
 const useCases = {
   start: startSandbox,
   startAs: startSandboxAs,
+  awaitRunning,
   checkParameters,
   get: ({ store }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
   /** Returns the sandboxes, newest first. Reads the store only. */
@@ -42,6 +45,7 @@ const useCases = {
   logs: readLogs,
   pause: pauseSandbox,
   resume: resumeSandbox,
+  setTimeout: setSandboxTimeout,
   delete: deleteSandbox,
   adopt: adoptSandbox,
   authorizePort,

@@ -1,7 +1,7 @@
 import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
 import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
 import { commandName } from '../../client/command-name.ts';
-import { type ApiKeyRecord, isKeyValid, type KeyAccess } from '../../domain/principal.ts';
+import { type ApiKeyRecord, isKeyValid, type KeyAccess, type KeyFormat } from '../../domain/principal.ts';
 import { readConfig } from '../config/read-config.ts';
 import { storeWarningText } from '../store-messages.ts';
 
@@ -9,15 +9,17 @@ export interface CreateKeyOptions extends JsonOption {
   readonly name: string;
   readonly user: string;
   readonly expires?: number;
+  readonly format: KeyFormat;
   readonly access: KeyAccess;
   readonly repositories?: readonly string[];
 }
 
 /** Makes a key. Prints only the key on standard output, or with its record as JSON, so that a script can read it. */
 export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOptions): Promise<number> {
-  const { name, user, expires, access, repositories = null } = options;
+  const { name, user, expires, access, format, repositories = null } = options;
   return await withKeys(env, async (keys) => {
-    const made = await keys.create({ name, userId: user, access, repositories, ...(expires !== undefined && { expiresInMs: expires }) });
+    const lifetime = expires === undefined ? {} : { expiresInMs: expires };
+    const made = await keys.create({ name, userId: user, access, format, repositories, ...lifetime });
     process.stderr.write(`The key ${name} of the user ${user}; it is shown only now:\n`);
     print(options, { ...fieldsOf(made.record), key: made.key }, `${made.key}\n`);
     return 0;

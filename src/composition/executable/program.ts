@@ -4,7 +4,7 @@ import { toDuration } from '../../adapters/cli/arguments.ts';
 import type { JsonOption } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
-import { keyAccesses } from '../../domain/principal.ts';
+import { keyAccesses, keyFormats } from '../../domain/principal.ts';
 import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './key-commands.ts';
 
@@ -99,6 +99,7 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .option('--user <user>', 'the owner of what is created with it', 'default')
     .option('--expires <duration>', 'the time until it expires, for example 30d', toDuration)
     .addOption(new Option('--access <access>', 'what it may do').choices(keyAccesses).default('full'))
+    .addOption(new Option('--format <format>', "how it looks; E2B's clients take only `e2b`").choices(keyFormats).default('skep'))
     .option('--repositories <patterns>', 'the repositories that it may list and clone, for example acme/shop,group/**', toPatterns)
     .option(...jsonOption)
     .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>

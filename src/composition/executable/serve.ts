@@ -90,7 +90,9 @@ async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening
 }
 
 async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const { createHttpServer } = await import('../../adapters/http/index.ts');
+  const [{ createHttpServer }, { e2b }] = await Promise.all([
+    import('../../adapters/http/index.ts'), import('../../adapters/e2b/index.ts'),
+  ]);
   return await createHttpServer(skep, {
     host: config.host,
     port: config.port,
@@ -99,6 +101,7 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
     streamsPerKey: config.streamsPerKey,
     ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address }),
     drainMs: drainMsOf(config),
+    mounts: [e2b],
   });
 }
 

@@ -1,6 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
-import { type ApiKeyRecord, isKeyValid, isRepositoryPattern, isUserId, type KeyAccess, type Principal } from '../../../domain/principal.ts';
+import {
+  type ApiKeyRecord, isKeyValid, isRepositoryPattern, isUserId, type KeyAccess, type KeyFormat, type Principal,
+} from '../../../domain/principal.ts';
 import type { ApiKeyStore } from '../../../ports/api-key-store.ts';
 import type { Auth } from '../../../ports/auth.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -55,6 +57,8 @@ export interface NewApiKey {
   readonly access?: KeyAccess;
   /** The repositories that it may list and clone, as patterns (`acme/*`, `group/**`); all of them unless given. */
   readonly repositories?: readonly string[] | null;
+  /** `skep` unless told. */
+  readonly format?: KeyFormat;
   /** Up to 100 years; for ever unless told. */
   readonly expiresInMs?: number;
 }
@@ -76,7 +80,7 @@ export class ApiKeyRefused extends Error {
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
   const { keys, clock, random } = deps;
   return {
-    async create({ name, userId = defaultUser, access = 'full', repositories = null, expiresInMs }) {
+    async create({ name, userId = defaultUser, access = 'full', repositories = null, format = 'skep', expiresInMs }) {
       if (!isLabel(name)) throw new ApiKeyRefused("The key's name must have 1 to 100 characters, none of them a control character.");
       if (!isUserId(userId)) {
         const form = '1 to 100 characters, none of them a control character, and not begin with skep:';
@@ -90,7 +94,8 @@ export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock
       if (expiresInMs !== undefined) requireLifetime(expiresInMs);
       const createdAt = clock.now();
       const expiresAt = expiresInMs === undefined ? null : createdAt + expiresInMs;
-      const key = `skep_${random.secret()}`;
+      const secret = random.secret();
+      const key = format === 'e2b' ? `e2b_${Buffer.from(secret).toString('hex')}` : `skep_${secret}`;
       const times = { createdAt, expiresAt, revokedAt: null };
       const record = { id: random.id('key'), name, userId, access, repositories, hash: digestOf(key), ...times };
       if (!(await keys.insert(record))) {

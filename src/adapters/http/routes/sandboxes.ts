@@ -105,18 +105,6 @@ const sandboxAdoptBody = z.strictObject({
 
 const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).meta({ id: 'SandboxPauseRequest' });
 
-const sandboxUsage = z
-  .object({
-    cpu_ms: z.int().nullable().meta({ description: 'CPU time of its present run, in milliseconds.' }),
-    cpu_percent: z.number().nullable().meta({ description: 'CPU time per time, over the last second or so: 100 is one CPU.' }),
-    memory_bytes: z.int().nullable(),
-    memory_limit_bytes: z.int().nullable().meta({ description: 'Null if there is no limit, too.' }),
-    disk_bytes: z.int().nullable().meta({ description: 'Files that it added or changed.' }),
-    pids: z.int().nullable().meta({ description: 'How many processes and threads it has.' }),
-    at: timestamp,
-  })
-  .meta({ id: 'SandboxUsage' });
-
 export const sandboxPath = z.object({ id: resourceId });
 
 const sandboxes = '/api/v1/sandboxes';
@@ -179,24 +167,6 @@ export const sandboxOperations = [
     failures: ['sandbox_not_found'],
     handle: async (context, { params }) =>
       presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
-  }),
-  operation({
-    ...common,
-    method: 'get',
-    path: `${sandboxes}/{id}/usage`,
-    operationId: 'get_sandbox_usage',
-    summary: 'What a sandbox takes',
-    description: 'May take seconds if it has many files. What is not known, or not taken since it does not run, is null.',
-    params: sandboxPath,
-    success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
-    failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
-    handle: async ({ skep, principal }, { params }) => {
-      const usage = await skep.sandboxes.usage(scopeOf(principal), params.id);
-      return {
-        cpu_ms: usage.cpuMs, cpu_percent: usage.cpuPercent, memory_bytes: usage.memoryBytes, memory_limit_bytes: usage.memoryLimitBytes,
-        disk_bytes: usage.diskBytes, pids: usage.pids, at: toTimestamp(skep.clock.now()),
-      };
-    },
   }),
   operation({
     ...one,

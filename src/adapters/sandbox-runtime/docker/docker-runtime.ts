@@ -28,11 +28,9 @@ import { isDnsLabel } from './labels.ts';
 import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
-import type { DockerRuntimeOptions } from './options.ts';
+import { type DockerRuntimeOptions, localHost } from './options.ts';
 import { reasons, shorten } from './status-reasons.ts';
 import { Watch } from './watch.ts';
-
-type State = ObservedSandbox['state'];
 
 /**
  * Runs sandboxes as containers of a Docker engine, each isolated from the host and from the others as its spec says. All state is on
@@ -223,7 +221,7 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   /** Runs the step, which leads to the target, after earlier ones of the sandbox. Returns the state afterwards. */
-  #change(id: string, target: State, step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal): Promise<ObservedSandbox> {
+  #change(id: string, target: ObservedSandbox['state'], step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal) {
     if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, reasons.invalidId));
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
@@ -248,8 +246,4 @@ class DockerRuntime implements SandboxRuntime {
     const observed = await this.#observer.inspect(id);
     return { ...observed, reason: observed.reason ?? error.reason };
   }
-}
-
-function localHost(publishAddress: string): string {
-  return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
 }

@@ -35,3 +35,8 @@ export interface DockerRuntimeOptions {
   /** The environment with Docker's variables. Default: this process's own. */
   readonly env?: Environment;
 }
+
+/** Returns the address by which this machine reaches ports that are published there. */
+export function localHost(publishAddress: string): string {
+  return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
+}

@@ -28,12 +28,10 @@ import { Observer } from './observed-sandbox.ts';
 import { PortReservations } from './port-reservations.ts';
 import { endAll, findLeader, holdAll, killAll, releaseAll } from './process-groups.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
+import { killedStatus } from '../signal-numbers.ts';
 import { SandboxLogs } from './sandbox-logs.ts';
 import { unavailable, withFailures } from './system-errors.ts';
 import { Watch } from './watch.ts';
-
-/** What a shell reports of a command that SIGKILL ended. */
-const killedStatus = 128 + 9;
 
 /**
  * The steps of one sandbox are done one after another. Each reads the state, does what is left to do, and can be repeated after an
@@ -175,9 +173,9 @@ export class ProcessRuntime implements SandboxRuntime {
   async check(): Promise<CheckResult> {
     try {
       await this.#opened(() => Promise.all([access(this.#layout.root, constants.W_OK), access('/bin/sh', constants.X_OK)]));
-      const detail = `this host's processes can't be read with ${this.#table.kind}`;
-      if ((await this.#table.find(process.pid)) === null) return { ok: false, detail };
-      return { ok: true, detail: 'sandboxes are process groups of this host, without isolation' };
+      const canRead = (await this.#table.find(process.pid)) !== null;
+      if (canRead) return { ok: true, detail: 'sandboxes are process groups of this host, without isolation' };
+      return { ok: false, detail: `this host's processes can't be read with ${this.#table.kind}` };
     } catch (error) {
       return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : "this host's processes can't be read" };
     }
@@ -213,7 +211,7 @@ export class ProcessRuntime implements SandboxRuntime {
     const { record } = await this.#observer.observe(launch.id);
     const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports, logs: this.#logs };
     const leader = record && (await runLaunch(host, launch, record, progress));
-    if (leader !== null) this.#watch.addOwn(launch.id, leader);
+    if (leader) this.#watch.addOwn(launch.id, leader);
   }
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */

@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { z } from 'zod';
+import { detailOf, problemOf, statusOf } from '../http/problems.ts';
+
+/**
+ * The part of the Connect protocol that E2B's clients speak: JSON over HTTP/1.1, a request of one message, and an answer of one message or
+ * of a stream of them. Source: https://connectrpc.com/docs/protocol
+ */
+
+/** The codes that are used here, with the HTTP status of each. */
+const statuses = {
+  invalid_argument: 400, unauthenticated: 401, permission_denied: 403, not_found: 404, already_exists: 409, failed_precondition: 400,
+  out_of_range: 400, resource_exhausted: 429, unimplemented: 501, unavailable: 503, internal: 500,
+} as const;
+
+export type ConnectCode = keyof typeof statuses;
+
+/** A failure that has a code of the protocol. */
+export class ConnectError extends Error {
+  readonly code: ConnectCode;
+
+  constructor(code: ConnectCode, message: string) {
+    super(message);
+    this.name = 'ConnectError';
+    this.code = code;
+  }
+}
+
+const codesByStatus: Readonly<Record<number, ConnectCode>> = {
+  400: 'invalid_argument', 401: 'unauthenticated', 403: 'permission_denied', 404: 'not_found', 409: 'failed_precondition',
+  410: 'out_of_range', 413: 'resource_exhausted', 422: 'invalid_argument', 429: 'resource_exhausted',
+  502: 'unavailable', 503: 'unavailable', 504: 'unavailable',
+};
+
+/** Returns the error as the protocol has it; null if nobody foresaw it. A sandbox that does not run is `unavailable` for E2B's clients. */
+export function connectErrorOf(error: unknown): ConnectError | null {
+  if (error instanceof ConnectError) return error;
+  const problem = problemOf(error);
+  if (problem === null) return null;
+  const code = problem.code === 'sandbox_not_running' ? 'unavailable' : codesByStatus[statusOf(problem.code)];
+  return new ConnectError(code ?? 'internal', detailOf(problem));
+}
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: { readonly code: ConnectCode; readonly message: string };
+}
+
+/** The answer to a request for one message that failed. */
+export function errorAnswer({ code, message }: ConnectError): ErrorAnswer {
+  return { status: statuses[code], body: { code, message } };
+}
+
+const headerBytes = 5;
+const endOfStream = 0b10;
+
+/** A method of a service, which gets the body of the request as it was sent. */
+export type Method<C> =
+  | { readonly kind: 'call'; readonly handle: (call: C, body: Buffer) => Promise<object> }
+  | { readonly kind: 'stream'; readonly handle: (call: C, body: Buffer) => AsyncIterable<object> };
+
+export type Service<C> = Readonly<Record<string, Method<C>>>;
+
+/** A method that answers with one message. */
+export function callOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => Promise<object>): Method<C> {
+  return { kind: 'call', handle: (call, body) => handle(call, readMessage(schema, body)) };
+}
+
+/** A method that answers with a stream of messages. */
+export function streamOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => AsyncIterable<object>): Method<C> {
+  return { kind: 'stream', handle: (call, body) => handle(call, readMessage(schema, unwrap(body))) };
+}
+
+/** Throws `invalid_argument`. */
+function readMessage<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
+  const result = schema.safeParse(parseJson(body));
+  if (result.success) return result.data;
+  throw new ConnectError('invalid_argument', z.prettifyError(result.error));
+}
+
+function unwrap(body: Buffer): Buffer {
+  const length = body.length < headerBytes ? -1 : body.readUInt32BE(1);
+  if (body[0] === 0 && body.length === headerBytes + length) return body.subarray(headerBytes);
+  throw new ConnectError('invalid_argument', 'The body must be one message, not compressed.');
+}
+
+export function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    throw new ConnectError('invalid_argument', 'The body must be JSON.');
+  }
+}
+
+function wrap(message: object, flags = 0): Buffer {
+  const content = Buffer.from(JSON.stringify(message));
+  const header = Buffer.alloc(headerBytes);
+  header.writeUInt8(flags);
+  header.writeUInt32BE(content.length, 1);
+  return Buffer.concat([header, content]);
+}
+
+/** How a stream shows that it lives. */
+export interface Keepalive {
+  readonly message: object;
+  readonly everyMs: number;
+}
+
+/** Sends the messages as they come, no more than the client reads. The last message says how the stream ended. */
+export async function sendMessages(
+  response: ServerResponse, messages: AsyncIterable<object>, keepalive: Keepalive, unforeseen: (error: unknown) => ConnectError,
+): Promise<void> {
+  response.writeHead(200, { 'Content-Type': 'application/connect+json', 'X-Accel-Buffering': 'no' });
+  response.flushHeaders();
+  const timer = setInterval(() => void (response.writableLength === 0 && response.write(wrap(keepalive.message))), keepalive.everyMs);
+  let ended = {};
+  try {
+    for await (const message of messages) {
+      if (response.destroyed) return;
+      if (!response.write(wrap(message))) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    }
+  } catch (error) {
+    ended = { error: errorAnswer(connectErrorOf(error) ?? unforeseen(error)).body };
+  } finally {
+    clearInterval(timer);
+  }
+  if (!response.destroyed) response.end(wrap(ended, endOfStream));
+}

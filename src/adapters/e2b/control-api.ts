@@ -1,0 +1,237 @@
+import { z } from 'zod';
+import { expiresAt } from '../../domain/idle-policy.ts';
+import { Failure } from '../../domain/failure.ts';
+import { scopeOf } from '../../domain/principal.ts';
+import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
+import { toTimestamp } from '../http/common-schemas.ts';
+import { pageKeyOf, pageQuery, presentPage } from '../http/page-token.ts';
+import type { RequestContext } from '../http/request-context.ts';
+import { readQuery } from '../http/request-input.ts';
+import { sandboxParameterFields } from '../http/sandbox-parameters.ts';
+import { sandboxToken } from './sandbox-token.ts';
+
+/** What a sandbox can do as E2B's clients see it: the version of E2B's own daemon that could do the same. */
+const envdVersion = '0.5.7';
+
+/** The template that E2B's clients ask for unless told. It is the deployment's default spec, unless a spec has this name. */
+const defaultTemplate = 'base';
+
+/** How long a sandbox lives unless the client says, in seconds; at most as long as its spec allows. */
+const defaultTimeoutSeconds = 300;
+
+/** E2B's clients expect a time at which a sandbox ends. This is that of one that does not end by itself. */
+const never = Date.UTC(9999, 11, 31);
+
+/** A request that asks for something that Skep does not have. */
+export class Unsupported extends Error {
+  override readonly name = 'Unsupported';
+
+  constructor(what: string, instead = 'Leave it out.') {
+    super(`Skep has no ${what} for E2B's clients. ${instead}`);
+  }
+}
+
+const seconds = z.int().min(1);
+const { env, metadata } = sandboxParameterFields;
+
+/** A member that may only have the value that means nothing is asked for. */
+const absent = z.unknown().optional();
+
+const createBody = z.object({
+  templateID: z.string().min(1), timeout: seconds.optional(), metadata, envVars: env,
+  allow_internet_access: absent, network: absent, iam: absent, mcp: absent, volumeMounts: absent, autoPause: absent, autoResume: absent,
+});
+
+/** What a start can't choose. */
+const unsupportedOptions: Readonly<Record<string, string>> = {
+  allow_internet_access: 'choice of internet access', network: 'choice of the network', iam: 'identities', mcp: 'MCP gateway',
+  volumeMounts: 'volumes', autoPause: 'pause at the end of the timeout', autoResume: 'choice of resuming by traffic',
+};
+
+/** Returns true if the value asks for what is so anyway. */
+function isDefault(name: string, value: unknown): boolean {
+  return value === undefined || value === null || value === (name === 'allow_internet_access');
+}
+
+function demandSupported(body: z.output<typeof createBody>): void {
+  const given = Object.entries(body).find(([name, value]) => name in unsupportedOptions && !isDefault(name, value));
+  if (given === undefined) return;
+  throw new Unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
+}
+
+export interface ControlAnswer {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request for the control interface; its body is JSON. */
+export interface ControlRequest {
+  readonly context: RequestContext;
+  readonly id: string;
+  readonly body: unknown;
+}
+
+type Handler = (request: ControlRequest) => Promise<ControlAnswer>;
+
+const create: Handler = async ({ context, body }) => {
+  const { skep, principal } = context;
+  const asked = createBody.parse(body);
+  demandSupported(asked);
+  const { templateID, timeout, envVars, metadata } = asked;
+  const specId = templateID === defaultTemplate && skep.specs.find(templateID) === undefined ? null : templateID;
+  const maxLifeMs = skep.specs.find(specId)?.rest.maxLifeMs ?? Infinity;
+  const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
+  const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
+  const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters });
+  const sandbox = await skep.sandboxes.awaitRunning(scopeOf(principal), id, context.closed);
+  return { status: 201, body: presentConnection(context, sandbox) };
+};
+
+const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().optional() });
+
+/** Resumes the sandbox if it is paused. The timeout can only make it live longer. */
+const connect: Handler = async ({ context, id, body }) => {
+  const { skep, principal } = context;
+  const { timeout } = connectBody.parse(body);
+  const scope = scopeOf(principal);
+  const found = await skep.sandboxes.get(scope, id);
+  const isRunning = found.status === 'RUNNING';
+  const sandbox = isRunning ? found : await skep.sandboxes.resume(scope, id);
+  const end = expiresAt(sandbox);
+  if (timeout !== undefined && end !== null && end < skep.clock.now() + timeout * 1000) {
+    await skep.sandboxes.setTimeout(scope, id, timeout * 1000);
+  }
+  return { status: isRunning ? 200 : 201, body: presentConnection(context, sandbox) };
+};
+
+const listQuery = z.object({
+  limit: pageQuery.limit, nextToken: pageQuery.page_id, metadata: z.string().optional(),
+  state: z.union([z.string(), z.array(z.string())]).optional(), template: z.string().optional(),
+  startedAfter: z.iso.datetime({ offset: true }).optional(), order: z.enum(['asc', 'desc']).optional(),
+});
+
+const listing = 'e2b-sandboxes';
+
+const list: Handler = async ({ context }) => {
+  const { skep, principal } = context;
+  const { limit, nextToken, state, template, startedAfter, order, ...query } = readQuery(listQuery, context.query);
+  if (order === 'asc') throw new Unsupported('list with the oldest first', 'Use order "desc".');
+  const states = new Set([state ?? ['running', 'paused']].flat().flatMap((text) => text.split(',')));
+  const metadata = query.metadata === undefined ? {} : decodeMetadata(query.metadata);
+  const page = await skep.sandboxes.search(scopeOf(principal), { specId: template, metadata }, {
+    after: pageKeyOf(context, listing, { page_id: nextToken }), limit,
+  });
+  const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
+  const { items, next_page_id: next } = presentPage(context, page, listing, (sandbox) => sandbox);
+  const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt > since);
+  return { status: 200, body: shown.map(presentListed), headers: next === null ? {} : { 'X-Next-Token': next } };
+};
+
+/** The pairs are a query of their own, whose names and values are encoded twice. */
+function decodeMetadata(text: string): Record<string, string> {
+  const pairs = [...new URLSearchParams(text)];
+  return Object.fromEntries(pairs.map(([name, value]) => [decodeURIComponent(name), decodeURIComponent(value)]));
+}
+
+const info: Handler = async ({ context, id }) => {
+  const sandbox = await context.skep.sandboxes.get(scopeOf(context.principal), id);
+  const body = { ...presentListed(sandbox), ...presentConnection(context, sandbox), lifecycle: { onTimeout: 'kill', autoResume: false } };
+  return { status: 200, body };
+};
+
+const kill: Handler = async ({ context, id }) => {
+  const scope = scopeOf(context.principal);
+  await context.skep.sandboxes.get(scope, id);
+  await context.skep.sandboxes.delete(scope, id);
+  return { status: 204 };
+};
+
+const setTimeout: Handler = async ({ context, id, body }) => {
+  const { timeout } = z.object({ timeout: seconds }).parse(body);
+  await context.skep.sandboxes.setTimeout(scopeOf(context.principal), id, timeout * 1000);
+  return { status: 204 };
+};
+
+/** E2B reports an error for a paused sandbox, from which its clients know that they paused nothing. */
+const pause: Handler = async ({ context, id, body }) => {
+  const { sandboxes } = context.skep;
+  const scope = scopeOf(context.principal);
+  const { memory } = connectBody.parse(body);
+  if ((await sandboxes.get(scope, id)).status === 'PAUSED') throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
+  await sandboxes.pause(scope, id, memory === false ? 'stop' : undefined);
+  return { status: 204 };
+};
+
+const metrics: Handler = async ({ context, id }) => {
+  const { skep, principal } = context;
+  const { spec: { resources } } = await skep.sandboxes.get(scopeOf(principal), id);
+  const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), id);
+  const now = skep.clock.now();
+  return {
+    status: 200,
+    body: [{
+      timestamp: toTimestamp(now), timestampUnix: Math.floor(now / 1000), cpuCount: resources.cpus ?? 0, cpuUsedPct: cpuPercent ?? 0,
+      memUsed: memoryBytes ?? 0, memTotal: memoryLimitBytes ?? resources.memoryBytes ?? 0, memCache: 0, diskUsed: diskBytes ?? 0,
+      diskTotal: resources.diskBytes ?? 0,
+    }],
+  };
+};
+
+const notThere = (what: string): Handler => async () => {
+  throw new Unsupported(what, 'It is not there.');
+};
+
+/** A route of the control interface. Whatever is not a GET changes something. */
+export interface ControlRoute {
+  readonly method: 'get' | 'post' | 'put' | 'delete';
+  readonly paths: readonly string[];
+  readonly handle: Handler;
+}
+
+export const controlRoutes: readonly ControlRoute[] = [
+  { method: 'post', paths: ['/v2/sandboxes', '/sandboxes'], handle: create },
+  { method: 'get', paths: ['/v2/sandboxes', '/sandboxes'], handle: list },
+  { method: 'post', paths: ['/v2/sandboxes/:id/connect', '/sandboxes/:id/connect', '/sandboxes/:id/resume'], handle: connect },
+  { method: 'get', paths: ['/sandboxes/:id'], handle: info },
+  { method: 'delete', paths: ['/sandboxes/:id'], handle: kill },
+  { method: 'post', paths: ['/sandboxes/:id/timeout'], handle: setTimeout },
+  { method: 'post', paths: ['/sandboxes/:id/pause'], handle: pause },
+  { method: 'get', paths: ['/sandboxes/:id/metrics'], handle: metrics },
+  { method: 'post', paths: ['/sandboxes/:id/snapshots'], handle: notThere('snapshots') },
+  { method: 'get', paths: ['/snapshots'], handle: notThere('snapshots') },
+  { method: 'post', paths: ['/sandboxes/:id/fork'], handle: notThere('forks') },
+  { method: 'put', paths: ['/sandboxes/:id/network'], handle: notThere('change of the network') },
+];
+
+/** What a client needs to reach what is in the sandbox. A key that may only read gets no token. */
+function presentConnection({ skep, http, principal }: RequestContext, { id, spec, sessionApiKey }: Sandbox) {
+  const tokens = { envdAccessToken: sandboxToken(skep, id), trafficAccessToken: sessionApiKey };
+  const domain = domainOf(http.options.proxy);
+  return { sandboxID: id, templateID: spec.id, clientID: 'skep', envdVersion, domain, ...(principal.access !== 'read' && tokens) };
+}
+
+/** The domain below which `getHost` finds the ports. Without one, the name says what is missing. */
+function domainOf(proxy: { readonly url: string; readonly domain?: string | undefined } | undefined): string {
+  if (proxy?.domain === undefined) return 'set-SKEP_PROXY_DOMAIN.invalid';
+  const { port } = new URL(proxy.url);
+  return port === '' ? proxy.domain : `${proxy.domain}:${port}`;
+}
+
+function presentListed(sandbox: Sandbox) {
+  const { id, spec: { id: templateID, resources }, metadata, createdAt } = sandbox;
+  return {
+    sandboxID: id, templateID, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(expiresAt(sandbox) ?? never),
+    state: stateOf(sandbox) ?? 'paused', cpuCount: resources.cpus ?? 0, memoryMB: Math.floor((resources.memoryBytes ?? 0) / 2 ** 20),
+    diskSizeMB: Math.floor((resources.diskBytes ?? 0) / 2 ** 20), metadata, envdVersion, volumeMounts: [],
+  };
+}
+
+const states: Readonly<Record<SandboxStatus, 'running' | 'paused' | null>> = {
+  STARTING: 'running', RUNNING: 'running', PAUSING: 'running', RESUMING: 'running', PAUSED: 'paused', ERROR: null, MISSING: null,
+};
+
+/** Null: E2B has no such state, so its clients do not see the sandbox in a list. */
+function stateOf({ status }: Sandbox): 'running' | 'paused' | null {
+  return states[status];
+}

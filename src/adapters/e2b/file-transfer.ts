@@ -1,0 +1,65 @@
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { Busboy } from '@fastify/busboy';
+import { wholeFile } from '../../application/files/read-file.ts';
+import type { FileEntry } from '../../domain/file-entry.ts';
+import type { RequestContext } from '../http/request-context.ts';
+import { headerOf } from '../http/request-input.ts';
+import { ConnectError } from './connect-protocol.ts';
+import { resolvePath } from './filesystem-service.ts';
+import type { ServiceCall } from './process-service.ts';
+
+/** Sends a file of the sandbox. */
+export async function download(call: ServiceCall, { response }: RequestContext, path: string): Promise<void> {
+  const { skep, scope, sandboxId, ends } = call;
+  const { file, content } = await skep.files.read(scope, sandboxId, resolvePath(call, path), wholeFile, ends);
+  response.set({ 'Content-Type': 'application/octet-stream', 'Content-Length': String(file.size) });
+  await pipeline(content, response);
+}
+
+/** A written file, as E2B's clients want it. */
+interface WrittenFile {
+  readonly name: string;
+  readonly type: 'file';
+  readonly path: string;
+}
+
+/** Writes the body to the path, or the files of a form, each to the path or else to its own name. Returns what was written. */
+export async function upload(call: ServiceCall, { request }: RequestContext, path: string): Promise<readonly WrittenFile[]> {
+  const write = async (target: string, content: Readable): Promise<WrittenFile> => {
+    if (target === '') throw new ConnectError('invalid_argument', 'The query must name the path of the file.');
+    const { skep, scope, sandboxId, ends } = call;
+    const bytes = Readable.toWeb(content) as ReadableStream<Uint8Array>;
+    return presentWritten(await skep.files.write(scope, sandboxId, resolvePath(call, target), bytes, {}, ends));
+  };
+  const contentType = headerOf(request, 'content-type') ?? '';
+  if (contentType.startsWith('multipart/form-data')) {
+    return await writeForm(request, contentType, (name, content) => write(path || name, content));
+  }
+  const isCompressed = headerOf(request, 'content-encoding') === 'gzip';
+  if (!isCompressed) return [await write(path, request)];
+  const plain = createGunzip();
+  const [written] = await Promise.all([write(path, plain), pipeline(request, plain)]);
+  return [written];
+}
+
+type WriteFile = (name: string, content: Readable) => Promise<WrittenFile>;
+
+/** Writes the files of a form one after the other, as they arrive. The first that fails ends it. */
+async function writeForm(request: RequestContext['request'], contentType: string, write: WriteFile): Promise<readonly WrittenFile[]> {
+  const form = new Busboy({ headers: { 'content-type': contentType }, preservePath: true });
+  const writes: Promise<WrittenFile>[] = [];
+  form.on('file', (_field, content, name) => {
+    const writing = write(name, content);
+    writing.catch((error: unknown) => form.destroy(error instanceof Error ? error : new Error('the file could not be written')));
+    writes.push(writing);
+  });
+  await pipeline(request, form);
+  return await Promise.all(writes);
+}
+
+function presentWritten({ path }: FileEntry): WrittenFile {
+  return { name: posix.basename(path), type: 'file', path };
+}

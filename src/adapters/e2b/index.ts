@@ -1,0 +1,176 @@
+import express, { Router } from 'express';
+import { z } from 'zod';
+import { Failure } from '../../domain/failure.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { isSameSecret } from '../../domain/port-access.ts';
+import { detailOf, problemOf, statusOf } from '../http/problems.ts';
+import type { HttpContext, HttpHandler, RequestContext } from '../http/request-context.ts';
+import { headerOf } from '../http/request-input.ts';
+import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
+import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts';
+import { download, upload } from './file-transfer.ts';
+import { filesystemService } from './filesystem-service.ts';
+import { processService, type ServiceCall } from './process-service.ts';
+import { findSigned, isExpired, sandboxToken, type SignedFile } from './sandbox-token.ts';
+
+/** Largest body of a request that is no file, in bytes. The input of a process comes in such a body. */
+const maxBodyBytes = 4 * 2 ** 20;
+
+const readBytes = express.raw({ type: () => true, limit: maxBodyBytes });
+
+/** Where E2B's clients find Skep: `E2B_API_URL` and `E2B_SANDBOX_URL` are the address of the API with this path. */
+const mountPath = '/e2b';
+
+/**
+ * Lets E2B's clients in. To be given to `createRouter` in `mounts`. Signed URLs of files are at `/files` of the API's address, since the
+ * clients look for them there.
+ */
+export function e2b(router: Router, _http: HttpContext): void {
+  const door = Router({ caseSensitive: true });
+  for (const route of controlRoutes) door[route.method]([...route.paths], readBytes, control(route));
+  door.get('/health', answering(async (context) => void context.response.status((await accessOf(context)).isRunning ? 204 : 502).end()));
+  door.post('/process.Process/:method', readBytes, serve(processService));
+  door.post('/filesystem.Filesystem/:method', readBytes, serve(filesystemService));
+  const files = { get: answering(sendFile), post: answering(takeFiles) };
+  door.route('/files').get(files.get).post(files.post);
+  door.use(answering(async () => {
+    throw new Unsupported('such route', 'It is not there.');
+  }));
+  router.use(mountPath, door);
+  router.route('/files').get(files.get).post(files.post);
+}
+
+function control({ method, handle }: ControlRoute): HttpHandler {
+  return answering(async (context) => {
+    const { http, request, response } = context;
+    context.credential = headerOf(request, 'x-api-key');
+    context.caller = await http.authenticator.authenticate(request, context.credential);
+    if (method !== 'get' && context.caller.access === 'read') throw new Failure('forbidden', { action: 'change a sandbox' });
+    const { body: bytes, params: { id } } = request;
+    const asked = Buffer.isBuffer(bytes) && bytes.length > 0 ? parseJson(bytes) : {};
+    const { status, body, headers = {} } = await handle({ context, id: String(id ?? ''), body: asked });
+    response.status(status).set(headers);
+    if (body === undefined) response.end();
+    else response.json(body);
+  });
+}
+
+/** What the answer to a failed request says, in the form of E2B's interface. */
+function answering(handle: (context: RequestContext) => Promise<void>): HttpHandler {
+  return async (_request, response) => {
+    const { context } = response.locals;
+    try {
+      await handle(context);
+    } catch (error) {
+      const { status, message } = restErrorOf(error) ?? restErrorOf(context.unforeseen(error)) ?? internalError;
+      if (response.headersSent) response.destroy();
+      // What is left of the body is not read.
+      else response.status(status).set(context.request.readableEnded ? {} : { Connection: 'close' }).json({ code: status, message });
+    }
+  };
+}
+
+interface RestError {
+  readonly status: number;
+  readonly message: string;
+}
+
+const internalError: RestError = { status: 500, message: 'An internal error occurred.' };
+
+/** Returns null for an error that nobody foresaw. */
+function restErrorOf(error: unknown): RestError | null {
+  if (error instanceof z.ZodError) return { status: 400, message: z.prettifyError(error) };
+  if (error instanceof Unsupported) return { status: 501, message: error.message };
+  if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
+  const problem = problemOf(error);
+  if (problem === null) return null;
+  const status = statusOf(problem.code);
+  return { status: status === 422 ? 400 : status, message: detailOf(problem) };
+}
+
+interface Access extends ServiceCall {
+  readonly isRunning: boolean;
+}
+
+/** Returns what the request may work with, by the sandbox that its headers name and the token of that. Throws `unauthorized`. */
+async function accessOf(context: RequestContext): Promise<Access> {
+  const { request, skep } = context;
+  const id = headerOf(request, 'e2b-sandbox-id') ?? '';
+  const token = headerOf(request, 'x-access-token') ?? '';
+  if (!isSameSecret(token, sandboxToken(skep, id))) throw new Failure('unauthorized', {});
+  const authorization = headerOf(request, 'authorization');
+  const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');
+  return accessTo(context, await skep.sandboxes.get(null, id), user);
+}
+
+function accessTo({ skep, http, request, closed }: RequestContext, { id, ownerId, status, spec }: Sandbox, user: string): Access {
+  if (user !== '' && user !== spec.isolation.user) {
+    const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);
+    throw new ConnectError('invalid_argument', `In this sandbox everything runs as ${known}. Leave the user out.`);
+  }
+  const timeoutMs = Number(headerOf(request, 'connect-timeout-ms') ?? NaN);
+  return {
+    skep, scope: ownerId, sandboxId: id, workingDir: spec.workingDir, timeoutMs: timeoutMs > 0 ? timeoutMs : null,
+    ends: AbortSignal.any([closed, http.ending]), isRunning: status === 'RUNNING',
+  };
+}
+
+const defaultKeepaliveSeconds = 90;
+
+/** Serves the methods of a service. */
+function serve(service: Service<ServiceCall>): HttpHandler {
+  return async (request, response) => {
+    const { context } = response.locals;
+    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    const name = String(request.params['method']);
+    const method = service[name];
+    const unforeseen = (error: unknown): ConnectError => connectErrorOf(context.unforeseen(error)) ?? new ConnectError('internal', '');
+    if (method?.kind === 'stream') {
+      const everyMs = 1000 * (Number(headerOf(request, 'keepalive-ping-interval')) || defaultKeepaliveSeconds);
+      const keepalive = { message: service === processService ? { event: { keepalive: {} } } : { keepalive: {} }, everyMs };
+      const messages = async function* messages(): AsyncGenerator<object, void> {
+        yield* method.handle(await accessOf(context), body);
+      };
+      await sendMessages(response, messages(), keepalive, unforeseen);
+      return;
+    }
+    try {
+      if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
+      response.json(await method.handle(await accessOf(context), body));
+    } catch (error) {
+      const { status, body: answer } = errorAnswer(connectErrorOf(error) ?? unforeseen(error));
+      response.status(status).json(answer);
+    }
+  };
+}
+
+const fileQuery = z.object({
+  path: z.string().default(''), username: z.string().default(''), signature: z.string().default(''),
+  signature_expiration: z.string().nullable().default(null),
+});
+
+/** Returns what the request for a file may work with: by the signature in its URL, or by its headers. */
+async function fileAccess(context: RequestContext, operation: SignedFile['operation']): Promise<{ call: ServiceCall; path: string }> {
+  const { skep } = context;
+  const query = fileQuery.parse(Object.fromEntries(new URLSearchParams(context.query)));
+  const { path, username: user, signature, signature_expiration: expiration } = query;
+  if (signature === '') {
+    const call = await accessOf(context);
+    if (user !== '') accessTo(context, await skep.sandboxes.get(null, call.sandboxId), user);
+    return { call, path };
+  }
+  const signed = { path, operation, user, signature, expiration };
+  const sandbox = isExpired(signed, skep.clock.now()) ? null : await findSigned(skep, signed);
+  if (sandbox === null) throw new Failure('unauthorized', {});
+  return { call: accessTo(context, sandbox, user), path };
+}
+
+async function sendFile(context: RequestContext): Promise<void> {
+  const { call, path } = await fileAccess(context, 'read');
+  await download(call, context, path);
+}
+
+async function takeFiles(context: RequestContext): Promise<void> {
+  const { call, path } = await fileAccess(context, 'write');
+  context.response.json(await upload(call, context, path));
+}

@@ -1,0 +1,153 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import type { ExecutionRecord } from '../../domain/execution.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Skep } from '../../application/skep.ts';
+import { sentenceOf } from '../shared/status-and-error-messages.ts';
+import { callOf, ConnectError, type Service, streamOf } from './connect-protocol.ts';
+
+/** What a call of a service works with. */
+export interface ServiceCall {
+  readonly skep: Skep;
+  readonly scope: OwnerScope;
+  readonly sandboxId: string;
+  /** Where relative paths begin. */
+  readonly workingDir: string;
+  /** How long the client says that the work may take, in milliseconds; null for ever. */
+  readonly timeoutMs: number | null;
+  /** Fires when the client is gone, or the server ends. */
+  readonly ends: AbortSignal;
+}
+
+const bytes = z.base64().transform((text) => Buffer.from(text, 'base64'));
+const size = z.object({ size: z.object({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) }) });
+const selected = z.object({ process: z.object({ pid: z.int().optional(), tag: z.string().optional() }) });
+
+type Selected = z.output<typeof selected>;
+
+const signal = z
+  .enum(['SIGNAL_SIGTERM', 'SIGNAL_SIGKILL'])
+  .transform((name) => (name === 'SIGNAL_SIGKILL' ? 'SIGKILL' : 'SIGTERM'));
+
+const startMessage = z.object({
+  process: z.object({
+    cmd: z.string(), args: z.array(z.string()).default([]), envs: z.record(z.string(), z.string()).default({}), cwd: z.string().default(''),
+  }),
+  pty: size.optional(),
+  stdin: z.boolean().default(true),
+});
+
+/**
+ * Returns the number by which E2B's clients name an execution. It follows from the execution's id, so it is the same on every server. It is
+ * not the number of the process in the sandbox.
+ */
+function pidOf({ id }: Pick<ExecutionRecord, 'id'>): number {
+  return (hash('sha256', id, 'buffer').readUInt32BE() >>> 1) + 1;
+}
+
+const pageSize = 100;
+
+async function listAll({ skep, scope, sandboxId }: ServiceCall): Promise<ExecutionRecord[]> {
+  const all: ExecutionRecord[] = [];
+  let after = null;
+  do {
+    const page = await skep.executions.list(scope, sandboxId, { after, limit: pageSize });
+    all.push(...page.items);
+    after = page.next;
+  } while (after !== null);
+  return all;
+}
+
+async function find(call: ServiceCall, { process: { pid } }: Selected): Promise<ExecutionRecord> {
+  if (pid === undefined) throw new ConnectError('unimplemented', 'Skep has no tags of processes. Name the process by its pid.');
+  const found = (await listAll(call)).find((execution) => pidOf(execution) === pid);
+  if (found === undefined) throw new ConnectError('not_found', `There is no process with the pid ${pid}.`);
+  return found;
+}
+
+async function findRunning(call: ServiceCall, message: Selected): Promise<ExecutionRecord> {
+  const found = await find(call, message);
+  const execution = await call.skep.executions.get(call.scope, call.sandboxId, found.id);
+  if (execution.status !== 'running') throw new ConnectError('not_found', `The process with the pid ${pidOf(found)} has ended.`);
+  return execution;
+}
+
+/** Runs a command, and reports what it writes and how it ends. It goes on if the client leaves. */
+async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeof startMessage>): AsyncGenerator<object, void> {
+  const { cmd, args, envs, cwd } = process;
+  const { skep, scope, sandboxId, timeoutMs } = call;
+  const execution = await skep.executions.run(scope, sandboxId, {
+    command: [cmd, ...args], env: envs, workingDir: cwd === '' ? null : cwd, timeoutMs, stdin: stdin || pty !== undefined,
+    tty: pty?.size ?? null,
+  });
+  yield* follow(call, execution);
+}
+
+/** Reports what a command has written, as far as it is kept, what it writes from now on, and how it ends. */
+async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGenerator<object, void> {
+  const { skep, scope, sandboxId, ends } = call;
+  const { id, tty } = execution;
+  yield { event: { start: { pid: pidOf(execution) } } };
+  const open = async (stream: 'stdout' | 'stderr'): Promise<ReadableStream<Uint8Array>> =>
+    (await skep.executions.output(scope, sandboxId, id, { stream, after: null, follow: true }, ends)).bytes;
+  const outputs = tty ? { pty: await open('stdout') } : { stdout: await open('stdout'), stderr: await open('stderr') };
+  for await (const data of merged(outputs)) yield { event: { data } };
+  const { status, exitCode, statusReason } = await skep.executions.get(scope, sandboxId, id);
+  if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'It is lost.' : sentenceOf(statusReason));
+  const text = `exit status ${exitCode}`;
+  yield { event: { end: { exitCode: exitCode ?? 0, exited: true, status: text, ...(exitCode !== 0 && { error: text }) } } };
+}
+
+/** Returns what the streams hold as it comes, under the names of the streams. No stream is read faster than the result. */
+function merged(streams: Readonly<Record<string, ReadableStream<Uint8Array>>>): ReadableStream<object> {
+  const { readable, writable } = new TransformStream<object, object>();
+  const writer = writable.getWriter();
+  const copy = async (name: string, stream: ReadableStream<Uint8Array>): Promise<void> => {
+    for await (const chunk of stream) await writer.write({ [name]: Buffer.from(chunk).toString('base64') });
+  };
+  Promise.all(Object.entries(streams).map(([name, stream]) => copy(name, stream)))
+    .then(() => writer.close())
+    .catch((error: unknown) => writer.abort(error))
+    .catch(() => {});
+  return readable;
+}
+
+async function list(call: ServiceCall): Promise<object> {
+  const running = (await listAll(call)).filter(({ status }) => status === 'running');
+  const processes = running.map((execution) => {
+    const [cmd = '', ...args] = execution.command;
+    return { pid: pidOf(execution), config: { cmd, args, envs: {} } };
+  });
+  return { processes };
+}
+
+async function write(call: ServiceCall, message: Selected, chunk: Buffer | undefined, close: boolean): Promise<object> {
+  const { id } = await findRunning(call, message);
+  const content = ReadableStream.from<Uint8Array>(chunk === undefined ? [] : [chunk]);
+  await call.skep.executions.write(call.scope, call.sandboxId, id, content, close, call.ends);
+  return {};
+}
+
+/** E2B's `process.Process`, over the executions of a sandbox. Source: E2B's `process.proto`. */
+export const processService: Service<ServiceCall> = {
+  Start: streamOf(startMessage, start),
+  Connect: streamOf(selected, async function* connect(call: ServiceCall, message) {
+    yield* follow(call, await findRunning(call, message));
+  }),
+  List: callOf(z.object({}), list),
+  Update: callOf(selected.extend({ pty: size.optional() }), async (call: ServiceCall, message) => {
+    const { id } = await findRunning(call, message);
+    if (message.pty !== undefined) await call.skep.executions.resize(call.scope, call.sandboxId, id, message.pty.size);
+    return {};
+  }),
+  SendInput: callOf(
+    selected.extend({ input: z.object({ stdin: bytes.optional(), pty: bytes.optional() }) }),
+    async (call: ServiceCall, message) => write(call, message, message.input.stdin ?? message.input.pty, false),
+  ),
+  CloseStdin: callOf(selected, async (call: ServiceCall, message) => write(call, message, undefined, true)),
+  SendSignal: callOf(selected.extend({ signal }), async (call: ServiceCall, message) => {
+    const { id } = await findRunning(call, message);
+    await call.skep.executions.signal(call.scope, call.sandboxId, id, message.signal);
+    return {};
+  }),
+};

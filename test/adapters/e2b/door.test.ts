@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { e2b } from '../../../src/adapters/e2b/index.ts';
+import { type Client, createClient, object } from '../../support/client.ts';
+import { commands } from '../http/executions-support.ts';
+import { startWorld, type World } from '../http/world.ts';
+
+const connectJson = 'application/connect+json';
+
+interface Door {
+  readonly world: World;
+  readonly id: string;
+  /** What a client sends to what is in the sandbox. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly as: (key: string | null) => Client;
+}
+
+/** A sandbox that runs, behind the door. */
+async function openDoor(): Promise<Door> {
+  const world = await startWorld({ command: commands, server: { mounts: [e2b] } });
+  const as = (key: string | null): Client => (method, path, body, headers = {}) =>
+    createClient(world.url, null)(method, path, body, { ...(key !== null && { 'X-API-Key': key }), ...headers });
+  const made = object(await as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 60 }));
+  const id = String(made['sandboxID']);
+  return { world, id, as, headers: { 'E2b-Sandbox-Id': id, 'X-Access-Token': String(made['envdAccessToken']) } };
+}
+
+/** A request of one message. */
+function wrapped(text: string, flags = 0): Buffer {
+  const content = Buffer.from(text);
+  const header = Buffer.alloc(5);
+  header.writeUInt8(flags);
+  header.writeUInt32BE(content.length, 1);
+  return Buffer.concat([header, content]);
+}
+
+/** Sends the bytes to a method with a stream, and returns the messages of its answer. */
+async function stream({ world, headers }: Pick<Door, 'world' | 'headers'>, method: string, body: Buffer): Promise<Record<string, unknown>[]> {
+  const response = await fetch(`${world.url}/e2b/process.Process/${method}`, { method: 'POST', headers: { ...headers, 'Content-Type': connectJson }, body: new Uint8Array(body) });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const messages: Record<string, unknown>[] = [];
+  for (let at = 0; at < bytes.length; at += 5 + bytes.readUInt32BE(at + 1)) {
+    messages.push(JSON.parse(bytes.subarray(at + 5, at + 5 + bytes.readUInt32BE(at + 1)).toString()) as Record<string, unknown>);
+  }
+  return messages;
+}
+
+const codeOf = (messages: readonly Record<string, unknown>[]): unknown => (messages.at(-1)?.['error'] as { code?: string } | undefined)?.code;
+
+describe('the door for the clients of E2B', () => {
+  test('a stream has the start, the output and the end of a process', async () => {
+    const door = await openDoor();
+    const messages = await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', args: ['hello'] }, stdin: false })));
+    expect(messages).toEqual([
+      { event: { start: { pid: expect.any(Number) } } },
+      { event: { data: { stdout: Buffer.from('hello\n').toString('base64') } } },
+      { event: { end: { exitCode: 0, exited: true, status: 'exit status 0' } } },
+      {},
+    ]);
+  });
+
+  test.each([
+    ['no token', {}, 'unauthenticated'],
+    ['a token of another sandbox', { 'X-Access-Token': 'a'.repeat(64) }, 'unauthenticated'],
+    ['another sandbox', { 'E2b-Sandbox-Id': 'sb-other' }, 'unauthenticated'],
+    ['a user', { Authorization: `Basic ${Buffer.from('root:').toString('base64')}` }, 'invalid_argument'],
+  ])('refuses %s', async (what, headers, code) => {
+    const door = await openDoor();
+    const sent = what === 'no token' ? {} : { ...door.headers, ...headers };
+    const start = wrapped(JSON.stringify({ process: { cmd: 'echo' } }));
+    expect(codeOf(await stream({ ...door, headers: sent }, 'Start', start))).toBe(code);
+    const answer = await door.as(null)('POST', '/e2b/process.Process/List', {}, sent);
+    expect(object(answer)['code']).toBe(code);
+    expect((await door.as(null)('GET', '/e2b/files?path=x', undefined, sent)).status).toBe(code === 'unauthenticated' ? 401 : 400);
+  });
+
+  test('a key that may only read sees a sandbox, and neither changes it nor gets its tokens', async () => {
+    const { world, id, as } = await openDoor();
+    const reader = as(world.keys.reader);
+    const info = await reader('GET', `/e2b/sandboxes/${id}`);
+    expect(info.status).toBe(200);
+    expect(Object.keys(object(info))).not.toContain('envdAccessToken');
+    expect(JSON.stringify(info.body)).not.toContain(object(await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`))['trafficAccessToken']);
+    expect((await reader('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(403);
+    expect((await reader('POST', `/e2b/v2/sandboxes/${id}/connect`, {})).status).toBe(403);
+    expect((await as(world.keys.ben)('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
+    expect((await as(null)('GET', `/e2b/sandboxes/${id}`)).status).toBe(401);
+  });
+
+  test('what is not there says so, in the form of errors that the clients know', async () => {
+    const { as, world, headers, id } = await openDoor();
+    const ann = as(world.keys.ann);
+    expect(object(await ann('POST', `/e2b/sandboxes/${id}/snapshots`, {}))).toMatchObject({ code: 501 });
+    expect(object(await ann('POST', '/e2b/v3/templates', {}))).toMatchObject({ code: 501 });
+    expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', autoPause: true }))).toMatchObject({ code: 501 });
+    expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 }))).toMatchObject({ code: 400 });
+    expect(object(await ann('POST', '/e2b/v2/sandboxes', '{'))).toMatchObject({ code: 400 });
+    expect(object(await as(null)('POST', '/e2b/process.Process/StreamInput', {}, headers))['code']).toBe('unimplemented');
+    expect(object(await as(null)('POST', '/e2b/process.Process/SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_SIGKILL' }, headers))['code']).toBe('not_found');
+  });
+
+  test('bytes that are no message are refused, whatever they are', async () => {
+    const door = await openDoor();
+    const anything = fc.oneof(
+      fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)),
+      fc.tuple(fc.json(), fc.nat({ max: 3 })).map(([text, flags]) => wrapped(text, flags)),
+    );
+    await fc.assert(fc.asyncProperty(anything, async (body) => {
+      expect(codeOf(await stream(door, 'Start', body))).toBe('invalid_argument');
+    }), { numRuns: 100 });
+    expect((await door.world.ann('GET', `/api/v1/sandboxes/${door.id}/executions`)).body).toMatchObject({ items: [] });
+  });
+
+  test('a URL that nobody signed finds nothing', async () => {
+    const { as } = await openDoor();
+    expect((await as(null)('GET', '/files?path=/etc/passwd&signature=v1_made-up')).status).toBe(401);
+    expect((await as(null)('POST', '/files?path=/etc/passwd&signature=v1_made-up', {})).status).toBe(401);
+  });
+
+  test('the timeout of a sandbox is at most that of its spec', async () => {
+    const world = await startWorld({ specs: [{ id: 'short', rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 60_000 } }], server: { mounts: [e2b] } });
+    const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
+    const made = object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'short' }));
+    const path = `/e2b/sandboxes/${String(made['sandboxID'])}`;
+    const { startedAt, endAt } = object(await ann('GET', path));
+    expect(Date.parse(String(endAt)) - Date.parse(String(startedAt))).toBe(60_000);
+    expect((await ann('POST', `${path}/timeout`, { timeout: 3600 })).status).toBe(400);
+    expect((await ann('POST', `${path}/timeout`, { timeout: 5 })).status).toBe(204);
+    expect(Date.parse(String(object(await ann('GET', path))['endAt']))).toBeLessThan(Date.parse(String(endAt)));
+  });
+});
