@@ -1,6 +1,7 @@
 import type { TurnStopReason } from './agent.ts';
+import { queueRefusal } from './conversation-limits.ts';
 import {
-  type Conversation, type ConversationStartStatus, type ExecutionStatus, type Message, type QueuedMessage, queueRefusal,
+  type Conversation, type ConversationStartStatus, type ExecutionStatus, type Message, type QueuedMessage,
   type RepositoryLocation,
 } from './conversation.ts';
 import type { Reason } from './reason.ts';

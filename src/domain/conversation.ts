@@ -1,5 +1,5 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
-import type { Reason, ReasonOf } from './reason.ts';
+import type { Reason } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxParameters } from './sandbox-parameters.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
@@ -98,23 +98,8 @@ export function foldTitle(text: string): string {
   return text.normalize('NFC').toUpperCase();
 }
 
-/** How many messages, and how many bytes of them, may wait for an agent. */
-export const queueLimits = { messages: 100, bytes: 1_048_576 };
-
 export function textOf({ content }: Message): string {
   return content.map(({ text }) => text).join('\n');
-}
-
-/** Returns why the queue does not accept the message; null if it does. */
-export function queueRefusal({ queue }: Conversation, message: Message): ReasonOf<'queue_full'> | null {
-  if (queue.length >= queueLimits.messages) return { code: 'queue_full', limit: 'messages', max: queueLimits.messages };
-  const bytes = [...queue.map((waiting) => waiting.message), message].reduce((sum, one) => sum + sizeOf(one), 0);
-  return bytes > queueLimits.bytes ? { code: 'queue_full', limit: 'bytes', max: queueLimits.bytes } : null;
-}
-
-/** Returns an upper bound without encoding: UTF-8 takes at most three bytes for each unit of a JavaScript string. */
-function sizeOf({ content }: Message): number {
-  return content.reduce((sum, { text }) => sum + 3 * text.length, 0);
 }
 
 /**

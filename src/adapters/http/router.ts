@@ -6,6 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { KeyAccess } from '../../domain/principal.ts';
 import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
+import { crossOrigin } from './cors.ts';
 import { sendStream } from './event-stream.ts';
 import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
@@ -107,30 +108,6 @@ function beginRequest(http: HttpContext): HttpHandler {
     // them on as they were sent, and the operation decodes them.
     request.url = context.path.replaceAll('%', '%25') + request.url.slice(context.path.length);
     next();
-  };
-}
-
-const exposedHeaders = 'Age, Content-Range, ETag, Last-Event-ID, Location, Retry-After, X-Request-Id';
-const preflightHeaders = {
-  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-  'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id, X-Session-API-Key',
-  'Access-Control-Max-Age': '600',
-};
-
-/** Lets pages of these origins call the interface. Cookies mean nothing to it, so they are not allowed. */
-function crossOrigin(origins: readonly string[]): HttpHandler {
-  return (request, response, next) => {
-    if (origins.length > 0) response.vary('Origin');
-    const { origin } = request.headers;
-    if (origin === undefined || !origins.includes(origin)) {
-      next();
-      return;
-    }
-    response.set({ 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposedHeaders });
-    const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
-    if (isPreflight) response.status(204).set(preflightHeaders).end();
-    else next();
   };
 }
 

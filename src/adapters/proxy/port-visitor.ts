@@ -8,6 +8,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
 import { bearerOf, headerOf } from '../http/request-input.ts';
+import { cookieTokens, mayUseCookie } from './port-cookie.ts';
 import type { Target } from './port-target.ts';
 
 export interface VisitorDeps {
@@ -80,12 +81,6 @@ export async function keepsAuthorization({ auth }: Skep, request: IncomingMessag
   }
 }
 
-/** Cookies whose names begin like this are Skep's own. No sandbox gets them, and none can set them. */
-const ownCookiePrefix = 'skep_';
-
-/** The cookie that opening a link sets. Its value is the token of the link. */
-export const portCookie = 'skep_port';
-
 /** The header in which E2B's clients send the sandbox's own key. */
 export const e2bKeyHeader = 'e2b-traffic-access-token';
 
@@ -95,36 +90,4 @@ function keyOf(request: IncomingMessage): string | null {
 
 function text(value: string | null): string | null {
   return value === null || value.trim() === '' ? null : value;
-}
-
-/** The tokens in the cookies of a request. A page may have set some beside the right one. */
-function cookieTokens({ headers }: IncomingMessage): readonly string[] {
-  return (headers.cookie ?? '').split(';').flatMap((pair) => {
-    const [name = '', value = ''] = pair.trim().split('=');
-    return name === portCookie && value !== '' ? [value] : [];
-  });
-}
-
-export function passedCookies(cookies: string | undefined): string | undefined {
-  const kept = (cookies ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair !== '' && !isOwnCookie(pair));
-  return kept.length === 0 ? undefined : kept.join('; ');
-}
-
-/** Returns true if the cookie bears a name of Skep's. A cookie without a name is sent as its value, which could be such a pair. */
-export function isOwnCookie(pair: string): boolean {
-  return pair.replace(/^[\s=]*/, '').toLowerCase().replace(/^__(?:host|secure)-/, '').startsWith(ownCookiePrefix);
-}
-
-/** Only for navigation and the same origin: pages on other ports of the host are the same site, so browsers send them the cookie too. */
-function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
-  const { origin, host } = request.headers;
-  const site = headerOf(request, 'sec-fetch-site');
-  const isNavigation = headerOf(request, 'sec-fetch-mode') === 'navigate' && (request.method === 'GET' || request.method === 'HEAD');
-  if (isNavigation) return true;
-  if (site !== null && site !== 'same-origin' && site !== 'none') return false;
-  if (origin === undefined) return true;
-  const originHost = URL.parse(origin)?.host;
-  if (originHost === undefined) return false;
-  // A server in front may have changed the host. By host it has not, and pages of the public address are those of other sandboxes.
-  return originHost === host?.toLowerCase() || (by === 'path' && originHost === URL.parse(publicUrl)?.host);
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { linkParameter } from '../http/port-links.ts';
-import { e2bKeyHeader, isOwnCookie, passedCookies } from './port-visitor.ts';
+import { isOwnCookie, passedCookies } from './port-cookie.ts';
+import { e2bKeyHeader } from './port-visitor.ts';
 import { addressHeaders, type Target } from './port-target.ts';
 
 /** Headers of one connection, which are not for the next. The framing of the body stays, since the library makes its own from it. */

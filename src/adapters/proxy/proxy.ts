@@ -6,14 +6,15 @@ import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
 import { exposedPort } from '../../domain/port-access.ts';
 import { Authenticator } from '../http/authentication.ts';
-import { createPortTokens, type PortToken } from '../http/port-links.ts';
+import { createPortTokens } from '../http/port-links.ts';
 import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
-import { keepsAuthorization, portCookie, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
+import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
 import { Forwarder } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
 import { type Answer, answerOf, isNavigation } from './problem-page.ts';
+import { setPortCookie } from './port-cookie.ts';
 import { type Target, targetOf } from './port-target.ts';
 
 export interface Proxy {
@@ -139,14 +140,8 @@ class PortRequests {
     }
     const visitor = this.#visitorOf(request, target);
     const { isAnonymous } = await this.#skep.sandboxes.authorizePort(target.sandboxId, target.port, visitor);
-    const cookie = isAnonymous || visitor.grant?.text !== token ? {} : { 'Set-Cookie': this.#cookieOf(visitor.grant, target, token) };
+    const cookie = isAnonymous || visitor.grant?.text !== token ? {} : { 'Set-Cookie': setPortCookie(this.#skep, this.#options, target, visitor.grant) };
     return { status: 302, headers: { ...headers, ...cookie }, body: '' };
-  }
-
-  #cookieOf({ expiresAt }: PortToken, { prefix }: Target, token: string): string {
-    const seconds = Math.max(1, Math.floor((expiresAt - this.#skep.clock.now()) / 1000));
-    const secure = this.#options.url.startsWith('https:') ? '; Secure' : '';
-    return `${portCookie}=${token}; Path=${prefix}/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
   }
 
   async #admit(target: Target, visitor: Visitor): Promise<Admitted> {

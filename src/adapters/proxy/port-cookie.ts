@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http';
+import type { Skep } from '../../application/skep.ts';
+import { headerOf } from '../http/request-input.ts';
+import type { ProxyOptions } from './proxy-options.ts';
+import type { Target } from './port-target.ts';
+
+/** Cookies whose names begin like this are Skep's own. No sandbox gets them, and none can set them. */
+const ownCookiePrefix = 'skep_';
+
+/** The cookie that opening a link sets. Its value is the token of the link. */
+const portCookie = 'skep_port';
+
+/** Returns the header that sets the cookie, for the path of the port or for its host, until the link expires. */
+export function setPortCookie(
+  { clock }: Pick<Skep, 'clock'>, { url }: Pick<ProxyOptions, 'url'>, { prefix }: Target,
+  { expiresAt, text }: { readonly expiresAt: number; readonly text: string },
+): string {
+  const seconds = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
+  const secure = url.startsWith('https:') ? '; Secure' : '';
+  return `${portCookie}=${text}; Path=${prefix}/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+}
+
+/** The tokens in the cookies of a request. A page may have set some beside the right one. */
+export function cookieTokens({ headers }: IncomingMessage): readonly string[] {
+  return (headers.cookie ?? '').split(';').flatMap((pair) => {
+    const [name = '', value = ''] = pair.trim().split('=');
+    return name === portCookie && value !== '' ? [value] : [];
+  });
+}
+
+export function passedCookies(cookies: string | undefined): string | undefined {
+  const kept = (cookies ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair !== '' && !isOwnCookie(pair));
+  return kept.length === 0 ? undefined : kept.join('; ');
+}
+
+/** Returns true if the cookie bears a name of Skep's. A cookie without a name is sent as its value, which could be such a pair. */
+export function isOwnCookie(pair: string): boolean {
+  return pair.replace(/^[\s=]*/, '').toLowerCase().replace(/^__(?:host|secure)-/, '').startsWith(ownCookiePrefix);
+}
+
+/** Only for navigation and the same origin: pages on other ports of the host are the same site, so browsers send them the cookie too. */
+export function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
+  const { origin, host } = request.headers;
+  const site = headerOf(request, 'sec-fetch-site');
+  const isNavigation = headerOf(request, 'sec-fetch-mode') === 'navigate' && (request.method === 'GET' || request.method === 'HEAD');
+  if (isNavigation) return true;
+  if (site !== null && site !== 'same-origin' && site !== 'none') return false;
+  if (origin === undefined) return true;
+  const originHost = URL.parse(origin)?.host;
+  if (originHost === undefined) return false;
+  // A server in front may have changed the host. By host it has not, and pages of the public address are those of other sandboxes.
+  return originHost === host?.toLowerCase() || (by === 'path' && originHost === URL.parse(publicUrl)?.host);
+}
