@@ -21,4 +21,10 @@ export interface Auth {
    * adapter leaves this out, callers can't make such links.
    */
   authenticateDigest?(digest: string): Promise<Principal>;
+
+  /**
+   * Returns the digests of the credentials by which the user, or an administrator, is let in now. A signed URL of E2B's clients names no
+   * credential, so all that may have made it are tried. An adapter that leaves this out takes no such URLs.
+   */
+  digestsOf?(userId: string): Promise<readonly string[]>;
 }

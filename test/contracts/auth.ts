@@ -74,6 +74,18 @@ export function authContract(harness: AuthHarness): ContractCase[] {
       await revoke(key);
       await rejects(auth.authenticateDigest(digest), (error) => isFailureOf(error, 'unauthorized'));
     }),
+    authCase(harness, 'lists the digests of those that are let in as a user, if it can', async ({ auth, issue, revoke, pass }) => {
+      if (auth.digestsOf === undefined) return;
+      const [anns, root] = [await issue(ann), await issue({ userId: 'root', keyName: 'admin', access: 'admin' })];
+      const expiring = await issue({ ...ann, keyName: 'short' }, 1000);
+      await issue(bob);
+      const digestOf = (key: string): string => hash('sha256', key, 'hex');
+      deepEqual((await auth.digestsOf('ann')).toSorted(), [anns, root, expiring].map(digestOf).toSorted());
+      pass(1000);
+      await revoke(root);
+      deepEqual(await auth.digestsOf('ann'), [digestOf(anns)]);
+      deepEqual(await auth.digestsOf('nobody'), []);
+    }),
     authCase(harness, 'fails as unavailable, not as refused, when its store does', async ({ auth, issue, breakStore }) => {
       const key = await issue(ann);
       if (breakStore === null) {

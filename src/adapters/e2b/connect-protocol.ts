@@ -101,6 +101,13 @@ function wrap(message: object, flags = 0): Buffer {
   return Buffer.concat([header, content]);
 }
 
+/** Waits until the client has read, or is gone. */
+async function drained(response: ServerResponse): Promise<void> {
+  const done = new AbortController();
+  const waits = ['drain', 'close'].map((event) => once(response, event, { signal: done.signal }));
+  await Promise.race(waits).finally(() => done.abort());
+}
+
 /** How a stream shows that it lives. */
 export interface Keepalive {
   readonly message: object;
@@ -118,7 +125,7 @@ export async function sendMessages(
   try {
     for await (const message of messages) {
       if (response.destroyed) return;
-      if (!response.write(wrap(message))) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      if (!response.write(wrap(message))) await drained(response);
     }
   } catch (error) {
     ended = { error: errorAnswer(connectErrorOf(error) ?? unforeseen(error)).body };

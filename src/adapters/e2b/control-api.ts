@@ -8,7 +8,8 @@ import { pageKeyOf, pageQuery, presentPage } from '../http/page-token.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { readQuery } from '../http/request-input.ts';
 import { sandboxParameterFields } from '../http/sandbox-parameters.ts';
-import { sandboxToken } from './sandbox-token.ts';
+import { ConnectError } from './connect-protocol.ts';
+import { digestOf, sandboxToken } from './sandbox-token.ts';
 
 /** What a sandbox can do as E2B's clients see it: the version of E2B's own daemon that could do the same. */
 const envdVersion = '0.5.7';
@@ -131,7 +132,11 @@ const list: Handler = async ({ context }) => {
 /** The pairs are a query of their own, whose names and values are encoded twice. */
 function decodeMetadata(text: string): Record<string, string> {
   const pairs = [...new URLSearchParams(text)];
-  return Object.fromEntries(pairs.map(([name, value]) => [decodeURIComponent(name), decodeURIComponent(value)]));
+  try {
+    return Object.fromEntries(pairs.map(([name, value]) => [decodeURIComponent(name), decodeURIComponent(value)]));
+  } catch {
+    throw new ConnectError('invalid_argument', 'The metadata must be percent-encoded.');
+  }
 }
 
 const info: Handler = async ({ context, id }) => {
@@ -205,8 +210,8 @@ export const controlRoutes: readonly ControlRoute[] = [
 ];
 
 /** What a client needs to reach what is in the sandbox. A key that may only read gets no token. */
-function presentConnection({ skep, http, principal }: RequestContext, { id, spec, sessionApiKey }: Sandbox) {
-  const tokens = { envdAccessToken: sandboxToken(skep, id), trafficAccessToken: sessionApiKey };
+function presentConnection({ skep, http, principal, credential }: RequestContext, { id, spec, sessionApiKey }: Sandbox) {
+  const tokens = { envdAccessToken: sandboxToken(skep, id, digestOf(credential ?? '')), trafficAccessToken: sessionApiKey };
   const domain = domainOf(http.options.proxy);
   return { sandboxID: id, templateID: spec.id, clientID: 'skep', envdVersion, domain, ...(principal.access !== 'read' && tokens) };
 }

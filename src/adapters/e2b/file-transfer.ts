@@ -1,12 +1,14 @@
 import { posix } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Busboy } from '@fastify/busboy';
 import { wholeFile } from '../../application/files/read-file.ts';
+import { isFailure } from '../../domain/failure.ts';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import { headerOf } from '../http/request-input.ts';
+import { headerOf, takeBody } from '../http/request-input.ts';
+import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
 import { ConnectError } from './connect-protocol.ts';
 import { resolvePath } from './filesystem-service.ts';
 import type { ServiceCall } from './process-service.ts';
@@ -31,33 +33,51 @@ export async function upload(call: ServiceCall, { request }: RequestContext, pat
   const write = async (target: string, content: Readable): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must name the path of the file.');
     const { skep, scope, sandboxId, ends } = call;
-    const bytes = Readable.toWeb(content) as ReadableStream<Uint8Array>;
-    return presentWritten(await skep.files.write(scope, sandboxId, resolvePath(call, target), bytes, {}, ends));
+    return presentWritten(await skep.files.write(scope, sandboxId, resolvePath(call, target), webStreamOf(content), {}, ends));
   };
+  const body = nodeStreamOf(takeBody(request));
   const contentType = headerOf(request, 'content-type') ?? '';
   if (contentType.startsWith('multipart/form-data')) {
-    return await writeForm(request, contentType, (name, content) => write(path || name, content));
+    return await writeForm(body, contentType, (name, content) => write(path || name, content));
   }
   const isCompressed = headerOf(request, 'content-encoding') === 'gzip';
-  if (!isCompressed) return [await write(path, request)];
+  if (!isCompressed) return [await write(path, body)];
   const plain = createGunzip();
-  const [written] = await Promise.all([write(path, plain), pipeline(request, plain)]);
+  const [written] = await Promise.all([write(path, plain), pipeline(body, plain).catch(malformed)]);
   return [written];
 }
 
 type WriteFile = (name: string, content: Readable) => Promise<WrittenFile>;
 
 /** Writes the files of a form one after the other, as they arrive. The first that fails ends it. */
-async function writeForm(request: RequestContext['request'], contentType: string, write: WriteFile): Promise<readonly WrittenFile[]> {
+async function writeForm(body: Readable, contentType: string, write: WriteFile): Promise<readonly WrittenFile[]> {
+  if (!/;\s*boundary=/i.test(contentType)) throw new ConnectError('invalid_argument', 'The form has no boundary.');
   const form = new Busboy({ headers: { 'content-type': contentType }, preservePath: true });
+  const contents: Readable[] = [];
   const writes: Promise<WrittenFile>[] = [];
   form.on('file', (_field, content, name) => {
     const writing = write(name, content);
     writing.catch((error: unknown) => form.destroy(error instanceof Error ? error : new Error('the file could not be written')));
+    contents.push(content);
     writes.push(writing);
   });
-  await pipeline(request, form);
+  try {
+    await pipeline(body, form);
+  } catch (error) {
+    // The form does not end the files that it has begun.
+    for (const content of contents) content.destroy(new Error('the form broke off', { cause: error }));
+    for (const { status, ...written } of await Promise.allSettled(writes)) {
+      if (status === 'rejected' && 'reason' in written && isFailure(written.reason)) throw written.reason;
+    }
+    malformed(error);
+  }
   return await Promise.all(writes);
+}
+
+/** The body is not what its headers say, or it broke off. */
+function malformed(error: unknown): never {
+  if (isFailure(error)) throw error;
+  throw new ConnectError('invalid_argument', 'The body is not whole, or not of the form that its headers name.');
 }
 
 function presentWritten({ path }: FileEntry): WrittenFile {

@@ -11,8 +11,8 @@ const watched = path.extend({ recursive: z.boolean().default(false), includeEntr
 /** How many entries of a directory are listed or watched. */
 const maxEntries = 10_000;
 
-/** How deep a directory is watched. */
-const maxDepth = 100;
+/** How deep a directory is listed or watched. */
+const maxDepth = 32;
 
 /** How often a watched directory is read. */
 const watchEveryMs = 500;
@@ -71,6 +71,8 @@ async function* watchDir(call: ServiceCall, { path, recursive }: z.output<typeof
   yield { start: {} };
   for (;;) {
     await pause(watchEveryMs, undefined, { signal: call.ends });
+    // What does not run changes nothing by itself, and would be read as an archive.
+    if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') continue;
     const seen = await look();
     for (const [changed, type] of changesBetween(known, seen)) yield { filesystem: { name: posix.relative(directory, changed), type } };
     known = seen;
@@ -96,7 +98,7 @@ export const filesystemService: Service<ServiceCall> = {
     return { entry: presentEntry(moved) };
   }),
   ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call: ServiceCall, { path, depth }) =>
-    ({ entries: (await listEntries(call, resolvePath(call, path), Math.max(1, depth))).map(presentEntry) })),
+    ({ entries: (await listEntries(call, resolvePath(call, path), Math.min(Math.max(1, depth), maxDepth))).map(presentEntry) })),
   // As E2B has it, also a directory with all that is in it.
   Remove: callOf(path, async (call: ServiceCall, { path }) => {
     const { skep, scope, sandboxId, ends } = call;

@@ -1,8 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import express, { Router } from 'express';
 import { z } from 'zod';
 import { Failure } from '../../domain/failure.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
-import { isSameSecret } from '../../domain/port-access.ts';
+import { type Principal, scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpContext, HttpHandler, RequestContext } from '../http/request-context.ts';
 import { headerOf } from '../http/request-input.ts';
@@ -11,7 +11,7 @@ import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts'
 import { download, upload } from './file-transfer.ts';
 import { filesystemService } from './filesystem-service.ts';
 import { processService, type ServiceCall } from './process-service.ts';
-import { findSigned, isExpired, sandboxToken, type SignedFile } from './sandbox-token.ts';
+import { digestIn, findSigner, type SignedFile } from './sandbox-token.ts';
 
 /** Largest body of a request that is no file, in bytes. The input of a process comes in such a body. */
 const maxBodyBytes = 4 * 2 ** 20;
@@ -96,26 +96,45 @@ interface Access extends ServiceCall {
 async function accessOf(context: RequestContext): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
-  const token = headerOf(request, 'x-access-token') ?? '';
-  if (!isSameSecret(token, sandboxToken(skep, id))) throw new Failure('unauthorized', {});
+  const digest = digestIn(skep, id, headerOf(request, 'x-access-token') ?? '');
+  if (digest === null) throw new Failure('unauthorized', {});
   const authorization = headerOf(request, 'authorization');
   const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');
-  return accessTo(context, await skep.sandboxes.get(null, id), user);
+  return await accessTo(context, id, digest, user);
 }
 
-function accessTo({ skep, http, request, closed }: RequestContext, { id, ownerId, status, spec }: Sandbox, user: string): Access {
+/** The longest time that a client may give a command, in milliseconds. */
+const maxTimeoutMs = 30 * 86_400_000;
+
+/** Returns what the holder of the key may work with. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`. */
+async function accessTo(context: RequestContext, id: string, digest: string, user: string): Promise<Access> {
+  const { skep: { auth, sandboxes }, request } = context;
+  const identify = async (): Promise<Principal> => {
+    if (auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
+    return await auth.authenticateDigest(digest);
+  };
+  context.caller = await identify();
+  const scope = scopeOf(context.caller);
+  const { status, spec } = await sandboxes.get(scope, id);
   if (user !== '' && user !== spec.isolation.user) {
     const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);
     throw new ConnectError('invalid_argument', `In this sandbox everything runs as ${known}. Leave the user out.`);
   }
-  const timeoutMs = Number(headerOf(request, 'connect-timeout-ms') ?? NaN);
+  const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
   return {
-    skep, scope: ownerId, sandboxId: id, workingDir: spec.workingDir, timeoutMs: timeoutMs > 0 ? timeoutMs : null,
-    ends: AbortSignal.any([closed, http.ending]), isRunning: status === 'RUNNING',
+    skep: context.skep, scope, sandboxId: id, workingDir: spec.workingDir,
+    timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
+    ends: context.openStream(identify), isRunning: status === 'RUNNING',
   };
 }
 
 const defaultKeepaliveSeconds = 90;
+
+/** How often the client wants to hear something, in milliseconds. */
+function keepaliveMs(request: IncomingMessage): number {
+  const asked = headerOf(request, 'keepalive-ping-interval') ?? '';
+  return 1000 * (/^[1-9]\d{0,3}$/.test(asked) ? Number(asked) : defaultKeepaliveSeconds);
+}
 
 /** Serves the methods of a service. */
 function serve(service: Service<ServiceCall>): HttpHandler {
@@ -123,11 +142,10 @@ function serve(service: Service<ServiceCall>): HttpHandler {
     const { context } = response.locals;
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const name = String(request.params['method']);
-    const method = service[name];
+    const method = Object.hasOwn(service, name) ? service[name] : undefined;
     const unforeseen = (error: unknown): ConnectError => connectErrorOf(context.unforeseen(error)) ?? new ConnectError('internal', '');
     if (method?.kind === 'stream') {
-      const everyMs = 1000 * (Number(headerOf(request, 'keepalive-ping-interval')) || defaultKeepaliveSeconds);
-      const keepalive = { message: service === processService ? { event: { keepalive: {} } } : { keepalive: {} }, everyMs };
+      const keepalive = { message: service === processService ? { event: { keepalive: {} } } : { keepalive: {} }, everyMs: keepaliveMs(request) };
       const messages = async function* messages(): AsyncGenerator<object, void> {
         yield* method.handle(await accessOf(context), body);
       };
@@ -156,13 +174,12 @@ async function fileAccess(context: RequestContext, operation: SignedFile['operat
   const { path, username: user, signature, signature_expiration: expiration } = query;
   if (signature === '') {
     const call = await accessOf(context);
-    if (user !== '') accessTo(context, await skep.sandboxes.get(null, call.sandboxId), user);
+    if (user !== '') throw new ConnectError('invalid_argument', 'Leave the user out.');
     return { call, path };
   }
-  const signed = { path, operation, user, signature, expiration };
-  const sandbox = isExpired(signed, skep.clock.now()) ? null : await findSigned(skep, signed);
-  if (sandbox === null) throw new Failure('unauthorized', {});
-  return { call: accessTo(context, sandbox, user), path };
+  const signer = await findSigner(skep, { path, operation, user, signature, expiration }, context.closed);
+  if (signer === null) throw new Failure('unauthorized', {});
+  return { call: await accessTo(context, signer.sandbox.id, signer.digest, user), path };
 }
 
 async function sendFile(context: RequestContext): Promise<void> {

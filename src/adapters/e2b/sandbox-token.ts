@@ -1,6 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
 import pLimit from 'p-limit';
 import type { Skep } from '../../application/skep.ts';
+import { Failure } from '../../domain/failure.ts';
 import type { PageKey } from '../../domain/page.ts';
 import { isSameSecret } from '../../domain/port-access.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -17,9 +18,25 @@ export interface SignedFile {
   readonly expiration: string | null;
 }
 
-/** Returns the token by which E2B's clients reach what is in a sandbox. It is good until the sandbox is deleted, on every server. */
-export function sandboxToken({ secret }: { readonly secret: string }, sandboxId: string): string {
-  return createHmac('sha256', `e2b ${secret}`).update(sandboxId).digest('hex');
+const digestLength = 64;
+
+/** Returns the SHA-256 of a key, by which `Auth` knows it. */
+export function digestOf(key: string): string {
+  return hash('sha256', key, 'hex');
+}
+
+/**
+ * Returns the token by which E2B's clients reach what is in a sandbox. It names the key that asked for it by its digest, and ends with the
+ * key or with the sandbox. Every server knows it.
+ */
+export function sandboxToken({ secret }: Pick<Skep, 'secret'>, sandboxId: string, digest: string): string {
+  return digest + createHmac('sha256', `e2b ${secret}`).update(`${sandboxId} ${digest}`).digest('hex');
+}
+
+/** Returns the digest of the key that the token names; null if it is no token of the sandbox. */
+export function digestIn(skep: Pick<Skep, 'secret'>, sandboxId: string, token: string): string | null {
+  const digest = token.slice(0, digestLength);
+  return isSameSecret(token, sandboxToken(skep, sandboxId, digest)) ? digest : null;
 }
 
 /** Returns true if the signature was made with the token. Source: `getSignature` of the npm package `e2b`. */
@@ -28,30 +45,45 @@ function isSignedBy(token: string, { path, operation, user, signature, expiratio
   return isSameSecret(signature, `v1_${hash('sha256', text, 'base64').replace(/=+$/, '')}`);
 }
 
-/** Returns true if the URL may not be used any more. */
-export function isExpired({ expiration }: SignedFile, nowMs: number): boolean {
-  return expiration !== null && !(Number(expiration) * 1000 > nowMs);
-}
-
+const signatureForm = /^v1_[A-Za-z0-9+/]{43}$/;
 const pageSize = 100;
 
+/** How many requests with signatures may wait. */
+const maxWaiting = 20;
+
+export interface Signer {
+  readonly sandbox: Sandbox;
+  /** Of the key whose token made the signature. */
+  readonly digest: string;
+}
+
 /**
- * Returns the sandbox whose token made the signature; null if there is none. The URL does not name it, so the tokens of all sandboxes are
- * tried, the newest first: about 10 ms for a thousand.
+ * Returns who made the signature; null if nobody did, or it has expired. The URL does not name the sandbox, so the tokens of all sandboxes
+ * are tried, the newest first, for one request at a time. Throws `rate_limited`, and the signal's reason.
  */
-export function findSigned(skep: Skep, signed: SignedFile): Promise<Sandbox | null> {
-  return searches(() => search(skep, signed));
+export async function findSigner(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer | null> {
+  const { signature, expiration } = signed;
+  const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
+  if (isExpired || !signatureForm.test(signature)) return null;
+  if (searches.pendingCount >= maxWaiting) throw new Failure('rate_limited', { limit: 'signed_urls', retryAfterSeconds: 1 });
+  return await searches(() => search(skep, signed, signal));
 }
 
 /** Whoever sends made-up signatures holds up nobody but others with signatures. */
 const searches = pLimit(1);
 
-async function search(skep: Skep, signed: SignedFile): Promise<Sandbox | null> {
+async function search(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer | null> {
+  const digests = new Map<string, readonly string[]>();
   let after: PageKey | null = null;
   do {
+    signal.throwIfAborted();
     const page: Awaited<ReturnType<Skep['sandboxes']['search']>> = await skep.sandboxes.search(null, {}, { after, limit: pageSize });
-    const found = page.items.find(({ id }) => isSignedBy(sandboxToken(skep, id), signed));
-    if (found !== undefined) return found;
+    for (const sandbox of page.items) {
+      const ofOwner = digests.get(sandbox.ownerId) ?? (await skep.auth.digestsOf?.(sandbox.ownerId)) ?? [];
+      digests.set(sandbox.ownerId, ofOwner);
+      const digest = ofOwner.find((one) => isSignedBy(sandboxToken(skep, sandbox.id, one), signed));
+      if (digest !== undefined) return { sandbox, digest };
+    }
     after = page.next;
   } while (after !== null);
   return null;

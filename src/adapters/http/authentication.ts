@@ -66,8 +66,11 @@ export class Authenticator {
     return principal;
   }
 
-  /** Counts a stream until `closed` fires. Returns a signal that fires soon after the credential stopped working. Throws `rate_limited`. */
-  openStream(principal: Principal, credential: string | null, closed: AbortSignal): AbortSignal {
+  /**
+   * Counts a stream until `closed` fires. Returns a signal that fires soon after `identify`, which is asked again and again, throws
+   * `unauthorized`. Throws `rate_limited`.
+   */
+  openStream(principal: Principal, identify: () => Promise<unknown>, closed: AbortSignal): AbortSignal {
     closed.throwIfAborted();
     const key = keyOf(principal);
     const count = this.#streams.get(key) ?? 0;
@@ -78,7 +81,7 @@ export class Authenticator {
     const refused = new AbortController();
     const check = async (): Promise<void> => {
       try {
-        await this.#auth.authenticate(credential);
+        await identify();
       } catch (error) {
         if (isFailureOf(error, 'unauthorized')) refused.abort();
       }

@@ -94,9 +94,9 @@ export class RequestContext {
   }
 
   /** Fires when the stream has to end: the client left, its key no longer works, or the server ends. Throws `rate_limited`. */
-  openStream(): AbortSignal {
+  openStream(identify: () => Promise<unknown> = () => this.skep.auth.authenticate(this.credential)): AbortSignal {
     const { authenticator, ending } = this.http;
-    return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, this.credential, this.closed)]);
+    return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, identify, this.closed)]);
   }
 
   /** Logs an error that nobody foresaw. Returns the failure that stands for it, which says no more than a number that the log has too. */

@@ -104,10 +104,11 @@ export class ConversationReconciler {
   }
 
   /** Ends what a deleted or archived conversation has: its agent, and its sandbox too if no other conversation uses it. */
-  async #end({ id, ownerId, sandboxId }: Conversation, ended: 'removedAt' | 'releasedAt'): Promise<boolean> {
+  async #end({ id, ownerId, sandboxId, startsSandbox }: Conversation, ended: 'removedAt' | 'releasedAt'): Promise<boolean> {
     const { store, sandboxStore, sandboxes, agents, clock } = this.#deps;
     await agents.end(id);
-    if ((await store.findUsing(sandboxId)).length === 0 && (await findSandbox(sandboxStore, ownerId, sandboxId)) !== null) {
+    const mayDelete = startsSandbox || ended === 'removedAt';
+    if (mayDelete && (await store.findUsing(sandboxId)).length === 0 && (await findSandbox(sandboxStore, ownerId, sandboxId)) !== null) {
       await sandboxes.delete(ownerId, sandboxId);
     }
     await this.records.change(id, (conversation) =>

@@ -45,7 +45,9 @@ async function interrupt(deps: StepDeps, { id }: Conversation): Promise<void> {
 
 async function fail(deps: StepDeps, { id }: Conversation, loss: Reason): Promise<void> {
   await deps.agents.end(id);
-  await deps.records.change(id, ({ turn, permission, queue }) => {
+  await deps.records.change(id, (conversation) => {
+    if (isEnded(conversation)) return null;
+    const { turn, permission, queue } = conversation;
     const reason: Reason = queue.length === 0 ? loss : { code: 'messages_dropped', count: queue.length, cause: loss };
     const events = turn === null ? [] : turnEnded({ turn, permission }, 'interrupted');
     const to = { turn: null, permission: null, queue: [], executionStatus: 'error', statusReason: reason } as const;

@@ -8,7 +8,10 @@ import { endedWork } from './turns/turn.ts';
 export interface ConversationUpdate {
   /** Null removes it. */
   readonly title?: string | null | undefined;
-  /** True ends its agent, and its sandbox too if no other conversation uses it; what was said stays. It can't be undone. */
+  /**
+   * True ends its agent, and deletes the sandbox that it started if no other conversation uses it. What was said stays. It can't be
+   * undone.
+   */
   readonly archived?: boolean | undefined;
 }
 

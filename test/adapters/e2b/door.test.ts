@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
 import { commands } from '../http/executions-support.ts';
 import { startWorld, type World } from '../http/world.ts';
 
@@ -109,6 +110,41 @@ describe('the door for the clients of E2B', () => {
       expect(codeOf(await stream(door, 'Start', body))).toBe('invalid_argument');
     }), { numRuns: 100 });
     expect((await door.world.ann('GET', `/api/v1/sandboxes/${door.id}/executions`)).body).toMatchObject({ items: [] });
+  });
+
+  test('a token ends with its key, also for a stream that is open', async () => {
+    const door = await openDoor();
+    const { world, headers, as } = door;
+    const list = () => as(null)('POST', '/e2b/process.Process/List', {}, headers);
+    expect((await list()).status).toBe(200);
+    const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false }))).catch((error: unknown) => error);
+    await until(async () => object(await list())['processes'] as unknown[], (running) => running.length === 1);
+    world.auth.revoke(world.keys.ann);
+    expect((await list()).status).toBe(401);
+    expect(await open).toBeDefined();
+  });
+
+  test('an upload that breaks off leaves nothing, and the sandbox can be deleted', async () => {
+    const { world, id, headers, as } = await openDoor();
+    const leaving = new AbortController();
+    const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="half"\r\n\r\nhalf of';
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode(form)) });
+    const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=x' }, body, duplex: 'half', signal: leaving.signal };
+    const sent = fetch(`${world.url}/e2b/files`, init as RequestInit).catch((error: unknown) => error);
+    await until(() => world.connections.size, (open) => open > 0);
+    leaving.abort();
+    await sent;
+    expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
+  });
+
+  test.each([
+    ['a form without a boundary', { 'Content-Type': 'multipart/form-data' }, 'x'],
+    ['a form that ends too early', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nb'],
+    ['what is not gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' }, 'plain'],
+  ])('an upload that is %s is refused', async (_, contentHeaders, body) => {
+    const { world, headers } = await openDoor();
+    const answer = await fetch(`${world.url}/e2b/files?path=/a`, { method: 'POST', headers: { ...headers, ...contentHeaders }, body });
+    expect(answer.status).toBe(400);
   });
 
   test('a URL that nobody signed finds nothing', async () => {

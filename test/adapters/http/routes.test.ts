@@ -177,6 +177,7 @@ describe('conversations', () => {
       status_reason: null,
       created_at: expect.stringMatching(timestamp),
       updated_at: expect.stringMatching(timestamp),
+      archived_at: null,
     });
     const path = `${conversations}/${String(id)}`;
     await until(() => world.ann('GET', path), (answer) => object(answer)['start_status'] === 'READY');

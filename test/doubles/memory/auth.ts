@@ -29,6 +29,10 @@ export function createMemoryAuth(clock: Clock): MemoryAuth {
       if (found === undefined || clock.now() >= found.expiresAt) throw new Failure('unauthorized', {});
       return found.principal;
     },
+    async digestsOf(userId) {
+      const valid = [...keys].filter(([, { principal, expiresAt }]) => clock.now() < expiresAt && (principal.userId === userId || principal.access === 'admin'));
+      return valid.map(([key]) => hash('sha256', key, 'hex'));
+    },
     async authenticateDigest(digest) {
       return await this.authenticate([...keys.keys()].find((key) => hash('sha256', key, 'hex') === digest) ?? null);
     },

@@ -40,6 +40,12 @@ export function createApiKeyAuth({ staticKey, keys, clock }: ApiKeyAuthOptions):
       return await authenticateDigest(digestOf(credential));
     },
     authenticateDigest,
+    async digestsOf(userId) {
+      const records = await keys.list();
+      const isOf = (key: ApiKeyRecord): boolean => (key.userId === userId || key.access === 'admin') && isKeyValid(key, clock.now());
+      const isFree = staticDigest !== null && userId === defaultUser && !records.some(({ hash }) => hash === staticDigest);
+      return [...records.filter(isOf).map(({ hash }) => hash), ...(isFree ? [staticDigest] : [])];
+    },
   };
 }
 

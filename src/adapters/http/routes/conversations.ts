@@ -200,8 +200,8 @@ export const conversationOperations = [
     operationId: 'update_app_conversation',
     summary: 'Change the title of a conversation, or archive it',
     description:
-      'Archiving ends its agent, and its sandbox if no other conversation uses it. What was said stays. It takes no message any more, ' +
-      'and that can not be undone. Asking for it again is a success.',
+      'Archiving ends its agent, and deletes the sandbox that it started, with its files, if no other conversation uses it. What was said ' +
+      'stays. It takes no message any more, and that can not be undone. Asking for it again is a success.',
     body: conversationUpdateBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'conversation_not_ready'],

@@ -45,7 +45,7 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
   yield `# ${onOneLine(title ?? 'Conversation')}\n`;
   for await (const shown of entries) {
     if (shown.kind === 'message') {
-      yield `\n## ${shown.role === 'user' ? 'User' : 'Agent'}, ${toTimestamp(shown.at)}\n\n${shown.text}\n`;
+      yield `\n## ${shown.role === 'user' ? 'User' : 'Agent'}, ${toTimestamp(shown.at)}\n\n${quoted(shown.text)}\n`;
     } else if (shown.kind === 'tool_call') {
       const paths = shown.paths.length === 0 ? '' : ` (${onOneLine(shown.paths.join(', '))})`;
       yield `\n- ${onOneLine(shown.title)}${paths}: ${shown.status}\n`;
@@ -54,6 +54,11 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
       yield `\n*The turn ended: ${shown.stopReason}.${detail === null ? '' : ` ${onOneLine(detail)}`}*\n`;
     }
   }
+}
+
+/** As a quotation, so that no text can imitate a heading of the transcript. */
+function quoted(text: string): string {
+  return text.split('\n').map((line) => `> ${line}`.trimEnd()).join('\n');
 }
 
 function onOneLine(text: string): string {
