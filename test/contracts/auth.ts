@@ -24,6 +24,8 @@ export interface AuthHarness {
 const ann: Principal = { userId: 'ann', keyName: 'laptop', access: 'full' };
 const bob: Principal = { userId: 'bob', keyName: 'dashboard', access: 'read', repositories: ['acme/*'] };
 
+const digestOf = (key: string): string => hash('sha256', key, 'hex');
+
 /** What every `Auth` must do. */
 export function authContract(harness: AuthHarness): ContractCase[] {
   return [
@@ -79,7 +81,6 @@ export function authContract(harness: AuthHarness): ContractCase[] {
       const [anns, root] = [await issue(ann), await issue({ userId: 'root', keyName: 'admin', access: 'admin' })];
       const expiring = await issue({ ...ann, keyName: 'short' }, 1000);
       await issue(bob);
-      const digestOf = (key: string): string => hash('sha256', key, 'hex');
       deepEqual((await auth.digestsOf('ann')).toSorted(), [anns, root, expiring].map(digestOf).toSorted());
       pass(1000);
       await revoke(root);

@@ -132,7 +132,8 @@ async function write(call: ServiceCall, message: Selected, chunk: Buffer | undef
 export const processService: Service<ServiceCall> = {
   Start: streamOf(startMessage, start),
   Connect: streamOf(selected, async function* connect(call: ServiceCall, message) {
-    yield* follow(call, await findRunning(call, message));
+    // One that has ended is followed too, as long as it is kept: whoever was away meanwhile gets its output and its end.
+    yield* follow(call, await find(call, message));
   }),
   List: callOf(z.object({}), list),
   Update: callOf(selected.extend({ pty: size.optional() }), async (call: ServiceCall, message) => {
