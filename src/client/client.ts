@@ -69,6 +69,22 @@ export const conversation = z.looseObject({
   status_detail: z.string().nullable(),
 });
 
+export const conversationChanges = z.looseObject({
+  complete: z.boolean(),
+  commits: z.array(z.looseObject({ commit: z.string(), author_name: z.string(), subject: z.string() })),
+  files: z.array(z.looseObject({
+    path: z.string(),
+    status: z.string(),
+    old_path: z.string().nullable(),
+    binary: z.boolean(),
+    lines_added: z.int().nullable(),
+    lines_removed: z.int().nullable(),
+    committed: z.boolean(),
+  })),
+});
+
+export const publication = z.looseObject({ branch: z.string(), commit: z.string() });
+
 export const sandbox = z.looseObject({
   id: z.string(),
   sandbox_spec_id: z.string(),

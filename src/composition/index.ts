@@ -46,6 +46,8 @@ export type * from '../ports/logger.ts';
 export type * from '../ports/random.ts';
 export type * from '../ports/readiness-probe.ts';
 export type * from '../ports/repository-checkouts.ts';
+export { SnapshotRefusal } from '../ports/work-tree-snapshot.ts';
+export type * from '../ports/work-tree-snapshot.ts';
 export type * from '../ports/sandbox-runtime.ts';
 export type * from '../ports/sandbox-store.ts';
 export type * from '../ports/secrets.ts';

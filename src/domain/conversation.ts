@@ -1,4 +1,5 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
+import type { StartPoint } from './change.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxParameters } from './sandbox-parameters.ts';
@@ -65,6 +66,10 @@ export interface Conversation {
   readonly gitProvider: string | null;
   /** The repository's path as the provider had it when it was found. The selected name may lead elsewhere later. */
   readonly repositoryPath: string | null;
+  /** What was checked out for it; null before that. */
+  readonly startPoint: StartPoint | null;
+  /** From each branch that it pushed to, the commits at which it may have left it. The last one is the newest. */
+  readonly published: Readonly<Record<string, readonly string[]>>;
   readonly queue: readonly QueuedMessage[];
   readonly turn: QueuedMessage | null;
   readonly permission: PermissionRequest | null;
@@ -132,6 +137,8 @@ export function newConversation(from: NewConversation): Conversation {
     ...given,
     gitProvider: repository?.provider ?? null,
     repositoryPath: repository?.path ?? null,
+    startPoint: null,
+    published: {},
     sandboxSpecId: spec.id,
     startsSandbox: taken === null,
     sandboxParameters,

@@ -33,6 +33,9 @@ export interface FailureContexts {
   freeze_unsupported: { readonly runtime: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
+  /** What was changed in the conversation can't be told. */
+  conversation_changes_unavailable: { readonly id: string; readonly reason: Reason };
+  conversation_publish_refused: { readonly id: string; readonly branch: string; readonly reason: Reason };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };

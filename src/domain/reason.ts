@@ -1,5 +1,6 @@
 import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
+import type { ChangeReasonData } from './change-reason.ts';
 import type { ExecutionReasonData } from './execution.ts';
 import type { FailureData } from './failure.ts';
 import type { FrontMatterProblem } from './microagent.ts';
@@ -40,7 +41,7 @@ export interface Authentication extends Said {
 }
 
 /** The list is closed: the table of sentences does not compile until it is complete. Times are in milliseconds. */
-export interface ReasonData extends ExecutionReasonData, ParameterReasonData {
+export interface ReasonData extends ChangeReasonData, ExecutionReasonData, ParameterReasonData {
   // Any part
   explained: Said;
   noted: { readonly text: string };

@@ -1,6 +1,7 @@
 import type { Reason } from '../domain/reason.ts';
 import type { GitRemote } from './git-provider.ts';
 import type { CheckResult } from './check-result.ts';
+import type { SnapshotRequest, WorkTreeSnapshot } from './work-tree-snapshot.ts';
 
 export interface CheckoutRequest {
   /** The provider's name, and the path by which it knows the repository: two checkouts of the same share what was fetched. */
@@ -49,6 +50,18 @@ export interface RepositoryCheckouts {
    * keeps it from the host.
    */
   checkBranch(request: CheckoutRequest, signal: AbortSignal): Promise<void>;
+
+  /** Returns the commit of the branch, null if there is no such branch, and whether it is the default one. Fetches nothing. */
+  findBranch(
+    request: CheckoutRequest & { readonly branch: string }, signal: AbortSignal,
+  ): Promise<{ readonly commit: string | null; readonly isDefault: boolean }>;
+
+  /**
+   * Takes a snapshot of a work tree that was checked out, committed or not; files that its rules ignore are left out. Changes nothing
+   * there. What comes is checked: it is whole, bounded, and its commits descend from the base. Throws {@link SnapshotRefusal} if not, what
+   * `run` throws, or `signal.reason`. The snapshot must be disposed of.
+   */
+  takeSnapshot(request: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot>;
 
   /** One line for a person: whether it can work. Never rejects. */
   check(): Promise<CheckResult>;

@@ -62,6 +62,8 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     selectedBranch: 'main',
     gitProvider: 'local',
     repositoryPath: 'acme/shop',
+    published: { 'skep/one': ['5e1f', '6a'] },
+    startPoint: { commit: '5e1f', branch: 'main' },
     queue: [],
     turn: null,
     permission: null,

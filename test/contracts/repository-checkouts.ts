@@ -2,9 +2,10 @@ import type { ContractCase } from './contract.ts';
 import { changeCases } from './repository-checkouts-changes.ts';
 import { checkoutCases, type RepositoryCheckoutsHarness } from './repository-checkouts-harness.ts';
 import { refusalCases } from './repository-checkouts-refusals.ts';
+import { snapshotCases } from './repository-checkouts-snapshots.ts';
 import { contentCases } from './repository-checkouts-content.ts';
 
 /** What everything must do that makes work trees of repositories. The repositories are made with the real git program. */
 export function repositoryCheckoutsContract(createHarness: () => Promise<RepositoryCheckoutsHarness>): ContractCase[] {
-  return checkoutCases(createHarness, [...contentCases, ...changeCases, ...refusalCases]);
+  return checkoutCases(createHarness, [...contentCases, ...changeCases, ...refusalCases, ...snapshotCases]);
 }

@@ -2,9 +2,10 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat, mkdir, readdir, readFile, readlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { Readable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
+import type { Execution, ExecutionRequest } from '../../src/ports/sandbox-runtime.ts';
 import type { Checkout } from '../../src/ports/repository-checkouts.ts';
 
 /** An archive that was unpacked. */
@@ -62,4 +63,17 @@ export async function runGit(folder: string, args: readonly string[]): Promise<s
   };
   const { stdout } = await promisify(execFile)('git', ['-C', folder, ...args], { env, maxBuffer: 64 * 1024 * 1024 });
   return stdout.trim();
+}
+
+/** Runs a command in a folder, as a runtime does in a sandbox. */
+export async function executeIn(folder: string, command: ExecutionRequest['command']): Promise<Execution> {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, { cwd: folder, env: { PATH: process.env['PATH'], HOME: folder } });
+  return {
+    stdin: Writable.toWeb(child.stdin),
+    stdout: Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
+    stderr: Readable.toWeb(child.stderr) as ReadableStream<Uint8Array>,
+    exited: once(child, 'close').then(([code]) => code as number | null),
+    kill: async () => void child.kill('SIGKILL'),
+  };
 }

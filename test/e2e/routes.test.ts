@@ -8,7 +8,7 @@ import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
-import { callEachOfHistory } from './history-routes.ts';
+import { callEachOfChanges, callEachOfHistory } from './conversation-routes.ts';
 import { callEachOfExecutions } from './execution-routes.ts';
 import { callEachOfFiles } from './file-routes.ts';
 
@@ -71,8 +71,7 @@ describe('each route, over real HTTP, answers as the published document says', (
   test('a sandbox from its start to its deletion', async () => {
     const created = await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', { sandbox_spec_id: 'workspace' });
     expect(created.status).toBe(201);
-    const { id } = object(created);
-    const path = created.headers.get('location') ?? '';
+    const [{ id }, path] = [object(created), created.headers.get('location') ?? ''];
     expect(path).toMatch(new RegExp(`/api/v1/sandboxes/${String(id)}$`));
     expect(object(created)).toMatchObject({ status: 'STARTING', session_api_key: null, exposed_urls: null, created_by_user_id: 'default' });
     const running = await until(() => sandboxOf(id), ({ status }) => status === 'RUNNING');
@@ -104,6 +103,7 @@ describe('each route, over real HTTP, answers as the published document says', (
 
   test('executions: run, read, write, signal, resize, attach and delete', () => callEachOfExecutions(server.url, key, ask, succeeded));
   test('files: write, read, list, make, pack, unpack and remove', () => callEachOfFiles(ask));
+  test('changes and publish', () => callEachOfChanges(ask));
 
   test('a sandbox in quarantine', async () => {
     const { id, admin } = await quarantine(server, call);
@@ -123,12 +123,13 @@ describe('each route, over real HTTP, answers as the published document says', (
     const created = await ask('POST', '/api/v1/app-conversations', '/api/v1/app-conversations', { title: 'Fix the bug', selected_repository: name });
     expect([created.status, created.headers.get('location')]).toEqual([201, expect.stringContaining('/api/v1/app-conversations/')]);
     const { id } = object(created);
-    const one = () => ask('GET', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`);
+    const path = `/api/v1/app-conversations/${String(id)}`;
+    const one = () => ask('GET', '/api/v1/app-conversations/{id}', path);
     const ready = object(await until(one, (answer) => object(answer)['start_status'] === 'READY'));
     expect(ready).toMatchObject({ title: 'Fix the bug', sandbox_status: 'RUNNING', git_provider: 'local', selected_repository: name, execution_status: null });
     await callEachOfHistory(String(id), ask);
-    expect((await ask('DELETE', '/api/v1/app-conversations/{id}', `/api/v1/app-conversations/${String(id)}`)).status).toBe(204);
-    expect([(await one()).status, (await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(ready['sandbox_id'])}`)).status]).toEqual([404, 404]);
+    const gone = [await ask('DELETE', '/api/v1/app-conversations/{id}', path), await one(), await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(ready['sandbox_id'])}`)];
+    expect(gone.map(({ status }) => status)).toEqual([204, 404, 404]);
   });
 
   test('conversations are listed in each order, filtered, and paged without loss while others come and go', { timeout: 60_000 }, async () => {
@@ -197,8 +198,7 @@ describe('each route, over real HTTP, answers as the published document says', (
       const find = (all: readonly Record<string, unknown>[]) => all.find((event) => event['kind'] === kind && wanted(event['data'] as Record<string, unknown>));
       return find(await until(events, (all) => find(all) !== undefined))?.['data'] as Record<string, unknown>;
     };
-    const allow = { optionId: 'yes', name: 'Yes', kind: 'allow_once' as const };
-    const asking = await say(acpScript({ ask: { toolCallId: 'call', title: 'May I?', options: [allow] } }));
+    const asking = await say(acpScript({ ask: { toolCallId: 'call', title: 'May I?', options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] } }));
     const { permission_id } = await told('permission_requested', () => true);
     const permission = `${path}/permissions/${String(permission_id)}`;
     expect((await asked('POST', `${template}/permissions/{permission_id}`, permission, { option_id: 'yes' })).status).toBe(200);

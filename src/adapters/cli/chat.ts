@@ -1,12 +1,15 @@
-import { conversation, messageAccepted, type SkepClient } from '../../client/client.ts';
+import { conversation, messageAccepted, safeText, type SkepClient } from '../../client/client.ts';
 import { commandName } from '../../client/command-name.ts';
 import { followEvents, type PermissionRequest, readEvents, type ShownEvent } from '../../client/events.ts';
+import { publishChanges, readPatch } from './changes.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
 
 /** Statuses from which a sandbox never runs again. Null: it is deleted. */
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
-const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /quit leaves; the conversation stays.';
+const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
+  + '/publish pushes them to a branch, /quit leaves; '
+  + 'the conversation stays.';
 
 export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
 
@@ -120,6 +123,8 @@ export class Chat {
     if (line === '/quit') this.#leave(this.#code);
     else if (line === '/cancel') this.#enqueue(() => this.#cancel());
     else if (line === '/pause') this.#enqueue(() => this.#pause());
+    else if (line === '/diff') this.#enqueue(() => this.#diff());
+    else if (line === '/publish') this.#enqueue(() => this.#publish());
     else if (line === '/help') this.#transcript.line(help);
     else this.#enqueue(() => this.#say(line));
   }
@@ -166,6 +171,24 @@ export class Chat {
   async #pause(): Promise<void> {
     const { sandbox_id } = await this.#client.get(this.#path, conversation);
     await this.#client.post(`/api/v1/sandboxes/${sandbox_id ?? ''}/pause`, undefined, conversation.pick({ id: true }));
+  }
+
+  async #publish(): Promise<void> {
+    const { branch, commit } = await publishChanges(this.#client, this.#id, {});
+    this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
+  }
+
+  /** Shows the patch line by line: a line that is not whole yet would be cut by what the agent says meanwhile. */
+  async #diff(): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const bytes of readPatch(this.#client, this.#id, undefined, this.#leaving.signal)) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      if (lines.length > 0) this.#terminal.write(safeText(`${lines.join('\n')}\n`));
+    }
+    if (rest === '') return;
+    this.#terminal.write(safeText(`${rest}\n`));
   }
 
   #waitFor(messageId: string): void {

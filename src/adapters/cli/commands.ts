@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
+import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
 import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
 import { addCopy } from './copy.ts';
@@ -55,6 +56,10 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--tail <bytes>', 'only so many bytes at its end')
     .option('--url <url>', urlHelp)
     .action(showLogs);
+  addChanges(
+    subcommand(program, 'changes <conversation>', 'show what was changed in a conversation'),
+    subcommand(program, 'publish <conversation>', 'push what was changed in a conversation to a branch'),
+  );
   addConversations(program.command('conversations').description('list, show, follow, archive and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }

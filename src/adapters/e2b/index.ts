@@ -145,7 +145,8 @@ function serve(service: Service<ServiceCall>): HttpHandler {
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
     const unforeseen = (error: unknown): ConnectError => connectErrorOf(context.unforeseen(error)) ?? new ConnectError('internal', '');
     if (method?.kind === 'stream') {
-      const keepalive = { message: service === processService ? { event: { keepalive: {} } } : { keepalive: {} }, everyMs: keepaliveMs(request) };
+      const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
+      const keepalive = { message, everyMs: keepaliveMs(request) };
       const messages = async function* messages(): AsyncGenerator<object, void> {
         yield* method.handle(await accessOf(context), body);
       };

@@ -82,11 +82,14 @@ function operationObject(operation: Operation): ZodOpenApiOperationObject {
   };
 }
 
-function responseObject({ description, schema, media = 'application/json', headers }: ResponseForm): ZodOpenApiResponseObject {
+function responseObject(
+  { description, schema, media = 'application/json', otherMedia = [], headers }: ResponseForm,
+): ZodOpenApiResponseObject {
+  const streams = otherMedia.map((media) => [media, { schema: byteStream }] as const);
   return {
     description,
     ...(headers !== undefined && { headers }),
-    ...(schema !== noBody && { content: { [media]: { schema } } }),
+    ...(schema !== noBody && { content: { [media]: { schema }, ...Object.fromEntries(streams) } }),
   };
 }
 

@@ -23,6 +23,8 @@ export interface ResponseForm<R extends z.ZodType = z.ZodType> {
   /** The media type; JSON unless given. */
   readonly media?: string;
   readonly headers?: z.ZodObject;
+  /** Other media types that the answer may have, if it is asked for them. They are streams. */
+  readonly otherMedia?: readonly string[];
 }
 
 /** What a handler returns whose answer is sent part by part. */
@@ -30,10 +32,13 @@ export class StreamedBody {
   readonly parts: AsyncIterable<string | Uint8Array>;
   /** Fires when the stream has to end, although there may be more. */
   readonly ends: AbortSignal;
+  /** If it is not that of the operation's success. */
+  readonly media: string | undefined;
 
-  constructor(parts: AsyncIterable<string | Uint8Array>, ends: AbortSignal) {
+  constructor(parts: AsyncIterable<string | Uint8Array>, ends: AbortSignal, media?: string) {
     this.parts = parts;
     this.ends = ends;
+    this.media = media;
   }
 }
 

@@ -51,11 +51,9 @@ export type AnyProblem =
 
 type Rows = { readonly [C in ProblemCode]: readonly [status: number, example: Contexts[C]] };
 
-const sandboxId = 'sb-3f9k2m7x';
-const conversationId = 'conv-8d2n5q1c';
+const [sandboxId, conversationId] = ['sb-3f9k2m7x', 'conv-8d2n5q1c'];
 const repository = 'acme/shop';
-const provider = 'github';
-const runtime = 'docker';
+const [provider, runtime] = ['github', 'docker'];
 const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', type: 'invalid_type' };
 
 const rows: Rows = {
@@ -81,6 +79,8 @@ const rows: Rows = {
   proxy_off: [409, {}],
   freeze_unsupported: [409, { runtime }],
   conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
+  conversation_changes_unavailable: [409, { id: conversationId, reason: { code: 'history_rewritten' } }],
+  conversation_publish_refused: [409, { id: conversationId, branch: 'main', reason: { code: 'default_branch' } }],
   idempotency_conflict: [409, { key: 'order-4711' }],
   input_closed: [409, { id: 'exec-4k2m9x7q' }],
   output_dropped: [410, { oldest: 67_108_864 }],

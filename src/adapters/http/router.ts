@@ -16,6 +16,7 @@ import { HttpProblem, problemAnswer, problemOf } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
 import { acceptUpgrade } from './web-socket.ts';
+import { changeOperation, publishOperation } from './routes/conversation-changes.ts';
 import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
 import { executionOperations } from './routes/executions.ts';
@@ -37,6 +38,8 @@ const operations: readonly Operation[] = [
   ...conversationOperations,
   transcriptOperation,
   ...messageOperations,
+  changeOperation,
+  publishOperation,
   ...eventOperations,
   ...sandboxOperations,
   logOperation,
@@ -142,7 +145,7 @@ function answer(operation: Operation): HttpHandler {
       acceptUpgrade(context, value);
       return;
     }
-    if (value !== undefined && !response.hasHeader('Content-Type')) response.set('Content-Type', media);
+    if (value !== undefined) response.set('Content-Type', value instanceof StreamedBody ? (value.media ?? media) : media);
     if (value instanceof StreamedBody) await sendStream(context, value);
     else if (value === undefined) send(context, null);
     else send(context, typeof value === 'string' ? value : JSON.stringify(value));

@@ -140,7 +140,9 @@ class PortRequests {
     }
     const visitor = this.#visitorOf(request, target);
     const { isAnonymous } = await this.#skep.sandboxes.authorizePort(target.sandboxId, target.port, visitor);
-    const cookie = isAnonymous || visitor.grant?.text !== token ? {} : { 'Set-Cookie': setPortCookie(this.#skep, this.#options, target, visitor.grant) };
+    const { grant } = visitor;
+    const isSet = !isAnonymous && grant?.text === token;
+    const cookie = isSet ? { 'Set-Cookie': setPortCookie(this.#skep, this.#options, target, grant) } : {};
     return { status: 302, headers: { ...headers, ...cookie }, body: '' };
   }
 

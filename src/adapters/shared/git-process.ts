@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { CheckResult } from '../../ports/check-result.ts';
 
 export interface GitCommand {
@@ -10,7 +10,7 @@ export interface GitCommand {
   /** Makes the failure if git can't be started. */
   readonly failed: (reason: string, cause?: unknown) => Error;
   /** Its standard input; empty if left out. */
-  readonly input?: string;
+  readonly input?: string | AsyncIterable<Uint8Array>;
   /** Whether it starts programs that must end with it. It gets a session of its own then, which is slow on a busy machine. */
   readonly ownSession?: boolean;
   readonly onStderr?: (text: string) => void;
@@ -50,7 +50,9 @@ export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   signal.addEventListener('abort', onAbort, { once: true });
 
   // Git may exit before it has read everything; its exit code says whether that is an error.
-  child.stdin.on('error', () => undefined).end(input);
+  child.stdin.on('error', () => undefined);
+  if (typeof input === 'object') Readable.from(input).on('error', end).pipe(child.stdin);
+  else child.stdin.end(input);
   let stderr = '';
   child.stderr.setEncoding('latin1').on('data', (text: string) => {
     stderr = (stderr + text).slice(0, maxStderr);

@@ -1,3 +1,4 @@
+import type { ChangeReasonData } from '../../domain/change-reason.ts';
 import type { ExecutionReasonData } from '../../domain/execution.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
@@ -150,6 +151,20 @@ export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (rea
   container_stuck: ({ container }) =>
     `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
     'Thaw its cgroup or restart the engine.',
+};
+
+/** The sentences of the reasons of changes and publications. */
+export const changeReasons: { readonly [C in keyof ChangeReasonData]: (reason: ChangeReasonData[C]) => string } = {
+  no_repository: () => 'It has no repository, its start has not brought it yet, or an earlier version began it.',
+  git_missing: () => 'Its sandbox lacks git or a standard tool. Use an image that has git.',
+  history_rewritten: () => 'The commits in its sandbox do not descend from where it began, or the repository there is gone.',
+  nothing_to_publish: () => 'Nothing differs from where the conversation began.',
+  default_branch: () => 'It is the default branch. Choose another one.',
+  branch_protected: () => 'The git host refused it by a rule of its own, such as a protected branch. Choose another one.',
+  branch_moved: () => 'It has commits that this conversation did not push. Choose another one.',
+  push_forbidden: () => "The deployment's credential may read the repository, but not push to it.",
+  snapshot_failed: ({ exitCode }) =>
+    `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}. The log of the server says more.`,
 };
 
 /** Why a sandbox was moved, if that takes no data. */

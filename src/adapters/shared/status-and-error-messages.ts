@@ -1,8 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  argumentReasons, asSentence, authenticationAdvice, duration, ended, executionReasons, exited, frontMatterProblems, hints, idleActions,
-  missed, movedBecause, nameProblems, ofBytes, quoted, subjects,
+  argumentReasons, asSentence, authenticationAdvice, changeReasons, duration, ended, executionReasons, exited, frontMatterProblems, hints,
+  idleActions, missed, movedBecause, nameProblems, ofBytes, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 export function sentenceOf(reason: Reason): string {
@@ -171,6 +171,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_busy: () => 'Another turn is running.',
   ...movedBecause,
   ...executionReasons,
+  ...changeReasons,
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
@@ -205,6 +206,8 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
   output_dropped: ({ oldest }) => `The output before byte ${oldest} is not kept any more. Read on from there.`,
   input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
+  conversation_changes_unavailable: ({ id, reason }) => join(`The changes of the conversation ${id} can't be told.`, reason),
+  conversation_publish_refused: ({ branch, reason }) => join(`Nothing was pushed to the branch ${quoted(branch)}.`, reason),
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => limit === 'disk'

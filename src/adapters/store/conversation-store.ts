@@ -18,7 +18,8 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  columnReader, jsonReader, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn, TextsColumn,
+  columnReader, jsonReader, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn, StartPointColumn,
+  TextsColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -177,6 +178,8 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
   {
     startsSandbox: (flag) => flag === 1,
     sandboxParameters: columnReader(SandboxParametersColumn),
+    startPoint: orNull(jsonReader(StartPointColumn)),
+    published: jsonReader(PublishedColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),

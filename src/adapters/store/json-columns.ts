@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
+import type { StartPoint } from '../../domain/change.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
@@ -149,6 +150,10 @@ export const QueuedMessageColumn: z.ZodType<QueuedMessage> = z.object({
 });
 
 export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMessageColumn);
+
+export const StartPointColumn: z.ZodType<StartPoint> = z.object({ commit: z.string().nullable(), branch: z.string().nullable() });
+
+export const PublishedColumn = z.record(z.string(), z.array(z.string()));
 
 export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 

@@ -1,3 +1,4 @@
+import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
@@ -55,8 +56,10 @@ async function take(
     case 'await-sandbox':
       return await access.moved(conversation, sandbox, signal);
     case 'prepare-repository':
-      await within(deps, prepareWithinMs, step.sandbox, signal, (signal) => prepare(deps, step, conversation, signal));
-      await advance(deps, conversation, statusAfter(conversation, step.sandbox), null);
+      await within(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
+        const startPoint = await prepare(deps, step, conversation, signal);
+        await advance(deps, conversation, statusAfter(conversation, step.sandbox), null, { startPoint });
+      });
       return true;
     case 'list-microagents':
       await within(deps, listWithinMs, step.sandbox, signal, (signal) => list(deps, step, conversation, signal));
@@ -69,17 +72,17 @@ async function take(
   }
 }
 
-/** Copies a work tree into the sandbox. The credential stays on this host. Repeating it writes the same files again. */
+/** Copies a work tree into the sandbox, and returns what it began with. The credential stays on this host. Repeatable. */
 async function prepare(
   deps: StepDeps, { repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal,
-): Promise<void> {
+): Promise<StartPoint> {
   const { repositories, checkouts, runtime, clock } = deps;
   const write = (reason: Reason): Promise<boolean> => writeProgress(deps, conversation, reason);
   await using progress = new ProgressReporter({ clock, write, written: null, quietMs: 0 });
   const { provider, path } = repositories.located(repository);
   const remote = await provider.remote(path, signal);
   const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
-  const { archive } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
+  const { archive, commit, branch } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
   progress.report({ code: 'copying_files' });
   try {
     await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
@@ -88,6 +91,7 @@ async function prepare(
     await archive.cancel(error).catch(() => {});
     throw error;
   }
+  return { commit, branch };
 }
 
 async function list(

@@ -4,6 +4,7 @@ import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
 import type { Events } from '../events/events.ts';
@@ -16,6 +17,10 @@ import { cancelTurn } from './cancel-turn.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { deleteConversation } from './delete-conversation.ts';
 import { getConversation, searchConversations } from './get-conversation.ts';
+import { listChanges } from './list-changes.ts';
+import { publishChanges } from './publish-changes.ts';
+import { readPatch } from './read-patch.ts';
+import { readWorkTree } from './read-work-tree.ts';
 import { sendMessage } from './send-message.ts';
 import { updateConversation } from './update-conversation.ts';
 import { getTranscript } from './get-transcript.ts';
@@ -23,6 +28,7 @@ import { startConversation } from './start-conversation.ts';
 
 export type { ConversationView } from './get-conversation.ts';
 export type { TranscriptEntry } from './get-transcript.ts';
+export type { Changes } from './list-changes.ts';
 export type { SentMessage } from './send-message.ts';
 export type { StartConversationRequest } from './start-conversation.ts';
 
@@ -35,6 +41,10 @@ const useCases = {
   answerPermission,
   update: updateConversation,
   transcript: getTranscript,
+  changes: listChanges,
+  patch: readPatch,
+  workTree: readWorkTree,
+  publish: publishChanges,
   delete: deleteConversation,
 };
 
@@ -58,6 +68,9 @@ export interface ConversationDeps {
 
 export interface ConversationsDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
+  readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
+  /** Its name begins the branches that are pushed. */
+  readonly product: string;
   readonly reconciler: ConversationReconciler;
   readonly conversationLimits: ConversationLimits;
   readonly events: Pick<Events, 'page'>;

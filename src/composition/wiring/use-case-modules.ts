@@ -94,9 +94,10 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, closers],
     (deps, { events }, sandboxReconciler, runtime, microagents, agents, closers) =>
       closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents }), close));
-  provide(bind, tokens.conversations, [conversationDeps, rules, specs, agentMemory, conversationReconciler, events],
-    (deps, rules, specs, agentMemory, reconciler, events) =>
-      createConversations({ ...rules, ...deps, specs, agentMemory, reconciler, events }));
+  provide(bind, tokens.conversations,
+    [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
+    (deps, rules, specs, runtime, agentMemory, reconciler, events, { product }) =>
+      createConversations({ ...rules, ...deps, specs, runtime, agentMemory, reconciler, events, product }));
 });
 
 /** What runs by itself while a deployment is open. */

@@ -75,7 +75,7 @@ describe('the OpenAPI document', () => {
       'get /api/v1/app-conversations/{id}/transcript 200',
       'post /api/v1/app-conversations/{id}/messages 202',
       'post /api/v1/app-conversations/{id}/cancel 202',
-      'post /api/v1/app-conversations/{id}/permissions/{permission_id} 200',
+      'post /api/v1/app-conversations/{id}/permissions/{permission_id} 200', 'get /api/v1/app-conversations/{id}/changes 200', 'post /api/v1/app-conversations/{id}/publish 200',
       'get /api/v1/app-conversations/{id}/events 200',
       'get /api/v1/app-conversations/{id}/events/stream 200',
       'get /api/v1/events 200',

@@ -126,6 +126,9 @@ const examples: Examples = {
   permission_withdrawn: none,
   agent_not_named: none,
   agent_protocol_unknown: { protocol: 'acp' },
+  no_repository: none, git_missing: none, history_rewritten: none,
+  nothing_to_publish: none, default_branch: none, branch_protected: none, branch_moved: none, push_forbidden: none,
+  snapshot_failed: { exitCode: 128 },
   sandbox_secrets_missing: { names: ['DATABASE_URL'] },
   agent_secrets_missing: { names: ['MODEL_KEY', 'PROXY'] },
   agent_start_failed: { cause: { code: 'agent_exited' } },
@@ -179,6 +182,8 @@ const failures: FailureContexts = {
   sandbox_in_quarantine: { id: 'sb-1' },
   freeze_unsupported: { runtime: 'docker' },
   conversation_not_ready: { id: 'conv-1', reason: { code: 'agent_not_named' } },
+  conversation_changes_unavailable: { id: 'conv-1', reason: { code: 'history_rewritten' } },
+  conversation_publish_refused: { id: 'conv-1', branch: 'main', reason: { code: 'default_branch' } },
   idempotency_conflict: { key: 'order-4711' },
   invalid_request: { problems: [{ argument: 'sandboxSpecId', reason: { code: 'unknown_sandbox_spec', specId: 'x' } }] },
   sandbox_limit_reached: { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 },
@@ -237,8 +242,7 @@ test('every missed probe has a sentence', () => {
 });
 
 test('every failure has a sentence', () => {
-  const codes = Object.keys(failures) as FailureCode[];
-  expect(codes.map((code) => `${code}: ${sentenceOfFailure({ code, context: failures[code] })}`)).toMatchSnapshot();
+  expect((Object.keys(failures) as FailureCode[]).map((code) => `${code}: ${sentenceOfFailure({ code, context: failures[code] })}`)).toMatchSnapshot();
 });
 
 test('a code of a later version is shown as it is', () => {

@@ -15,6 +15,7 @@ import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-
 import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent-protocol.ts';
 import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
+import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { doublesModule } from '../../support/doubles-module.ts';
 import { Host } from './host.ts';
@@ -77,6 +78,8 @@ export function createWorld(options: WorldOptions = {}) {
       return { branch: branch ?? 'main', commit: 'c0ffee', archive: new Blob([`tar of ${repository}`]).stream() };
     },
     checkBranch: async () => {},
+    findBranch: async () => ({ commit: null, isDefault: false }),
+    takeSnapshot: async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' })),
     check: async () => ({ ok: true, detail: '' }),
     close: async () => {},
     ...options.checkouts,

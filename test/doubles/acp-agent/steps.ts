@@ -9,6 +9,7 @@ import type { AgentStep } from '../../contracts/agent-script.ts';
  * - `request`: asks the client, and then says `answered: <result or error as JSON>`.
  * - `stderr`: written to standard error.
  * - `write`: writes a file, relative to the session's directory, as a tool call with its diff; `read`: says what is in one.
+ * - `run`: runs a shell command in the session's directory.
  * - `env`: says the value of a variable of its environment, or `unset`.
  * - `after`: done when the turn has been answered.
  * - `error`: the turn is answered with this error; `answer`: with this result.
@@ -25,6 +26,7 @@ export type AcpStep =
   | { readonly stderr: string }
   | { readonly write: { readonly path: string; readonly text: string } }
   | { readonly read: string }
+  | { readonly run: string }
   | { readonly env: string }
   | { readonly after: readonly AcpStep[] }
   | { readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } }

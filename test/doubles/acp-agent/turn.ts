@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ToolCallContent } from '../../../src/domain/agent.ts';
@@ -50,7 +51,7 @@ export async function perform(step: AcpStep, turn: Turn): Promise<Answer | null>
   return null;
 }
 
-type Odd = Extract<AcpStep, { raw: unknown } | { update: unknown } | { notify: unknown } | { request: unknown } | { stderr: unknown } | { write: unknown } | { read: unknown } | { env: unknown } | { after: unknown } | { deaf: unknown }>;
+type Odd = Extract<AcpStep, { raw: unknown } | { update: unknown } | { notify: unknown } | { request: unknown } | { stderr: unknown } | { write: unknown } | { read: unknown } | { run: unknown } | { env: unknown } | { after: unknown } | { deaf: unknown }>;
 
 async function performOdd(step: Odd, session: Session): Promise<void> {
   if ('raw' in step) for (let times = step.times ?? 1; times > 0; times -= 1) await write(step.raw);
@@ -59,6 +60,7 @@ async function performOdd(step: Odd, session: Session): Promise<void> {
   else if ('request' in step) await say(session, `answered: ${JSON.stringify(await ask(step.request.method, step.request.params))}`);
   else if ('stderr' in step) process.stderr.write(step.stderr);
   else if ('read' in step) await say(session, readFileSync(join(session.cwd, step.read), 'utf8'));
+  else if ('run' in step) execFileSync('/bin/sh', ['-c', step.run], { cwd: session.cwd });
   else if ('env' in step) await say(session, process.env[step.env] ?? 'unset');
   else if ('deaf' in step) stopListening();
   else if ('write' in step) {

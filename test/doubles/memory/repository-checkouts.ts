@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
-import { pack } from 'tar-stream';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { extract, pack } from 'tar-stream';
+import type { FileChange } from '../../../src/domain/change.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { CheckoutRequest, RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
+import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 
 /** What stands at a path: text is the content of a regular file. */
 export type MemoryFile = string | { readonly executable: string } | { readonly link: string };
@@ -29,6 +34,9 @@ export interface MemoryCheckouts extends RepositoryCheckouts {
 export function createMemoryCheckouts(): MemoryCheckouts {
   const repositories = new Map<string, MemoryWorkTrees>();
   const requests: CheckoutRequest[] = [];
+  const pushed = new Map<string, string>();
+  /** The files of each commit that was checked out. */
+  const commits = new Map<string | null, Readonly<Record<string, MemoryFile>>>([[null, {}]]);
   const closing = new AbortController();
 
   async function find({ provider, repository, branch: asked }: CheckoutRequest, ending: AbortSignal) {
@@ -58,7 +66,23 @@ export function createMemoryCheckouts(): MemoryCheckouts {
       const { branch, files } = await find(request, ending);
       progress({ code: 'fetching_repository', phase: null, percent: null });
       const commit = branch === null ? null : createHash('sha1').update(JSON.stringify(files)).digest('hex');
+      commits.set(commit, files);
       return { branch, commit, archive: archiveOf(branch ?? 'main', files, ending) };
+    },
+    async findBranch(request, signal) {
+      const { branches, defaultBranch } = repositories.get(request.repository) ?? { branches: {}, defaultBranch: null };
+      signal.throwIfAborted();
+      const isDefault = request.branch === defaultBranch;
+      return { commit: pushed.get(pushKey(request)) ?? (request.branch in branches ? 'host' : null), isDefault };
+    },
+    async takeSnapshot({ base, run }, signal) {
+      const before = commits.get(base);
+      const execution = await run(['tar', '-c', '.'], signal);
+      if (signal.aborted) await execution.kill();
+      signal.throwIfAborted();
+      const after = await filesIn(execution.stdout);
+      if (before === undefined || (await execution.exited) !== 0) throw new SnapshotRefusal({ code: 'history_rewritten' });
+      return snapshotOf(base, before, after, pushed);
     },
     check: async () => ({ ok: true, detail: `${repositories.size} repositories in memory` }),
     async close() {
@@ -90,4 +114,71 @@ async function* whileWanted(chunks: AsyncIterable<unknown>, signal: AbortSignal)
     if (chunk instanceof Uint8Array) yield chunk;
     signal.throwIfAborted();
   }
+}
+
+async function filesIn(stream: ReadableStream<Uint8Array>): Promise<Record<string, MemoryFile>> {
+  const files: Record<string, MemoryFile> = {};
+  const tar = await buffer(stream);
+  // Nothing ends the reading of a tar that never began.
+  if (tar.length === 0) return files;
+  const entries = extract();
+  const reading = pipeline(Readable.from([tar]), entries);
+  for await (const entry of entries) {
+    const { name, type, mode, linkname } = entry.header;
+    const path = name.replace(/^\.\//u, '');
+    const content = await text(entry);
+    if (type === 'directory' || path.startsWith('.git/')) continue;
+    if (type === 'symlink') files[path] = { link: linkname ?? '' };
+    else files[path] = (mode & 0o100) === 0 ? content : { executable: content };
+  }
+  await reading;
+  return files;
+}
+
+/** Compares files. Nothing is ever committed, or taken for a rename. */
+function snapshotOf(
+  head: string | null, before: Readonly<Record<string, MemoryFile>>, after: Readonly<Record<string, MemoryFile>>, pushed: Map<string, string>,
+): WorkTreeSnapshot {
+  const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
+  const changed = paths.filter((path) => JSON.stringify(before[path]) !== JSON.stringify(after[path]));
+  const files = changed.map((path): FileChange => {
+    const [old, now] = [before[path], after[path]];
+    const status = old === undefined ? 'added' : now === undefined ? 'deleted' : contentOf(old) === contentOf(now) ? 'mode_changed' : 'modified';
+    const lines = { added: linesOf(now), removed: linesOf(old) };
+    return { path, status, oldPath: null, oldMode: modeOf(old), mode: modeOf(now), binary: false, ...lines, committed: false };
+  });
+  const patch = files.map(({ path }) => `diff --git a/${path} b/${path}\n`);
+  return {
+    head,
+    complete: true,
+    commits: async () => [],
+    files: async () => files,
+    patch: (wanted) => new Blob(patch.filter((_, index) => wanted?.includes(files[index]?.path ?? '') ?? true)).stream(),
+    async commit() {
+      if (files.length === 0) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
+      return createHash('sha1').update(JSON.stringify(after)).digest('hex');
+    },
+    async push({ request, commit, expected }) {
+      if ((pushed.get(pushKey(request)) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });
+      pushed.set(pushKey(request), commit);
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+function pushKey({ repository, branch }: CheckoutRequest): string {
+  return JSON.stringify([repository, branch]);
+}
+
+function contentOf(file: MemoryFile): string {
+  return typeof file === 'string' ? file : Object.values(file).join('');
+}
+
+function linesOf(file: MemoryFile | undefined): number {
+  return file === undefined ? 0 : contentOf(file).split('\n').length - 1;
+}
+
+function modeOf(file: MemoryFile | undefined): string | null {
+  if (file === undefined) return null;
+  return typeof file === 'string' ? '100644' : 'link' in file ? '120000' : '100755';
 }

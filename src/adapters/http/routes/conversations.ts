@@ -49,7 +49,7 @@ const maxTitle = 500;
 /** What git itself takes as the name of a branch. */
 // oxlint-disable-next-line no-control-regex -- git refuses them too
 const branchPattern = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
-const branchName = z.string().max(255).regex(branchPattern, 'must be a branch name that git takes');
+export const branchName = z.string().max(255).regex(branchPattern, 'must be a branch name that git takes');
 
 /** A field that may be null or left out, which is the same. */
 const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });
@@ -200,8 +200,8 @@ export const conversationOperations = [
     operationId: 'update_app_conversation',
     summary: 'Change the title of a conversation, or archive it',
     description:
-      'Archiving ends its agent, and deletes the sandbox that it started, with its files, if no other conversation uses it. What was said ' +
-      'stays. It takes no message any more, and that can not be undone. Asking for it again is a success.',
+      'Archiving ends its agent, and deletes the sandbox that it started, with its files, if no other conversation uses it. What was ' +
+      'said stays. It takes no message any more, and that can not be undone. Asking for it again is a success.',
     body: conversationUpdateBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'conversation_not_ready'],

@@ -80,12 +80,12 @@ export const transcriptOperation = operation({
   otherwise: [{ status: 200, description: 'The transcript.', schema: transcript }],
   failures: ['conversation_not_found'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, principal, response } = context;
+    const { skep, principal } = context;
     const scope = scopeOf(principal);
     const ends = context.openStream();
     const { conversation: { title } } = await skep.conversations.get(scope, params.id);
     const entries = await skep.conversations.transcript(scope, params.id);
-    if (query.format === 'json') response.set('Content-Type', 'application/json; charset=utf-8');
-    return new StreamedBody(query.format === 'json' ? asJson(entries) : asMarkdown(title, entries), ends);
+    if (query.format === 'markdown') return new StreamedBody(asMarkdown(title, entries), ends);
+    return new StreamedBody(asJson(entries), ends, 'application/json; charset=utf-8');
   },
 });

@@ -1,5 +1,5 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
-import { isFailure } from '../../../domain/failure.ts';
+import { isFailure, isFailureOf } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { splitAtNul } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
@@ -26,7 +26,7 @@ export function createCheckout(
   options: ResolvedOptions,
   open: () => Promise<MirrorStore>,
   closing: AbortSignal,
-): Pick<RepositoryCheckouts, 'checkOut' | 'checkBranch'> {
+): Pick<RepositoryCheckouts, 'checkOut' | 'checkBranch' | 'findBranch'> {
   const { timeoutMs, gitBinary } = options;
 
   async function limited<T>(
@@ -60,6 +60,16 @@ export function createCheckout(
           return checkoutOf(job, head, AbortSignal.any([signal, closing]));
         } catch (error) {
           lease.release();
+          throw error;
+        }
+      }),
+    findBranch: (request, signal) =>
+      limited(request, signal, async (_, git, within) => {
+        try {
+          const head = await askHead(git, request, options, within);
+          return { commit: head?.oid ?? null, isDefault: head?.isDefault ?? false };
+        } catch (error) {
+          if (isFailureOf(error, 'branch_not_found') || isFailureOf(error, 'repository_empty')) return { commit: null, isDefault: false };
           throw error;
         }
       }),

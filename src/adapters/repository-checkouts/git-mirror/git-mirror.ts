@@ -5,6 +5,7 @@ import type { RepositoryCheckouts } from '../../../ports/repository-checkouts.ts
 import { checkGit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { createCheckout } from './checkout.ts';
+import { createSnapshots } from './snapshot.ts';
 import { openMirrorStore, type MirrorStore } from './mirror-store.ts';
 
 export interface GitMirrorOptions {
@@ -23,6 +24,9 @@ export interface GitMirrorOptions {
   readonly depth?: number | null;
   /** How many repositories are fetched or packed at the same time. */
   readonly concurrency?: number;
+  /** How many bytes the pack of a snapshot may have, and how long each step with it may take, in milliseconds. */
+  readonly maxSnapshotBytes?: number;
+  readonly snapshotTimeoutMs?: number;
   /** The git program: a name that is looked up on the PATH, or a path. */
   readonly gitBinary?: string;
 }
@@ -37,6 +41,8 @@ const defaults = {
   answerMs: 60_000,
   depth: null,
   concurrency: 4,
+  maxSnapshotBytes: 256 * 2 ** 20,
+  snapshotTimeoutMs: 2 * 60_000,
   gitBinary: 'git',
 };
 
@@ -67,6 +73,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
   return {
     name,
     ...createCheckout(resolved, open, closing.signal),
+    ...createSnapshots(resolved, open, closing.signal),
     async check() {
       const store = await open().catch(() => null);
       if (store === null) return { ok: false, detail: 'the folder of the git mirrors can not be made or written; check who owns it' };

@@ -205,9 +205,7 @@ export const migrations: readonly string[] = [
   ) WHERE status IN ('PAUSING', 'PAUSED', 'RESUMING');
   `,
   // The repositories that a key may list and clone, as JSON; null is all of them.
-  `
-  ALTER TABLE api_keys ADD COLUMN repositories TEXT;
-  `,
+  'ALTER TABLE api_keys ADD COLUMN repositories TEXT',
   // The marker of a store that was not closed (see `shutdown-marker.ts`), the deployment that the records belong to, and in a backup
   // the runtime that has the sandboxes.
   `
@@ -246,4 +244,6 @@ export const migrations: readonly string[] = [
   `,
   // Archived conversations, of which the log stays.
   'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
+  // The commit and the branch that were checked out for a conversation, and where it was published, as JSON.
+  `ALTER TABLE conversations ADD COLUMN start_point TEXT; ALTER TABLE conversations ADD COLUMN published TEXT NOT NULL DEFAULT '{}'`,
 ];

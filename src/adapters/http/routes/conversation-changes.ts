@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import type { Changes } from '../../../application/conversations/conversations.ts';
+import { type AgentCommit, type FileChange, fileChangeStatuses } from '../../../domain/change.ts';
+import { scopeOf } from '../../../domain/principal.ts';
+import { text, timestamp, toTimestamp } from '../common-schemas.ts';
+import { gitProviderFailures, noInput, operation, StreamedBody } from '../operation.ts';
+import { branchName, conversationPath } from './conversations.ts';
+
+const fileMode = z.string().nullable().meta({ description: 'As git has it: 100644, 100755, 120000 (link) or 160000 (submodule).' });
+const lines = z.int().nullable().meta({ description: 'Null if the file is binary.' });
+
+const fileChange = z
+  .object({
+    path: z.string(),
+    status: z.enum(fileChangeStatuses),
+    old_path: z.string().nullable().meta({ description: 'The path before a rename.' }),
+    old_mode: fileMode,
+    mode: fileMode,
+    binary: z.boolean(),
+    lines_added: lines,
+    lines_removed: lines,
+    committed: z.boolean().meta({ description: 'Whether the file is now as the last commit has it.' }),
+  })
+  .meta({ id: 'FileChange' });
+
+const agentCommit = z
+  .object({ commit: z.string(), author_name: z.string(), author_email: z.string(), committed_at: timestamp, subject: z.string() })
+  .meta({ id: 'AgentCommit', description: 'A commit that was made in the conversation.' });
+
+const changes = z
+  .object({
+    start_commit: z.string().nullable().meta({ description: 'Where the conversation began; null if the repository was empty.' }),
+    start_branch: z.string().nullable(),
+    head_commit: z.string().nullable().meta({ description: 'The last commit in the sandbox.' }),
+    complete: z.boolean().meta({ description: 'False if git could not read some files.' }),
+    commits: z.array(agentCommit).meta({ description: 'Newest first.' }),
+    files: z.array(fileChange).meta({ description: 'All that differ from the start, committed or not; sorted by path.' }),
+  })
+  .meta({ id: 'ConversationChanges' });
+
+const changeQuery = z.object({
+  format: z.enum(['json', 'patch', 'archive']).default('json')
+    .meta({ description: '`patch` is what `git apply --binary` takes, `archive` the work tree as tar.' }),
+  path: text(4096).min(1).optional().meta({ description: 'Only this file, as a patch.' }),
+});
+
+const patchMedia = 'text/x-diff; charset=utf-8';
+const archiveMedia = 'application/x-tar';
+
+export const changeOperation = operation({
+  ...noInput,
+  tag: 'Conversations',
+  needsKey: true,
+  method: 'get',
+  path: '/api/v1/app-conversations/{id}/changes',
+  operationId: 'get_app_conversation_changes',
+  summary: 'Get the changes of a conversation',
+  description:
+    "What differs from where it began: the agent's commits, and what is not committed and not ignored. The sandbox has to run and to have "
+    + 'git, except for an archive, which also has what is ignored. Nothing is woken or changed. A patch or an archive that can not be '
+    + 'completed breaks off.',
+  params: conversationPath,
+  query: changeQuery,
+  success: { status: 200, description: 'The changes.', schema: changes, otherMedia: [patchMedia, archiveMedia] },
+  failures: [
+    'conversation_not_found', 'sandbox_not_found', 'file_not_found', 'conversation_changes_unavailable', 'sandbox_not_running',
+    'provider_failed', 'runtime_unavailable', 'runtime_timeout',
+  ],
+  handle: async (context, { params: { id }, query: { format, path } }) => {
+    const { skep: { conversations }, principal } = context;
+    const scope = scopeOf(principal);
+    if (format === 'json' && path === undefined) return presentChanges(await conversations.changes(scope, id, context.closed));
+    const ends = context.openStream();
+    if (format === 'archive') return new StreamedBody(await conversations.workTree(scope, id, ends), ends, archiveMedia);
+    return new StreamedBody(await conversations.patch(scope, id, path ?? null, ends), ends, patchMedia);
+  },
+});
+
+const publishBody = z
+  .strictObject({
+    branch: branchName.optional()
+      .meta({ description: 'Not the default branch of the repository. Default: a branch of the conversation alone.' }),
+    commit_message: text(10_000).min(1).optional()
+      .meta({ description: 'Of what is not committed. Default: the title of the conversation.' }),
+  })
+  .meta({ id: 'PublishRequest' });
+
+const publication = z
+  .object({ branch: z.string(), commit: z.string() })
+  .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
+
+export const publishOperation = operation({
+  ...noInput,
+  tag: 'Conversations',
+  needsKey: true,
+  method: 'post',
+  path: '/api/v1/app-conversations/{id}/publish',
+  operationId: 'publish_app_conversation_changes',
+  summary: 'Publish the changes of a conversation',
+  description:
+    "Commits what is not committed and pushes all to a branch, with the deployment's credential, which never enters the sandbox. Again, "
+    + 'after more work, it moves the branch. A branch with commits of others is never moved.',
+  params: conversationPath,
+  body: publishBody,
+  success: { status: 200, description: 'The branch.', schema: publication },
+  failures: [
+    ...changeOperation.failures.filter((code) => code !== 'file_not_found' && code !== 'provider_failed'),
+    'conversation_publish_refused', 'repository_not_found', 'repository_forbidden', ...gitProviderFailures,
+  ],
+  handle: async ({ skep, principal, closed }, { params: { id }, body: { branch = null, commit_message: commitMessage = null } }) =>
+    await skep.conversations.publish(scopeOf(principal), id, { branch, commitMessage, userId: principal.userId }, closed),
+});
+
+function presentChanges({ startPoint, head, complete, commits, files }: Changes): z.output<typeof changes> {
+  return {
+    start_commit: startPoint.commit,
+    start_branch: startPoint.branch,
+    head_commit: head,
+    complete,
+    commits: commits.map(presentCommit),
+    files: files.map(presentFile),
+  };
+}
+
+function presentCommit({ commit, authorName, authorEmail, committedAt, subject }: AgentCommit): z.output<typeof agentCommit> {
+  return { commit, author_name: authorName, author_email: authorEmail, committed_at: toTimestamp(committedAt), subject };
+}
+
+function presentFile({ path, status, oldPath, oldMode, mode, binary, added, removed, committed }: FileChange): z.output<typeof fileChange> {
+  return { path, status, old_path: oldPath, old_mode: oldMode, mode, binary, lines_added: added, lines_removed: removed, committed };
+}

@@ -1,0 +1,60 @@
+import { isFailureOf } from '../../../domain/failure.ts';
+import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
+import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../../ports/work-tree-snapshot.ts';
+import { failureOfFetch } from './git-failures.ts';
+import { networkEnvironment } from './git-runner.ts';
+import { demandWhole, type SnapshotFolder } from './snapshot-diff.ts';
+
+/** Returns a commit of the whole tree: the last one of the work tree, or a new one on top of it. */
+export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommit, signal: AbortSignal): Promise<string> {
+  const { git, folder, base, header: { head, tree } } = snapshot;
+  const environment = { GIT_DIR: folder };
+  if (head !== null) {
+    const same = await git.run({ args: ['diff-tree', '--quiet', head, tree], folder, environment }, signal);
+    if (same.code === 0 && head === base) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
+    if (same.code === 0) return head;
+    if (same.code !== 1) demandWhole(same);
+  }
+  const { name, email } = request.author;
+  const before = head === null ? null : await git.run({ args: ['log', '-1', '--format=%ct', head], folder, environment }, signal);
+  const date = `@${Math.max(Math.floor(request.at / 1000), Number(before?.stdout ?? 0))} +0000`;
+  const author = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date };
+  const identity = { ...author, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email, GIT_COMMITTER_DATE: date };
+  const args = ['commit-tree', tree, ...(head === null ? [] : ['-p', head]), '-F', '-'];
+  const exit = await git.run({ args, folder, environment: { ...environment, ...identity }, input: request.message }, signal);
+  demandWhole(exit);
+  return exit.stdout.trim();
+}
+
+// A folder of this machine has hooks of its own, which must not run as this user. A host decides by itself what it runs.
+const receivePack = 'git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false receive-pack';
+const settings = ['push.negotiate=true', 'core.hooksPath=/dev/null'].flatMap((setting) => ['-c', setting]);
+const flags = ['--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--no-recurse-submodules', `--receive-pack=${receivePack}`];
+
+const refusals = [
+  // The host says so in several ways if two push at once.
+  [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],
+  [/\[remote rejected\]/u, 'branch_protected'],
+] as const;
+
+/** Pushes the commit, with the credential of the request, if the branch is where it is expected. */
+export async function push(
+  { git, folder, header: { boundary } }: SnapshotFolder, { request, commit, expected }: PushRequest, answerMs: number, signal: AbortSignal,
+): Promise<void> {
+  // Nothing that the commits name may lack: a host need not find that out.
+  const complete = ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary];
+  demandWhole(await git.run({ args: complete, folder, environment: { GIT_DIR: folder } }, signal));
+  const ref = `refs/heads/${request.branch}`;
+  const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
+  const environment = { GIT_DIR: folder, ...networkEnvironment(request.remote, answerMs) };
+  const exit = await git.run({ args, folder, environment }, signal);
+  if (exit.code === 0) return;
+  const code = refusals.find(([text]) => text.test(exit.stdout))?.[1];
+  if (code !== undefined) throw new SnapshotRefusal({ code }, { cause: new Error(exit.stderr) });
+  throw refused(failureOfFetch(request satisfies CheckoutRequest, exit, answerMs));
+}
+
+/** The credential was good enough to read. */
+function refused(failure: Error): Error {
+  return isFailureOf(failure, 'repository_forbidden') ? new SnapshotRefusal({ code: 'push_forbidden' }, { cause: failure }) : failure;
+}

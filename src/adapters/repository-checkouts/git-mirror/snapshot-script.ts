@@ -1,0 +1,92 @@
+import { oidForm } from '../../shared/git-process.ts';
+import { SnapshotRefusal } from '../../../ports/work-tree-snapshot.ts';
+
+/** Exit codes of the script, beside those of git and the shell. */
+const exitCodes = { noGit: 64, noDescent: 65 };
+
+/**
+ * Writes a line about the work tree in which it runs, and then a pack: the commits since the base, the tree of all that is not ignored, and
+ * of the base's objects those that a comparison needs, but not its history. It writes nothing into the repository: the new objects and a
+ * copy of the index are in a temporary folder. The copy keeps the time of the index, by which git knows which files it has to read.
+ */
+const script = `
+set -eu
+umask 077
+unset GIT_NAMESPACE GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
+command -v git >/dev/null || exit ${exitCodes.noGit}
+export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0
+export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1 LC_ALL=C
+g() { git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c gc.auto=0 -c 'safe.directory=*' "$@"; }
+base=$1
+head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
+if [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
+objects=$(cd "$(g rev-parse --git-path objects)" && pwd -P) || exit ${exitCodes.noDescent}
+index=$(g rev-parse --git-path index)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir "$work/objects"
+if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
+export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
+complete=1
+g add -A --ignore-errors . >&2 || { [ $? -eq 1 ] && complete=0; }
+tree=$(g write-tree)
+empty=$(g hash-object -t tree -w --stdin </dev/null)
+from=\${base:-$empty}
+to=\${head:-$empty}
+oids() {
+  g diff-tree -r -t --raw --no-abbrev --no-renames "$1" "$2" >"$work/raw"
+  sed -n -e h -e '/^:160000 /!s/^:[0-7]* [0-7]* \\([0-9a-f]*\\) .*/\\1/p' \\
+    -e g -e '/^:[0-7]* 160000 /!s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) .*/\\1/p' "$work/raw" | sed '/^0*$/d'
+}
+boundary=
+if [ -n "$base" ]; then
+  g rev-list --boundary "$base..$head" >"$work/range"
+  boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; } | sort -u)
+fi
+{
+  g rev-list --objects "$tree" \${head:+"$head"} \${base:+"^$base"}
+  oids "$from" "$tree"
+  [ "$from" = "$to" ] || { oids "$from" "$to"; oids "$to" "$tree"; }
+  g rev-parse "$from^{tree}" "$to^{tree}" "$tree" $boundary
+} >"$work/list"
+echo "snapshot \${head:--} $tree $complete" $boundary
+g pack-objects -q --stdout --window=0 <"$work/list"
+`;
+
+/** The command that takes a snapshot of the work tree in which it runs. */
+export function snapshotCommand(base: string | null): readonly string[] {
+  return ['/bin/sh', '-c', script, 'snapshot', base ?? ''];
+}
+
+/** What the exit code of the command means; null if it succeeded. `stderr` is for the log. */
+export function refusalOf(exitCode: number | null, stderr: string): SnapshotRefusal | null {
+  if (exitCode === 0) return null;
+  const cause = new Error(`the command ended with ${exitCode ?? 'no exit code'}: ${stderr}`);
+  if (exitCode === exitCodes.noGit || exitCode === 126 || exitCode === 127) return new SnapshotRefusal({ code: 'git_missing' }, { cause });
+  if (exitCode === exitCodes.noDescent) return new SnapshotRefusal({ code: 'history_rewritten' }, { cause });
+  return new SnapshotRefusal({ code: 'snapshot_failed', exitCode }, { cause });
+}
+
+/** What the line before the pack says. It is as little to be trusted as the pack. */
+export interface SnapshotHeader {
+  readonly head: string | null;
+  readonly tree: string;
+  readonly complete: boolean;
+  /** The commits whose own history is not in the pack: the base, and what else the agent merged from before it. */
+  readonly boundary: readonly string[];
+}
+
+/** The longest line that is read: some thousand merges. */
+export const maxHeaderBytes = 256 * 1024;
+
+/** Throws a refusal if the line is none of the script, or not about this base. */
+export function parseHeader(line: string, base: string | null): SnapshotHeader {
+  const [word, head = '', tree = '', complete = '', ...boundary] = line.split(' ');
+  const oids = [...(head === '-' ? [] : [head]), tree, ...boundary];
+  const isWhole = word === 'snapshot' && /^[01]$/u.test(complete) && oids.every((oid) => oidForm.test(oid) && oid.length === tree.length);
+  if (!isWhole || (base === null ? boundary.length > 0 : head === '-' || !boundary.includes(base))) {
+    throw new SnapshotRefusal({ code: 'damaged' }, { cause: new Error('the command wrote a line of another form') });
+  }
+  return { head: head === '-' ? null : head, tree, complete: complete === '1', boundary };
+}

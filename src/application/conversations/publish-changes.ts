@@ -1,0 +1,98 @@
+import { Failure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
+import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
+import type { ConversationsDeps } from './conversations.ts';
+import { ConversationRecords } from './conversation-records.ts';
+import { type ConversationWorkTree, findWorkTree, takeSnapshot } from './take-snapshot.ts';
+
+export interface PublishRequest {
+  /** Null is a branch of the conversation's own. */
+  readonly branch: string | null;
+  /** Of the commit of what is not committed. Null is the conversation's title. */
+  readonly commitMessage: string | null;
+  /** The author of that commit. */
+  readonly userId: string;
+}
+
+/** Where the changes of a conversation were published. */
+export interface Publication {
+  readonly branch: string;
+  readonly commit: string;
+}
+
+/** How often a publication that another one of the same conversation overtakes begins again. */
+const maxAttempts = 3;
+
+/**
+ * Commits what is not committed, on the host only, and pushes all of it to a branch, with the deployment's credential. Idempotent: again,
+ * after more work or after a crash, it moves the branch. A branch is moved only if it is where this conversation has left it. Throws what
+ * `listChanges` throws, `conversation_publish_refused`, and the failures of `RepositoryCheckouts`.
+ */
+export async function publishChanges(
+  deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
+): Promise<Publication> {
+  const workTree = await findWorkTree(deps, scope, id);
+  const { conversation: { repositoryPath: path, gitProvider, title, createdAt } } = workTree;
+  const branch = request.branch ?? `${deps.product}/${id}`;
+  const { provider } = deps.repositories.located({ provider: gitProvider ?? '', path: path ?? '' });
+  const remote = await provider.remote(path ?? '', signal);
+  const target = { provider: provider.name, repository: path ?? '', remote, branch };
+  try {
+    await using snapshot = await takeSnapshot(deps, workTree, signal);
+    const { userId: name } = request;
+    const author = { name, email: name.includes('@') ? name : `${name}@users.noreply.invalid` };
+    const subject = request.commitMessage ?? title ?? `Changes of ${id}`;
+    const message = `${subject}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
+    const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
+    await pushAgain(deps, workTree, snapshot, { target, commit }, signal);
+    return { branch, commit };
+  } catch (error) {
+    if (!(error instanceof SnapshotRefusal)) throw error;
+    deps.logger.warn({ conversation: id, error }, 'the changes of a conversation were not published');
+    throw new Failure('conversation_publish_refused', { id, branch, reason: error.reason }, { cause: error });
+  }
+}
+
+/** How many commits are remembered at which a branch may be: of publications that did not end. */
+const maxTips = 20;
+
+interface Push {
+  readonly target: CheckoutRequest & { readonly branch: string };
+  readonly commit: string;
+}
+
+/** Pushes the commit, and begins again if another publication of this conversation moved the branch meanwhile. */
+async function pushAgain(
+  deps: ConversationsDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
+  signal: AbortSignal,
+): Promise<void> {
+  const { branch } = target;
+  for (let attempt = 1; ; attempt += 1) {
+    const { commit: expected, isDefault } = await deps.checkouts.findBranch(target, signal);
+    if (isDefault) throw new SnapshotRefusal({ code: 'default_branch' });
+    // Written before the push: if this process ends after it, the next one knows that the commit is of this conversation.
+    const tips = await recordTips(deps, id, branch, (tips) => [...tips.filter((tip) => tip !== commit), commit].slice(-maxTips));
+    if (expected !== null && !tips.includes(expected)) throw new SnapshotRefusal({ code: 'branch_moved' });
+    try {
+      if (expected !== commit) await snapshot.push({ request: target, commit, expected }, signal);
+      await recordTips(deps, id, branch, (tips) => tips.slice(Math.max(0, tips.indexOf(commit))));
+      return;
+    } catch (error) {
+      const isOvertaken = error instanceof SnapshotRefusal && error.reason.code === 'branch_moved';
+      if (!isOvertaken || attempt === maxAttempts) throw error;
+    }
+  }
+}
+
+/** Writes at which commits the branch may be. Returns them. */
+async function recordTips(
+  deps: ConversationsDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[],
+): Promise<readonly string[]> {
+  let tips: readonly string[] = [];
+  await new ConversationRecords(deps).change(id, ({ published }) => {
+    tips = change(published[branch] ?? []);
+    return { to: { published: { ...published, [branch]: tips } }, actor: 'user', reason: null };
+  });
+  return tips;
+}

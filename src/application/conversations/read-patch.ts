@@ -1,0 +1,35 @@
+import { Failure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
+import { type ChangeDeps, findWorkTree, refused, takeSnapshot } from './take-snapshot.ts';
+
+/**
+ * Returns what was changed in the conversation, in all files or in one, as `git apply --binary` takes it. Must be read to its end or
+ * cancelled. Throws what `listChanges` throws, and `file_not_found` if that file does not differ.
+ */
+export async function readPatch(
+  deps: ChangeDeps, scope: OwnerScope, id: string, path: string | null, signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const workTree = await findWorkTree(deps, scope, id);
+  try {
+    const snapshot = await takeSnapshot(deps, workTree, signal);
+    try {
+      const patch = snapshot.patch(await pathsOf(snapshot, path, signal), signal);
+      const dispose = (): Promise<void> => Promise.resolve(snapshot[Symbol.asyncDispose]());
+      return patch.pipeThrough(new TransformStream({ flush: dispose, cancel: dispose }));
+    } catch (error) {
+      await snapshot[Symbol.asyncDispose]();
+      throw error;
+    }
+  } catch (error) {
+    throw refused(deps, id, error);
+  }
+}
+
+/** A renamed file is found by its new path, and its patch names the old one too. */
+async function pathsOf(snapshot: WorkTreeSnapshot, path: string | null, signal: AbortSignal): Promise<readonly string[] | null> {
+  if (path === null) return null;
+  const file = (await snapshot.files(signal)).find((one) => one.path === path);
+  if (file === undefined) throw new Failure('file_not_found', { path });
+  return file.oldPath === null ? [path] : [file.oldPath, path];
+}

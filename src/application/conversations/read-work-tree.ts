@@ -1,0 +1,14 @@
+import type { OwnerScope } from '../../domain/principal.ts';
+import { onRuntime } from '../executions/execution-records.ts';
+import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
+
+/**
+ * Returns a tar of the conversation's work tree, with its `.git` and what is ignored; names begin with the last segment of its path. The
+ * sandbox may run, be frozen or be stopped. Throws what `listChanges` throws, and `file_not_found`.
+ */
+export async function readWorkTree(
+  deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const { sandbox, directory } = await findWorkTree(deps, scope, id);
+  return await onRuntime(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
+}

@@ -1,0 +1,43 @@
+/** Where a conversation began: what was checked out for it. */
+export interface StartPoint {
+  /** Null if the repository was empty. */
+  readonly commit: string | null;
+  /** Null if the host has checked out a commit without a branch. */
+  readonly branch: string | null;
+}
+
+export const fileChangeStatuses = ['added', 'modified', 'deleted', 'renamed', 'mode_changed'] as const;
+
+export type FileChangeStatus = (typeof fileChangeStatuses)[number];
+
+/**
+ * A file that differs from where its conversation began. Modes are those of git: `100644`, `100755`, `120000` (link), `160000`
+ * (submodule).
+ */
+export interface FileChange {
+  readonly path: string;
+  readonly status: FileChangeStatus;
+  /** The path before a rename; null otherwise. */
+  readonly oldPath: string | null;
+  /** Null if the file was added. */
+  readonly oldMode: string | null;
+  /** Null if the file was deleted. */
+  readonly mode: string | null;
+  readonly binary: boolean;
+  /** Lines; null if the file is binary. */
+  readonly added: number | null;
+  readonly removed: number | null;
+  /** Whether the file is now as the last commit has it. */
+  readonly committed: boolean;
+}
+
+/** A commit that was made in a conversation. */
+export interface AgentCommit {
+  readonly commit: string;
+  readonly authorName: string;
+  readonly authorEmail: string;
+  /** In milliseconds since the epoch. */
+  readonly committedAt: number;
+  /** The first line of the message. */
+  readonly subject: string;
+}

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process';
+import type { Reason } from '../../../../src/domain/reason.ts';
+import type { RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
+import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
+import { executeIn, type WorkTree } from '../../../contracts/work-tree.ts';
+import { never } from './support.ts';
+
+export function take(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkTree, 'folder' | 'commit'>): Promise<WorkTreeSnapshot> {
+  return mirror.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, never);
+}
+
+/** Takes a snapshot of a sandbox that writes whatever it likes. */
+export function receive(mirror: RepositoryCheckouts, base: string | null, written: readonly (string | Uint8Array)[], exitCode = 0): Promise<WorkTreeSnapshot> {
+  const run = async () => ({
+    stdin: new WritableStream(),
+    stdout: new Blob([...written] as ConstructorParameters<typeof Blob>[0]).stream(),
+    stderr: new Blob(['what it says']).stream(),
+    exited: Promise.resolve(exitCode),
+    kill: async () => {},
+  });
+  return mirror.takeSnapshot({ base, run }, never);
+}
+
+export async function reasonOf(promise: Promise<unknown>): Promise<Reason> {
+  const error = await promise.then(() => null, (error: unknown) => error);
+  if (error instanceof SnapshotRefusal) return error.reason;
+  throw new Error('expected a refusal', { cause: error });
+}
+
+/** What the command writes for the work tree: its line and its pack. */
+export async function writtenIn(mirror: RepositoryCheckouts, { folder, commit }: WorkTree): Promise<{ line: string; pack: Buffer }> {
+  let all = Buffer.alloc(0);
+  await using _ = await mirror.takeSnapshot({
+    base: commit,
+    run: async (command) => {
+      all = execFileSync(command[0] ?? '', command.slice(1), { cwd: folder, encoding: 'buffer' });
+      return { ...(await executeIn(folder, ['true'])), stdout: new Blob([new Uint8Array(all)]).stream() };
+    },
+  }, never);
+  const end = all.indexOf(10);
+  return { line: all.toString('latin1', 0, end), pack: all.subarray(end + 1) };
+}

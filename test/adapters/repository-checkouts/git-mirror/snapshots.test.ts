@@ -1,0 +1,178 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import type { WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
+import { executeIn } from '../../../contracts/work-tree.ts';
+import { reasonOf, receive, take, writtenIn } from './snapshot-support.ts';
+import { createScene, never, open, temporaryFolder } from './support.ts';
+
+const pathsOf = async (snapshot: WorkTreeSnapshot): Promise<string[]> => (await snapshot.files(never)).map(({ path }) => path);
+
+describe('a hostile work tree', () => {
+  test('runs nothing on this host, whatever its hooks, filters, attributes and configuration name', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    const canary = join(await temporaryFolder(), 'canary');
+    const program = join(tree.folder, 'program');
+    await writeFile(program, `#!/bin/sh\ntouch ${canary}\ncat\n`);
+    await chmod(program, 0o755);
+    await mkdir(join(tree.folder, '.git/hooks'));
+    for (const hook of ['pre-commit', 'post-index-change', 'reference-transaction', 'post-checkout']) {
+      await writeFile(join(tree.folder, '.git/hooks', hook), `#!/bin/sh\ntouch ${canary}\n`);
+      await chmod(join(tree.folder, '.git/hooks', hook), 0o755);
+    }
+    await writeFile(join(tree.folder, '.gitattributes'), '* diff=evil filter=evil\n');
+    const settings = [
+      ['core.fsmonitor', program], ['core.hooksPath', join(tree.folder, '.git/hooks')], ['diff.external', program], ['diff.evil.textconv', program],
+      ['diff.evil.command', program], ['core.sshCommand', program], ['core.pager', program], ['core.alternateRefsCommand', program], ['uploadpack.packObjectsHook', program],
+    ] as const;
+    for (const [name, value] of settings) await tree.git('config', name, value);
+    await writeFile(join(tree.folder, 'c0.txt'), 'changed\n');
+    await using snapshot = await take(mirror, tree);
+    expect(await pathsOf(snapshot)).toEqual(['.gitattributes', 'c0.txt', 'program']);
+    expect(await text(snapshot.patch(null, never))).toContain('+changed\n');
+    expect(existsSync(canary)).toBe(false);
+
+    // A filter is the work tree's own way to read its files: it runs there, and never on this host.
+    await tree.git('config', 'filter.evil.clean', program);
+    await tree.git('config', 'filter.evil.smudge', program);
+    const { line, pack } = await writtenIn(mirror, tree);
+    await rm(canary, { force: true });
+    await using received = await receive(mirror, tree.commit, [`${line}\n`, new Uint8Array(pack)]);
+    expect(await pathsOf(received)).toContain('c0.txt');
+    await text(received.patch(null, never));
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  test('takes links out of it as links, repositories in it as what they are, and a .git that is a file', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await symlink('/etc', join(tree.folder, 'outside'));
+    await mkdir(join(tree.folder, 'empty'));
+    await tree.git('init', '-q', 'empty');
+    await tree.git('init', '-q', 'inner');
+    await tree.git('-C', 'inner', 'commit', '-q', '--allow-empty', '-m', 'inner');
+    await using snapshot = await take(mirror, tree);
+    const files = await snapshot.files(never);
+    expect(files.map(({ path, mode }) => [path, mode])).toEqual([['inner', '160000'], ['outside', '120000']]);
+    expect(snapshot.complete).toBe(false);
+    expect(await text(snapshot.patch(null, never))).not.toContain('root:');
+
+    await rm(join(tree.folder, 'empty'), { recursive: true });
+    const elsewhere = join(await temporaryFolder(), 'elsewhere');
+    await rename(join(tree.folder, '.git'), elsewhere);
+    await writeFile(join(tree.folder, '.git'), `gitdir: ${elsewhere}\n`);
+    await using linked = await take(mirror, tree);
+    expect([await pathsOf(linked), linked.complete]).toEqual([['inner', 'outside'], true]);
+  });
+
+  test('is refused where git fails in it, and where there is no git', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, '.git/index'), 'no index at all');
+    expect(await reasonOf(take(mirror, tree))).toEqual({ code: 'snapshot_failed', exitCode: 128 });
+    const withoutGit = { base: tree.commit, run: (command: readonly string[]) => executeIn(tree.folder, ['env', 'PATH=/nowhere', ...command]) };
+    expect(await reasonOf(mirror.takeSnapshot(withoutGit, never))).toEqual({ code: 'git_missing' });
+  });
+
+  test('leaves nothing behind, neither there nor on this host', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    const [temporary] = await readdir(join(scene.root, 'tmp'));
+    const folder = join(scene.root, 'tmp', temporary ?? '');
+    const before = await readdir(folder);
+    {
+      await using snapshot = await take(mirror, tree);
+      await snapshot.files(never);
+      expect(await readdir(folder)).toHaveLength(before.length + 1);
+    }
+    await reasonOf(receive(mirror, tree.commit, ['no line of ours\n']));
+    expect(await readdir(folder)).toEqual(before);
+    expect(await tree.git('status', '--porcelain')).toBe('');
+  });
+});
+
+describe('a sandbox that lies', () => {
+  test('is refused: another line, a pack that is cut, changed or of something else', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, 'new'), 'new\n'.repeat(1000));
+    const { line, pack } = await writtenIn(mirror, tree);
+    const base = tree.commit ?? '';
+    const good = new Uint8Array(pack);
+    const flipped = good.with(Math.floor(good.length / 2), (good[Math.floor(good.length / 2)] ?? 0) ^ 0xff);
+    const other = '1'.repeat(40);
+    const damaged: readonly (readonly (string | Uint8Array)[])[] = [
+      ['hello\n'],
+      ['x'.repeat(1_000_000)],
+      [`${line}\n`, good.slice(0, -30)],
+      [`${line}\n`, flipped],
+      [`${line}\n`],
+      [`${line.replace(/ [0-9a-f]{40} 1/u, ` ${other} 1`)}\n`, good],
+      [`${line.replaceAll(base, other)}\n`, good],
+      [`${line.replace(/^snapshot [0-9a-f]+/u, 'snapshot -')}\n`, good],
+      [`${line} --all\n`, good],
+    ];
+    for (const written of damaged) {
+      const promise = receive(mirror, base, written).then((snapshot) => snapshot.files(never));
+      expect((await reasonOf(promise)).code).toBe('damaged');
+    }
+    await using fine = await receive(mirror, base, [`${line}\n`, good]);
+    expect(await pathsOf(fine)).toEqual(['new']);
+  });
+
+  test('is refused with commits that do not descend from the base, also if it says so', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    const base = tree.commit ?? '';
+    const orphan = await tree.git('commit-tree', 'HEAD^{tree}', '-m', 'an orphan');
+    await tree.git('update-ref', 'refs/heads/main', orphan);
+    const { line, pack } = await writtenIn(mirror, { ...tree, commit: orphan });
+    const pack2 = execFileSync('git', ['-C', tree.folder, 'pack-objects', '-q', '--stdout', '--revs'], { input: `${orphan}\n${base}\n` });
+    expect(pack.length).toBeGreaterThan(0);
+    const forged = line.replace(/ 1 .*/u, ` 1 ${base}`);
+    expect(await reasonOf(receive(mirror, base, [`${forged}\n`, new Uint8Array(pack2)]))).toEqual({ code: 'history_rewritten' });
+  });
+
+  test('is refused with objects that git finds dangerous', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    const git = (args: readonly string[], input?: string): string => execFileSync('git', ['-C', tree.folder, ...args], { input, encoding: 'utf8' }).trim();
+    const blob = git(['hash-object', '-w', '--stdin'], 'evil\n');
+    const evil = git(['mktree'], `100644 blob ${blob}\t.git\n`);
+    const pack = execFileSync('git', ['-C', tree.folder, 'pack-objects', '-q', '--stdout', '--revs'], { input: `${evil}\n${tree.commit}\n` });
+    const written = [`snapshot ${tree.commit} ${evil} 1 ${tree.commit}\n`, new Uint8Array(pack)];
+    expect(await reasonOf(receive(mirror, tree.commit, written))).toEqual({ code: 'damaged' });
+  });
+
+  test('is bounded in bytes, files and time', async () => {
+    const scene = await createScene();
+    const small = scene.mirror({ maxSnapshotBytes: 100_000 });
+    const tree = await open(small, scene.request);
+    await writeFile(join(tree.folder, 'noise'), Buffer.from(Array.from({ length: 200_000 }, () => Math.random() * 256)));
+    expect(await reasonOf(take(small, tree))).toMatchObject({ code: 'too_large' });
+    await rm(join(tree.folder, 'noise'));
+    await mkdir(join(tree.folder, 'many'));
+    const entries = Array.from({ length: 51_000 }, (_, index) => `100644 blob e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\t${index}\n`).join('');
+    execFileSync('git', ['-C', tree.folder, 'hash-object', '-w', '--stdin'], { input: '' });
+    const many = execFileSync('git', ['-C', tree.folder, 'mktree'], { input: entries, encoding: 'utf8' }).trim();
+    const pack = execFileSync('git', ['-C', tree.folder, 'pack-objects', '-q', '--stdout', '--revs'], { input: `${many}\n${tree.commit}\n` });
+    await using snapshot = await receive(scene.mirror(), tree.commit, [`snapshot ${tree.commit} ${many} 1 ${tree.commit}\n`, new Uint8Array(pack)]);
+    expect(await reasonOf(snapshot.files(never))).toMatchObject({ code: 'too_large' });
+
+    const quick = scene.mirror({ snapshotTimeoutMs: 200 });
+    const silent = { base: tree.commit, run: () => executeIn(tree.folder, ['sleep', '600']) };
+    expect(await reasonOf(quick.takeSnapshot(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
+    expect(await readFile(join(tree.folder, 'c0.txt'), 'utf8')).toBe('c 0\n');
+  });
+});

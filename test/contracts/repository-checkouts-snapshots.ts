@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { FileChange } from '../../src/domain/change.ts';
+import type { Reason } from '../../src/domain/reason.ts';
+import { SnapshotRefusal, type WorkTreeSnapshot } from '../../src/ports/work-tree-snapshot.ts';
+import { never, type CheckoutCase, type CheckoutStage } from './repository-checkouts-harness.ts';
+import { executeIn, runGit, type WorkTree } from './work-tree.ts';
+
+const lines = Array.from({ length: 20 }, (_, index) => `line ${index}\n`).join('');
+const description = {
+  commits: [{
+    id: 'first',
+    at: 1_600_000_000,
+    files: [
+      ['edited', lines], ['deleted', 'gone\n'], ['moved', `${lines}moved\n`], ['run', '#!/bin/sh\n'], ['link', { link: 'edited' }], ['folder/kept', 'kept\n'],
+      ['.gitignore', 'ignored/\n*.log\n'],
+    ] as const,
+  }],
+};
+
+function take({ checkouts }: CheckoutStage, { folder, commit }: WorkTree): Promise<WorkTreeSnapshot> {
+  return checkouts.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, never);
+}
+
+async function reasonOf(promise: Promise<unknown>): Promise<Reason['code'] | null> {
+  const error = await promise.then(() => null, (error: unknown) => error);
+  if (error instanceof SnapshotRefusal) return error.reason.code;
+  throw new Error('expected a refusal', { cause: error });
+}
+
+const brief = ({ path, status, committed }: FileChange): string => `${path} ${status}${committed ? ' committed' : ''}`;
+
+async function change({ folder }: WorkTree): Promise<void> {
+  await writeFile(join(folder, 'edited'), `${lines}more\n`);
+  await writeFile(join(folder, 'folder/new'), 'new\n');
+  await rm(join(folder, 'deleted'));
+  await chmod(join(folder, 'run'), 0o755);
+  await rm(join(folder, 'link'));
+  await symlink('/etc/passwd', join(folder, 'link'));
+}
+
+export const snapshotCases: readonly CheckoutCase[] = [
+  [
+    'snapshots tell how a work tree differs from its base',
+    async (stage) => {
+      const tree = await stage.open(await stage.publish(description));
+      await using same = await take(stage, tree);
+      assert.deepEqual([await same.files(never), await same.commits(never), same.head, same.complete], [[], [], tree.commit, true]);
+      await change(tree);
+      await using changed = await take(stage, tree);
+      const files = await changed.files(never);
+      assert.deepEqual(files.map(brief), ['deleted deleted', 'edited modified', 'folder/new added', 'link modified', 'run mode_changed']);
+      assert.deepEqual(files.map(({ oldMode, mode }) => [oldMode, mode]), [
+        ['100644', null], ['100644', '100644'], [null, '100644'], ['120000', '120000'], ['100644', '100755'],
+      ]);
+      assert.deepEqual(await same.files(never), []);
+    },
+  ],
+  [
+    'snapshots tell commits apart from what is not committed, and leave out what is ignored',
+    async (stage) => {
+      if (stage.traits.workTree === 'files') return;
+      const source = await stage.publish(description);
+      const tree = await stage.open(source);
+      const { folder, git } = tree;
+      await change(tree);
+      await rename(join(folder, 'moved'), join(folder, 'folder/to here'));
+      await writeFile(join(folder, 'binary'), new Uint8Array([0, 1, 2, 255]));
+      await git('add', '-A');
+      await git('commit', '-q', '-m', 'The first\n\nmore');
+      await git('commit', '-q', '--allow-empty', '-m', 'The second');
+      await writeFile(join(folder, 'run'), '#!/bin/sh\nexit 1\n');
+      await writeFile(join(folder, 'söme "name"\n'), 'odd\n');
+      await mkdir(join(folder, 'ignored'));
+      await writeFile(join(folder, 'ignored/file'), 'x');
+      const [index, status] = [await readFile(join(folder, '.git/index')), await git('status', '--porcelain')];
+      const objects = await git('count-objects', '-v');
+
+      await using snapshot = await take(stage, tree);
+      assert.deepEqual(await readFile(join(folder, '.git/index')), index);
+      assert.equal(await git('count-objects', '-v'), objects);
+      assert.equal(await git('status', '--porcelain'), status);
+      assert.equal(snapshot.head, await git('rev-parse', 'HEAD'));
+      assert.deepEqual((await snapshot.commits(never)).map(({ subject, authorEmail }) => [subject, authorEmail]), [['The second', 'a@example.com'], ['The first', 'a@example.com']]);
+      const files = await snapshot.files(never);
+      assert.deepEqual(files.map(brief), [
+        'binary added committed', 'deleted deleted committed', 'edited modified committed', 'folder/new added committed',
+        'folder/to here renamed committed', 'link modified committed', 'run modified', 'söme "name"\n added',
+      ]);
+      const { path: _, status: __, committed: ___, ...binary } = files[0] as FileChange;
+      assert.deepEqual(binary, { oldPath: null, oldMode: null, mode: '100644', binary: true, added: null, removed: null });
+      assert.deepEqual([files[2]?.added, files[2]?.removed, files[4]?.oldPath, files[6]?.mode], [1, 0, 'moved', '100755']);
+
+      // The patch makes the same tree of a clone as git itself has here.
+      const clone = await stage.open(source);
+      await writeFile(join(clone.folder, '.git/whole.patch'), await text(snapshot.patch(null, never)));
+      await clone.git('status');
+      await clone.git('apply', '--binary', '--index', '.git/whole.patch');
+      await git('add', '-A');
+      assert.equal(await clone.git('write-tree'), await git('write-tree'));
+      const one = await text(snapshot.patch(['moved', 'folder/to here'], never));
+      assert.match(one, /^diff --git a\/moved b\/folder\/to here\nsimilarity index 100%\nrename from moved\nrename to folder\/to here\n$/u);
+    },
+  ],
+  [
+    'snapshots hold merges of what was there before the base',
+    async (stage) => {
+      if (stage.traits.workTree === 'files') return;
+      const commits = ['one', 'two', 'three'].map((id, index) => ({ id, at: 1_600_000_000 + index, files: [[id, `${id}\n`] as const] }));
+      const tree = await stage.open(await stage.publish({ commits }));
+      await tree.git('checkout', '-q', '-b', 'side', 'HEAD~2');
+      await writeFile(join(tree.folder, 'side'), 'side\n');
+      await tree.git('add', '-A');
+      await tree.git('commit', '-q', '-m', 'side');
+      await tree.git('checkout', '-q', 'main');
+      await tree.git('merge', '-q', '--no-ff', '-m', 'merge', 'side');
+      await using snapshot = await take(stage, tree);
+      assert.deepEqual((await snapshot.commits(never)).map(({ subject }) => subject), ['merge', 'side']);
+      assert.deepEqual((await snapshot.files(never)).map(brief), ['side added committed']);
+    },
+  ],
+  [
+    'snapshots begin with nothing if the repository was empty',
+    async (stage) => {
+      const tree = await stage.open(await stage.publish({ commits: [] }));
+      await writeFile(join(tree.folder, 'first'), 'first\n');
+      await using snapshot = await take(stage, tree);
+      assert.deepEqual((await snapshot.files(never)).map(brief), ['first added']);
+      if (stage.traits.workTree === 'files') return;
+      assert.equal(snapshot.head, null);
+      await tree.git('add', '-A');
+      await tree.git('commit', '-q', '-m', 'The first');
+      await using committed = await take(stage, tree);
+      assert.deepEqual((await committed.files(never)).map(brief), ['first added committed']);
+      assert.equal((await committed.commits(never)).length, 1);
+    },
+  ],
+  [
+    'snapshots of commits that do not descend from the base are refused',
+    async (stage) => {
+      if (stage.traits.workTree === 'files') return;
+      const tree = await stage.open(await stage.publish(description));
+      await tree.git('commit', '-q', '--amend', '--allow-empty', '-m', 'rewritten');
+      assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
+      await rm(join(tree.folder, '.git'), { recursive: true });
+      assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
+      await runGit(tree.folder, ['init', '-q']);
+      assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
+    },
+  ],
+  [
+    'what is in a snapshot is pushed to a branch, with what is not committed as a commit, if the branch is where it is expected',
+    async (stage) => {
+      const source = await stage.publish(description);
+      const tree = await stage.open(source);
+      const request = { provider: source.provider, repository: source.repository, remote: source.remote, branch: 'skep/one' };
+      const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 1_700_000_000_000 };
+      const find = (): Promise<{ commit: string | null; isDefault: boolean }> => stage.checkouts.findBranch(request, never);
+      assert.deepEqual(await find(), { commit: null, isDefault: false });
+      assert.equal((await stage.checkouts.findBranch({ ...request, branch: 'main' }, never)).isDefault, true);
+      {
+        await using same = await take(stage, tree);
+        assert.equal(await reasonOf(same.commit(change, never)), 'nothing_to_publish');
+      }
+      await writeFile(join(tree.folder, 'folder/new'), 'new\n');
+      await chmod(join(tree.folder, 'run'), 0o755);
+      await using snapshot = await take(stage, tree);
+      const commit = await snapshot.commit(change, never);
+      assert.equal(await snapshot.commit(change, never), commit);
+      assert.equal(await reasonOf(snapshot.push({ request, commit, expected: 'a'.repeat(40) }, never)), 'branch_moved');
+      await snapshot.push({ request, commit, expected: null }, never);
+      assert.deepEqual(await find(), { commit, isDefault: false });
+      await writeFile(join(tree.folder, 'folder/new'), 'newer\n');
+      await using later = await take(stage, tree);
+      const next = await later.commit(change, never);
+      assert.equal(await reasonOf(later.push({ request, commit: next, expected: null }, never)), 'branch_moved');
+      await later.push({ request, commit: next, expected: commit }, never);
+      assert.equal((await find()).commit, next);
+      if (stage.traits.workTree === 'files') return;
+
+      const pushed = await stage.open(source, 'skep/one');
+      await tree.git('add', '-A');
+      assert.equal(await pushed.git('rev-parse', 'HEAD^{tree}'), await tree.git('write-tree'));
+      assert.equal(await pushed.git('log', '--format=%P %an %ae %cn %ct %s'), `${tree.commit} Ann ann@example.com Ann 1700000000 Work\n A a@example.com C 1600000000 first`);
+      await tree.git('commit', '-q', '-m', 'All of it');
+      await using committed = await take(stage, tree);
+      assert.equal(await committed.commit(change, never), await tree.git('rev-parse', 'HEAD'));
+    },
+  ],
+  [
+    'a snapshot is pushed also if the branch that it began with has moved on',
+    async (stage) => {
+      if (stage.traits.workTree === 'files') return;
+      const source = await stage.publish(description);
+      const tree = await stage.open(source);
+      await writeFile(join(tree.folder, 'folder/new'), 'new\n');
+      const later = { id: 'later', at: 1_600_000_100, files: [['later', 'later\n'] as const] };
+      const moved = await stage.publish({ commits: [...description.commits, later] });
+      const request = { provider: moved.provider, repository: moved.repository, remote: moved.remote, branch: 'skep/one' };
+      await using snapshot = await take(stage, tree);
+      const commit = await snapshot.commit({ author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 }, never);
+      await snapshot.push({ request, commit, expected: null }, never);
+      assert.equal((await stage.open(moved, 'skep/one')).files['folder/new'], 'new\n');
+    },
+  ],
+  [
+    'snapshots fail with what the command can not be run for, and with the reason of the signal',
+    async (stage) => {
+      const { commit } = await stage.open(await stage.publish(description));
+      const error = new Error('no sandbox');
+      await assert.rejects(stage.checkouts.takeSnapshot({ base: commit, run: () => Promise.reject(error) }, never), error);
+      const left = new AbortController();
+      const run = async () => {
+        left.abort(error);
+        return await executeIn('/', ['sleep', '60']);
+      };
+      await assert.rejects(stage.checkouts.takeSnapshot({ base: commit, run }, left.signal), error);
+    },
+  ],
+];

@@ -1,0 +1,222 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient as createApi } from '../../../src/client/client.ts';
+import { talk as chatWith } from '../../adapters/cli/support.ts';
+import { runGit } from '../../contracts/work-tree.ts';
+import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
+import { acpScript } from '../../doubles/acp-agent/steps.ts';
+import { type Answer, type Json, object } from '../../support/client.ts';
+import { openTalk, type Talk } from '../../support/conversation.ts';
+import { clearEngine, deploymentOf } from '../../support/deployment.ts';
+import { describeWithDocker, images } from '../../support/docker.ts';
+import { killSandboxes } from '../../support/processes.ts';
+import { removeFolder, temporaryFolder } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+import { createScene, key, type Scene } from './scene.ts';
+
+const run = promisify(execFile);
+const identity = 'git config user.name Agent; git config user.email agent@example.com';
+const work = [
+  identity,
+  'sed -i s/tea/coffee/ README.md',
+  "printf 'bin\\000ary' >logo.bin",
+  'git mv src/run run',
+  "git add -A; git commit -q -m 'Sell coffee'",
+  'echo notes >notes.txt; chmod +x notes.txt',
+  'rm .skep/microagents/deploy.md',
+].join('; ');
+
+const brief = (file: Json): unknown[] => ['path', 'status', 'committed', 'lines_added', 'lines_removed', 'mode', 'old_path'].map((name) => file[name]);
+const expected = [
+  ['.skep/microagents/deploy.md', 'deleted', false, 0, 1, null, null],
+  ['README.md', 'modified', true, 1, 1, '100644', null],
+  ['logo.bin', 'added', true, null, null, '100644', null],
+  ['notes.txt', 'added', false, 1, 0, '100755', null],
+  ['run', 'renamed', true, 0, 0, '100755', 'src/run'],
+];
+
+/** A conversation in which the agent has done its work. */
+async function worked(scene: Scene): Promise<Talk> {
+  const talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop' });
+  await talk.ready();
+  // The first message is preceded by the microagents, so it is no script.
+  await talk.turn(await talk.say('hello'));
+  expect((await talk.turn(await talk.say(acpScript({ run: work }, { say: 'done' })))).stopReason).toBe('end_turn');
+  return talk;
+}
+
+/** Applies the patch to a clone, and returns the tree that comes of it. */
+async function treeOfPatch(scene: Scene, folder: string, answer: Response): Promise<string> {
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/x-diff; charset=utf-8']);
+  const [patch, clone] = [join(folder, 'patch'), join(folder, 'clone')];
+  await writeFile(patch, Buffer.from(await answer.arrayBuffer()));
+  await run('git', ['clone', '-q', join(scene.folder, 'git/acme/shop.git'), clone]);
+  await runGit(clone, ['apply', '--binary', '--index', patch]);
+  return await runGit(clone, ['write-tree']);
+}
+
+function changesOf(scene: Scene, { path }: Talk, query: string): Promise<Response> {
+  return fetch(`${scene.server.url}${path}/changes?${query}`, { headers: { 'X-Session-API-Key': key } });
+}
+
+/** What the command line prints. */
+async function skepOutput({ server }: Scene, args: readonly string[]): Promise<string> {
+  const program = join(import.meta.dirname, '../../../src/composition/executable/main.ts');
+  return (await run(process.execPath, [program, ...args, '--url', server.url], { env: { ...process.env, SKEP_API_KEY: key } })).stdout;
+}
+
+describe('the changes of a conversation', () => {
+  let scene: Scene;
+  let talk: Talk;
+  let folder: string;
+  let workTree: string;
+
+  const bytes = (query: string): Promise<Response> => changesOf(scene, talk, query);
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'allow' };
+    scene = await createScene({ config: () => ({ specs: [{ id: 'scripted', command: ['sh', '-c', 'exec sleep infinity'], agent }] }) });
+    talk = await worked(scene);
+    workTree = join(scene.dataDir, 'sandboxes', await talk.sandboxId(), 'workspace');
+  });
+  afterAll(async () => {
+    await scene?.close((dataDir) => killSandboxes(dataDir));
+    await removeFolder(folder);
+  });
+
+  test('are listed, what is committed and what is not told apart', async () => {
+    const changes = object(await scene.call('GET', `${talk.path}/changes`));
+    const head = await runGit(workTree, ['rev-parse', 'HEAD']);
+    expect(changes).toMatchObject({ start_commit: await runGit(workTree, ['rev-parse', 'HEAD~1']), start_branch: 'main', head_commit: head, complete: true });
+    expect(changes['commits']).toEqual([{ commit: head, author_name: 'Agent', author_email: 'agent@example.com', committed_at: expect.any(String), subject: 'Sell coffee' }]);
+    const files = changes['files'] as readonly Json[];
+    expect(files.map(brief)).toEqual(expected);
+  });
+
+  test('are a patch that makes of a clone what is in the sandbox', async () => {
+    const tree = await treeOfPatch(scene, folder, await bytes('format=patch'));
+    await run('git', ['-C', workTree, 'add', '-A'], { env: { ...process.env, GIT_INDEX_FILE: join(folder, 'index') } });
+    const { stdout } = await run('git', ['-C', workTree, 'write-tree'], { env: { ...process.env, GIT_INDEX_FILE: join(folder, 'index') } });
+    expect(tree).toBe(stdout.trim());
+
+    const one = await (await bytes('path=run')).text();
+    expect(one).toContain('rename from src/run\nrename to run\n');
+    expect(one).not.toContain('README');
+    expect(await (await bytes('path=none')).json()).toMatchObject({ status: 404, code: 'file_not_found', path: 'none' });
+  });
+
+  test('are published to a branch: again is the same, more work moves it, and nobody else is overwritten', async () => {
+    const bare = join(scene.folder, 'git/acme/shop.git');
+    const canary = join(folder, 'canary');
+    for (const hook of ['pre-receive', 'update', 'post-receive', 'reference-transaction', 'post-update']) {
+      await writeFile(join(bare, 'hooks', hook), `#!/bin/sh\ntouch ${canary}\n`, { mode: 0o755 });
+    }
+    const publish = (body: object = {}): Promise<Answer> => scene.call('POST', `${talk.path}/publish`, body);
+    const branch = `skep/${talk.id}`;
+    const refused = (code: string, name = branch): object => ({ status: 409, code: 'conversation_publish_refused', branch: name, reason: { code } });
+    const treeOf = async (): Promise<string> => {
+      const env = { ...process.env, GIT_INDEX_FILE: join(folder, 'published') };
+      await run('git', ['-C', workTree, 'add', '-A'], { env });
+      return (await run('git', ['-C', workTree, 'write-tree'], { env })).stdout.trim();
+    };
+    const [first, second] = await Promise.all([publish({ commit_message: 'All of it' }), publish({ commit_message: 'All of it' })]);
+    expect(object(first)).toEqual({ branch, commit: expect.any(String) });
+    expect(object(second)).toEqual(object(first));
+    expect(object(await publish({ commit_message: 'All of it' }))).toEqual(object(first));
+    expect(await runGit(bare, ['rev-parse', `${branch}^{tree}`])).toBe(await treeOf());
+    expect((await runGit(bare, ['log', '--format=%an %s', `main..${branch}`])).split('\n')).toEqual(['default All of it', 'Agent Sell coffee']);
+    expect(await runGit(bare, ['log', '-1', '--format=%b', branch])).toContain('Co-authored-by: ');
+
+    await talk.turn(await talk.say(acpScript({ run: 'echo more >more.txt' }, { say: 'done' })));
+    expect((await publish()).status).toBe(200);
+    expect(await runGit(bare, ['rev-parse', `${branch}^{tree}`])).toBe(await treeOf());
+    expect((await publish({ branch: 'main' })).body).toMatchObject(refused('default_branch', 'main'));
+    expect((await publish({ branch: 'feature' })).body).toMatchObject(refused('branch_moved', 'feature'));
+    expect((await publish({ pull_request: { title: 'x' } })).status).toBe(422);
+    // From here on the hooks would run for git by hand.
+    expect(existsSync(canary)).toBe(false);
+    await rm(join(bare, 'hooks'), { recursive: true });
+    await runGit(bare, ['update-ref', `refs/heads/${branch}`, 'main']);
+    expect((await publish()).body).toMatchObject(refused('branch_moved'));
+    expect((await publish({ branch: 'other' })).status).toBe(200);
+    expect(await runGit(bare, ['rev-parse', branch])).toBe(await runGit(bare, ['rev-parse', 'main']));
+
+    // The server is killed as soon as the branch is there, whether or not it has written that.
+    const killed = publish({ branch: 'killed' }).catch(() => null);
+    await until(() => runGit(bare, ['for-each-ref', 'refs/heads/killed']), (refs) => refs !== '');
+    await scene.crash();
+    await killed;
+    await writeFile(join(workTree, 'after'), 'after\n');
+    expect((await publish({ branch: 'killed' })).status).toBe(200);
+    expect(await runGit(bare, ['rev-parse', 'killed^{tree}'])).toBe(await treeOf());
+  });
+
+  test('are shown and published by the command line, and by a chat', async () => {
+    const skep = (...args: string[]): Promise<string> => skepOutput(scene, args);
+    expect(await skep('changes', talk.id)).toMatch(/COMMIT +AUTHOR +SUBJECT\n\w{10} +Agent +Sell coffee\n\n.*renamed +\+0 -0 +yes +src\/run -> run\n/su);
+    expect(await skep('changes', talk.id, '--patch')).toContain('+The shop sells coffee.\n');
+    expect(await skep('changes', talk.id, '--file', 'notes.txt')).toMatch(/^diff --git a\/notes.txt b\/notes.txt\n/u);
+    expect(await skep('publish', talk.id, '--branch', 'by-hand')).toMatch(/^by-hand [0-9a-f]{40}\n$/u);
+    const chat = chatWith(createApi({ url: scene.server.url, key }), talk.id);
+    chat.type('/diff');
+    await chat.sees('+The shop sells coffee.');
+    await runGit(join(scene.folder, 'git/acme/shop.git'), ['update-ref', '-d', `refs/heads/skep/${talk.id}`]);
+    chat.type('/publish');
+    await chat.sees('Pushed ');
+    chat.end();
+    await chat.done;
+  });
+
+  test('are a tar, also of a sandbox that is frozen or stopped, which the list does not wake', async () => {
+    const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
+    for (const kind of ['freeze', 'stop']) {
+      expect((await scene.call('POST', `${sandbox}/pause`, { pause_kind: kind })).status).toBe(200);
+      const answer = await bytes('format=archive');
+      const file = join(folder, `${kind}.tar`);
+      await writeFile(file, Buffer.from(await answer.arrayBuffer()));
+      expect((await run('tar', ['-xOf', file, 'workspace/notes.txt'])).stdout).toBe('notes\n');
+      expect(object(await scene.call('GET', `${talk.path}/changes`))).toMatchObject({ status: 409, code: 'sandbox_not_running' });
+      expect(object(await scene.call('GET', sandbox))['status']).toBe('PAUSED');
+    }
+    await scene.call('POST', `${sandbox}/resume`);
+  });
+});
+
+describeWithDocker('the changes of a conversation in Docker', () => {
+  let scene: Scene;
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    const spec = { id: 'plain', image: images.debian, command: ['sleep', 'infinity'] };
+    scene = await createScene({ env: { SKEP_SANDBOX_RUNTIME: 'docker' }, config: () => ({ specs: [spec] }) });
+  });
+  afterAll(async () => {
+    await scene?.close((dataDir) => clearEngine(deploymentOf(dataDir)));
+    await removeFolder(folder);
+  });
+
+  test('are what git itself says there, and nothing of its configuration runs on the host', async () => {
+    const talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop' });
+    await talk.ready();
+    const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
+    const output = async (shell: string): Promise<unknown> => {
+      const execution = `${sandbox}/executions/${String(object(await scene.call('POST', `${sandbox}/executions`, { shell }))['id'])}`;
+      await until(async () => object(await scene.call('GET', execution)), ({ status, exit_code: code }) => status === 'exited' && code === 0, 30_000);
+      return (await scene.call('GET', `${execution}/output`)).body;
+    };
+    const canary = join(folder, 'canary');
+    const evil = `printf '#!/bin/sh\\nmkdir -p ${folder} && touch ${canary}\\n' >/tmp/evil; chmod +x /tmp/evil; `
+      + 'for name in core.fsmonitor core.hooksPath diff.external; do git config $name /tmp/evil; done';
+    await output(`${work}; ${evil}`);
+    expect((object(await scene.call('GET', `${talk.path}/changes`))['files'] as Json[]).map(brief)).toEqual(expected);
+    const tree = await treeOfPatch(scene, folder, await changesOf(scene, talk, 'format=patch'));
+    expect(existsSync(canary)).toBe(false);
+    expect(`${tree}\n`).toBe(await output('git config --unset core.fsmonitor; git config --unset core.hooksPath; git add -A; git write-tree'));
+  });
+});
