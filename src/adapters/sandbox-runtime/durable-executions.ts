@@ -5,6 +5,7 @@ import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { raceSignal } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
+import { limited, takeFirstLine, untilFailure } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -47,10 +48,14 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
+    return this.#state(sandboxId, executionId, never);
+  }
+
+  async #state(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
     const own = this.#find(sandboxId, executionId);
-    if (own === undefined) return this.#reader.look(sandboxId, executionId, false, never);
+    if (own === undefined) return this.#reader.look(sandboxId, executionId, false, signal);
     if (!isDoubtful(own)) return own.attached.state;
-    own.verdict ??= await this.#reader.look(sandboxId, executionId, false, never);
+    own.verdict ??= await this.#reader.look(sandboxId, executionId, false, signal);
     // The connection was lost, and the command goes on.
     if (own.verdict.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
     return own.verdict;
@@ -60,7 +65,7 @@ export class DurableExecutions implements SandboxExecutions {
     const own = this.#find(sandboxId, executionId);
     if (own !== undefined) {
       await raceSignal(own.attached.ended, signal);
-      const state = await this.state(sandboxId, executionId);
+      const state = await this.#state(sandboxId, executionId, signal);
       if (state.status !== 'running') return state;
     }
     for (;;) {
@@ -88,15 +93,12 @@ export class DurableExecutions implements SandboxExecutions {
     const folder = this.#folder(sandboxId, executionId);
     if (own !== undefined) {
       await own.attached.write(content, close, signal);
-      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input(folder, run, 'none', 'starter'));
+      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input(folder, run, 'none', 'starter'), signal);
       return;
     }
     const execution = await this.#host.run(sandboxId, scripts.input(folder, run, 'any', close ? 'all' : ''), signal);
     const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
-    const code = await raceSignal(execution.exited, signal).catch(async (error: unknown) => {
-      await execution.kill();
-      throw error;
-    });
+    const code = await untilFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
     if (code === null) throw new Failure('sandbox_not_running', { id: sandboxId, status: 'stopped' });
     if (code !== 0 || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
@@ -108,7 +110,7 @@ export class DurableExecutions implements SandboxExecutions {
     if (own?.durable === false) return own.attached.execution.kill();
     const { run } = await this.#reader.running(sandboxId);
     if (own !== undefined && own.attached.state.status !== 'running') return;
-    await this.#reader.ask(sandboxId, executionId, scripts.signal(this.#folder(sandboxId, executionId), run, number));
+    await this.#reader.ask(sandboxId, executionId, scripts.signal(this.#folder(sandboxId, executionId), run, number), never);
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
@@ -116,7 +118,7 @@ export class DurableExecutions implements SandboxExecutions {
     if (own !== undefined && own.attached.state.status !== 'running') return;
     if (own?.durable === false) return own.resize?.(size);
     const { run } = await this.#reader.running(sandboxId);
-    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#folder(sandboxId, executionId), run, size));
+    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#folder(sandboxId, executionId), run, size), never);
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
@@ -128,7 +130,7 @@ export class DurableExecutions implements SandboxExecutions {
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
-    const { line, rest } = await takeFirstLine(execution.stdout);
+    const { line, rest } = await untilFailure(execution, () => limited(signal, () => takeFirstLine(execution.stdout)));
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return this.state(sandboxId, start.executionId);
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
@@ -188,23 +190,4 @@ function keyOf(sandboxId: string, executionId: string): string {
 function isDoubtful({ attached, durable }: OwnExecution): boolean {
   const { status, exitCode } = attached.state;
   return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);
-}
-
-/** Returns the first line of a stream, and what comes after it. Null if there is none. */
-async function takeFirstLine(stream: ReadableStream<Uint8Array>): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {
-  const reader = stream.getReader();
-  let begun: Buffer = Buffer.alloc(0);
-  let end = -1;
-  for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
-    begun = Buffer.concat([begun, next.value]);
-    end = begun.indexOf('\n');
-    if (end >= 0) break;
-  }
-  reader.releaseLock();
-  const left = begun.subarray(end + 1);
-  async function* rest(): AsyncGenerator<Uint8Array> {
-    if (left.length > 0) yield left;
-    yield* stream;
-  }
-  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: ReadableStream.from(rest()) };
 }

@@ -1,9 +1,8 @@
-import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
-import { raceSignal } from '../shared/timeout.ts';
+import { type Answer, answerOf, limited, unanswered } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { scripts } from './execution-scripts.ts';
 
@@ -44,31 +43,26 @@ export class ExecutionReader {
     for (;;) {
       signal.throwIfAborted();
       const { state, run } = await this.observe(sandboxId);
-      const execution = await this.#host
-        .run(sandboxId, scripts.state(this.#folder(sandboxId, executionId), run, wait), signal)
-        .catch(unlessNotRunning);
-      if (execution === null) {
+      const command = scripts.state(this.#folder(sandboxId, executionId), run, wait);
+      const ask = (until: AbortSignal): Promise<Answer> => answerOf(this.#host, sandboxId, command, until);
+      const answer = await (wait ? ask(signal) : limited(signal, ask)).catch(unlessNotRunning);
+      if (answer === null) {
         const found = await this.#lookAtFiles(sandboxId, executionId, state, run, signal);
         if (wait && found.status === 'running') await pause(frozenPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
         return found;
       }
-      const said = text(execution.stdout);
-      const [line, code] = await raceSignal(Promise.all([said, execution.exited]), signal).catch(async (error: unknown) => {
-        await execution.kill();
-        throw error;
-      });
-      if (code === 4) throw executionNotFound(executionId);
-      const parsed = Line.safeParse(line.trim().split(' '));
+      if (answer.code === 4) throw executionNotFound(executionId);
+      const parsed = Line.safeParse(answer.said.trim().split(' '));
       // Otherwise the sandbox was stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
-      if (code !== null) throw unanswered;
+      if (answer.code !== null) throw unanswered;
     }
   }
 
   /** Runs a script about an execution, to its end. */
-  async ask(sandboxId: string, executionId: string, command: readonly string[]): Promise<void> {
-    const execution = await this.#host.run(sandboxId, command, new AbortController().signal);
-    if ((await execution.exited) === 4) throw executionNotFound(executionId);
+  async ask(sandboxId: string, executionId: string, command: readonly string[], signal: AbortSignal): Promise<void> {
+    const { code } = await limited(signal, (until) => answerOf(this.#host, sandboxId, command, until));
+    if (code === 4) throw executionNotFound(executionId);
   }
 
   /** Returns the bytes of an output from an offset on. */
@@ -171,10 +165,6 @@ function stateOf(how: How, code: number | null, oldest: number, end: number, err
   const reason = { code: how === 'ended' ? 'execution_sandbox_ended' : 'execution_end_unknown' } as const;
   return { status: 'lost', exitCode: null, durable: true, ...kept, reason };
 }
-
-const unanswered = new Failure('runtime_unavailable', {
-  runtime: 'sandbox', reason: { code: 'execution_end_unknown' }, retryAfterSeconds: 5,
-});
 
 const names = { stdout: 'out', stderr: 'err' } as const;
 

@@ -1,14 +1,15 @@
-import { text } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
+import { answerOf, limited } from '../execution-answer.ts';
 import { scripts } from '../execution-scripts.ts';
 import { tarEntries, tarOf } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
+import { isDnsLabel } from './labels.ts';
 import { stateOf } from './observed-sandbox.ts';
 
 /** Keeps executions in the containers of sandboxes. */
@@ -82,8 +83,8 @@ export class DockerExecutionHost implements ExecutionHost {
   async finishRemovals(id: string, others: boolean): Promise<void> {
     const removed = new Set(this.#removed.get(id));
     if (others) {
-      const { stdout } = await this.run(id, scripts.removed(keptFolder), this.#engine.closed);
-      for (const executionId of (await text(stdout)).split('\n')) if (executionId !== '') removed.add(executionId);
+      const { said } = await limited(this.#engine.closed, (signal) => answerOf(this, id, scripts.removed(keptFolder), signal));
+      for (const executionId of said.split('\n')) if (isDnsLabel(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
       if (await this.#executions.removeKept(id, executionId)) this.#removed.get(id)?.delete(executionId);
