@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
 import { type ExecutionsCase, type ExecutionsStage } from './sandbox-executions-harness.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 
@@ -29,6 +30,36 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       await other.signal('SIGTERM');
       await other.remove();
       await assert.rejects(other.state(), isFailing('execution_not_found'));
+    },
+  ],
+  [
+    'lets a command go on whose output can not be kept, and says that some lacks',
+    async ({ start, runtime, open, folder, sandboxId }) => {
+      if (folder === undefined) return;
+      const executionId = 'exec-full';
+      const spoil = `cd ${folder(sandboxId)}/${executionId}/kept && rm -f out.dd && ln -sf /dev/full err.${first}`;
+      const script = `read go; ${spoil}; echo one >&2; dd if=/dev/zero bs=65536 count=400 2>/dev/null || exit 8; echo two >&2; exit 7`;
+      const execution = await start('copies', { executionId, stdin: true, command: ['sh', '-c', script] });
+      await runtime.close();
+      const other = execution.by(await open());
+      await other.write('go\n');
+      const { status, exitCode, stdout } = await other.ended();
+      assert.deepEqual([status, exitCode], ['exited', 7]);
+      const lost = (error: unknown): boolean => isFailureOf(error, 'output_dropped') && error.context.oldest === stdout.end;
+      await assert.rejects(other.rest(), lost);
+      await assert.rejects(other.rest(stdout.end), lost);
+      await assert.rejects(other.rest(0, 'stderr'), isFailing('output_dropped'));
+    },
+  ],
+  [
+    'hands all errors of a command to who started it, though they can not be kept',
+    async ({ start, folder, sandboxId }) => {
+      if (folder === undefined) return;
+      const executionId = 'exec-full';
+      const script = `ln -sf /dev/full ${folder(sandboxId)}/${executionId}/kept/err.${first}; echo one >&2; echo two >&2; exit 7`;
+      const execution = await start('speaks', { executionId, command: ['sh', '-c', script] });
+      assert.equal(await execution.rest(0, 'stderr'), 'one\ntwo\n');
+      assert.equal((await execution.ended()).exitCode, 7);
     },
   ],
 ];

@@ -101,7 +101,11 @@ export class ExecutionReader {
       signal.throwIfAborted();
       const code = await execution.exited;
       if (code === 4) throw executionNotFound(executionId);
-      if (code === 3) throw dropped((await this.look(sandboxId, executionId, false, signal))[stream].oldest);
+      if (code === 3) {
+        const { oldest, end } = (await this.look(sandboxId, executionId, false, signal))[stream];
+        // What comes after all that is kept was lost.
+        throw dropped(oldest > after ? oldest : end);
+      }
       return code === 0;
     } finally {
       signal.removeEventListener('abort', stop);
@@ -115,9 +119,11 @@ export class ExecutionReader {
   ): AsyncGenerator<Uint8Array, boolean> {
     let at = after;
     let isOver = false;
+    let isWhole = false;
     for await (const { name, content } of this.#host.keptFiles(sandboxId, executionId, signal)) {
       let from = startOf(name, stream);
       isOver ||= name === `${names[stream]}.done`;
+      isWhole ||= name === `${names[stream]}.whole`;
       for await (const chunk of content) {
         if (from === null) continue;
         if (from > at) throw dropped(from);
@@ -127,6 +133,7 @@ export class ExecutionReader {
         if (wanted.length > 0) yield wanted;
       }
     }
+    if (!isWhole) throw dropped(at);
     return isOver;
   }
 
@@ -146,7 +153,7 @@ export class ExecutionReader {
       }
     }
     if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(executionId);
-    const code = /^(\d+)\n/.exec(notes.get('exit') ?? '')?.[1];
+    const code = /^(\d+) *\n/.exec(notes.get('exit') ?? '')?.[1];
     const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${run}`) === true;
     const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
     const { stdout, stderr } = outputs;

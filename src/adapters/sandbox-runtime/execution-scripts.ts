@@ -65,7 +65,7 @@ echo
 
 /**
  * Writes the bytes of an output from an offset on, which with `follow` goes on until the command has ended. Ends with 3 if the next byte
- * is not kept any more.
+ * is not kept any more, or was never kept.
  */
 const readScript = `${looking}
 stream=$3 after=$4 follow=$5 tries=0 seg= from=0
@@ -77,7 +77,10 @@ look() {
   if [ $how = exited ] && ! [ -e "$d/kept/$stream.done" ] && [ $tries -lt 20 ]; then tries=$((tries + 1)); return 0; fi
   over=1
 }
-rest() { [ -z "$over" ] && [ -n "$follow" ] || exit 0; sleep 0.05; }
+rest() {
+  if [ -n "$over" ] || [ -z "$follow" ]; then [ -e "$d/kept/$stream.whole" ] || exit 3; exit 0; fi
+  sleep 0.05
+}
 while [ -z "$seg" ]; do
   look
   first= last=
