@@ -3,7 +3,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputRequest, SandboxExecutions, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
-import { raceSignal } from '../shared/timeout.ts';
+import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
 import { limited, takeFirstLine, untilFailure } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
@@ -24,6 +24,8 @@ interface OwnExecution {
 }
 
 const never = new AbortController().signal;
+const firstWaitMs = 50;
+const longestWaitMs = 5_000;
 /** The greatest exit code that a signal can't have caused. A signal may have ended what watches over the command instead. */
 const maxCertainCode = 128;
 
@@ -68,9 +70,11 @@ export class DurableExecutions implements SandboxExecutions {
       const state = await this.#state(sandboxId, executionId, signal);
       if (state.status !== 'running') return state;
     }
-    for (;;) {
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
       const state = await this.#reader.look(sandboxId, executionId, true, signal);
       if (state.status !== 'running') return state;
+      // The sandbox may have taken away what is waited for, so that no wait lasts.
+      await pause(realTimers, waitMs, signal);
     }
   }
 

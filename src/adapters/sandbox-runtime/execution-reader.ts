@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
 import { type Answer, answerOf, limited, unanswered } from './execution-answer.ts';
+import { pause, realTimers } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { scripts } from './execution-scripts.ts';
 
@@ -48,7 +48,7 @@ export class ExecutionReader {
       const answer = await (wait ? ask(signal) : limited(signal, ask)).catch(unlessNotRunning);
       if (answer === null) {
         const found = await this.#lookAtFiles(sandboxId, executionId, state, run, signal);
-        if (wait && found.status === 'running') await pause(frozenPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+        if (wait && found.status === 'running') await this.#changed(sandboxId, state, run, signal);
         return found;
       }
       if (answer.code === 4) throw executionNotFound(executionId);
@@ -91,7 +91,7 @@ export class ExecutionReader {
     if (execution === null) {
       const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
       if (isOver || !follow || state === 'stopped') return true;
-      await pause(frozenPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+      await this.#changed(sandboxId, state, run, signal);
       return false;
     }
     const stop = (): void => void execution.kill().catch(() => {});
@@ -158,6 +158,15 @@ export class ExecutionReader {
     const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
     const { stdout, stderr } = outputs;
     return stateOf(how, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
+  }
+
+  /** Waits until the sandbox is in another state. Its files are not looked at: nothing changes them meanwhile. */
+  async #changed(sandboxId: string, state: string, run: string, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await pause(realTimers, frozenPollMs, signal);
+      const now = await this.observe(sandboxId);
+      if (now.state !== state || now.run !== run || state === 'running') return;
+    }
   }
 
   #folder(sandboxId: string, executionId: string): string {

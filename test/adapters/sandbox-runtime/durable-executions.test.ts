@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { DurableExecutions } from '../../../src/adapters/sandbox-runtime/durable-executions.ts';
 import type { ExecutionHost, HostExecution } from '../../../src/adapters/sandbox-runtime/execution-host.ts';
+import { Failure } from '../../../src/domain/failure.ts';
 import { isFailing } from '../../contracts/sandbox-runtime-beats.ts';
 import { never } from '../../contracts/sandbox-runtime-harness.ts';
 
@@ -111,4 +112,37 @@ describe('executions in a sandbox that answers too much', () => {
       assert.deepEqual(killed, asked);
     });
   }
+});
+
+describe('a wait for the end of an execution', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('asks less and less often in a sandbox that lets no wait last', async () => {
+    const { executions, asked } = createHost(() => ({ says: 'running - 0 0 0 0\n', code: 0 }));
+    const left = new AbortController();
+    const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.ok(asked.length > 5 && asked.length < 25, String(asked.length));
+    left.abort(new Error('left'));
+    await waiting;
+  });
+
+  test('reads the files of a frozen sandbox once', async () => {
+    let reads = 0;
+    const { executions } = createHost(hanging, {
+      observe: async () => ({ state: 'frozen', run: 'run-1' }),
+      run: () => Promise.reject(new Failure('sandbox_not_running', { id: 'sb', status: 'frozen' })),
+      async *keptFiles() {
+        reads += 1;
+        yield { name: 'begun', size: 12, content: streamOf('17 42 run-1\n', true) };
+      },
+    });
+    const left = new AbortController();
+    const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.equal(reads, 1);
+    left.abort(new Error('left'));
+    await waiting;
+  });
 });
