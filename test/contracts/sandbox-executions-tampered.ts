@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import { type ExecutionsCase, type ExecutionsStage } from './sandbox-executions-harness.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
+import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
 /** Runs a script in the sandbox, in the folder of an execution. */
 async function tamper({ start, folder, sandboxId }: ExecutionsStage, id: string, script: string): Promise<void> {
@@ -60,6 +61,37 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       const execution = await start('speaks', { executionId, command: ['sh', '-c', script] });
       assert.equal(await execution.rest(0, 'stderr'), 'one\ntwo\n');
       assert.equal((await execution.ended()).exitCode, 7);
+    },
+  ],
+  [
+    'kills all that a command started, whatever the sandbox has written of it',
+    async (stage) => {
+      const { start, open, folder, readFile, sandboxId } = stage;
+      if (folder === undefined) return;
+      const execution = await start('beats');
+      await execution.some(1);
+      await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
+      await tamper(stage, execution.id, 'echo 999999 1 > pids');
+      const other = execution.by(await open());
+      await other.signal('SIGKILL');
+      assert.equal((await other.ended()).exitCode, 137);
+      const last = await readFile(sandboxId, 'beat');
+      // Longer than many beats take.
+      await (await start('numbers')).ended();
+      assert.equal(await readFile(sandboxId, 'beat'), last);
+    },
+  ],
+  [
+    'is looked at in a frozen sandbox that has put a FIFO among the files',
+    async (stage) => {
+      const { start, open, folder, runtime, sandboxId } = stage;
+      if (folder === undefined || !runtime.capabilities.freeze) return;
+      const execution = await start('sleeps');
+      await execution.some(1);
+      await tamper(stage, execution.id, 'mkfifo kept/pipe');
+      const other = execution.by(await open());
+      await freeze(runtime, sandboxId);
+      assert.equal((await other.state()).status, 'running');
     },
   ],
 ];

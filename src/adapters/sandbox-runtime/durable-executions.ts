@@ -114,7 +114,8 @@ export class DurableExecutions implements SandboxExecutions {
     if (own?.durable === false) return own.attached.execution.kill();
     const { run } = await this.#reader.running(sandboxId);
     if (own !== undefined && own.attached.state.status !== 'running') return;
-    await this.#reader.ask(sandboxId, executionId, scripts.signal(this.#folder(sandboxId, executionId), run, number), never);
+    const command = scripts.signal(this.#folder(sandboxId, executionId), run, number, this.#host.mark(sandboxId, executionId));
+    await this.#reader.ask(sandboxId, executionId, command, never);
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {

@@ -42,7 +42,9 @@ fi
 for _skep_tool in ${tools.join(' ')}; do command -v $_skep_tool >/dev/null || _skep_missing="$_skep_missing $_skep_tool"; done
 if [ -z "$_skep_missing" ]; then
   [ -d "$_skep_base" ] || mkdir -p -m 700 "$_skep_base" 2>/dev/null
-  if mkdir "$_skep_d" "$_skep_d/kept" 2>/dev/null; then
+  # Who makes the folder has the id: of two who start it at one moment, one.
+  if mkdir "$_skep_d" 2>/dev/null; then
+    mkdir "$_skep_d/kept" 2>/dev/null
     mkfifo "$_skep_d/alive" "$_skep_d/o" "$_skep_d/r" "$_skep_d/e" \${_skep_in:+"$_skep_d/in"} 2>/dev/null || _skep_missing=' fifos'
     {
       printf '%-4s\\n' - > "$_skep_d/kept/exit" && printf '' > "$_skep_d/kept/out.whole" && printf '' > "$_skep_d/kept/err.whole" &&

@@ -31,6 +31,7 @@ function createHost(answer: (command: readonly string[]) => Script, more: Partia
   const host: ExecutionHost = {
     observe: async () => ({ state: 'running', run: 'run-1' }),
     folder: () => '/kept',
+    mark: () => 'MARK=mark.',
     launch: async (_id, _start, supervise) =>
       execute(supervise({ folder: '/kept', run: 'run-1', workingDir: '/', announce: false, fallbackMark: '' })),
     launchTerminal: null,

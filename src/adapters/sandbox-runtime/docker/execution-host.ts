@@ -11,6 +11,10 @@ import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
 import { isDnsLabel } from './labels.ts';
 import { stateOf } from './observed-sandbox.ts';
+import { keptMark, markVariable } from './shell-scripts.ts';
+
+/** More than is kept of any execution. */
+const maxKeptBytes = 256 << 20;
 
 /** Keeps executions in the containers of sandboxes. */
 export class DockerExecutionHost implements ExecutionHost {
@@ -36,6 +40,10 @@ export class DockerExecutionHost implements ExecutionHost {
     return keptFolder;
   }
 
+  mark(_id: string, executionId: string): string {
+    return `${markVariable}=${keptMark(executionId)}`;
+  }
+
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
     return this.#executions.execute(id, start, signal, { kept: { executionId: start.executionId, supervise } });
   }
@@ -54,11 +62,14 @@ export class DockerExecutionHost implements ExecutionHost {
   async *keptFiles(id: string, executionId: string, signal: AbortSignal): AsyncGenerator<KeptFile> {
     try {
       const archive = await this.#runtime.getFiles(id, `${keptFolder}/${executionId}/kept`, signal);
+      let bytes = 0;
       for await (const entry of tarEntries(archive, signal)) {
+        if (entry.kind === 'file' && (bytes += entry.size) > maxKeptBytes) return;
         if (entry.kind === 'file') yield { name: entry.parts.at(-1) ?? '', size: entry.size, content: entry.content };
       }
     } catch (error) {
-      if (!isFailureOf(error, 'file_not_found')) throw error;
+      // What is no file ends the reading: only the sandbox itself can have put it there.
+      if (!isFailureOf(error, 'file_not_found') && !isFailureOf(error, 'invalid_request')) throw error;
     }
   }
 

@@ -47,6 +47,10 @@ export class ProcessExecutionHost implements ExecutionHost {
     return this.#layout.sandbox(id).executions;
   }
 
+  mark(id: string, executionId: string): string {
+    return `${executionVariable}=${keptMark(id, executionId)}`;
+  }
+
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
     return this.#execute(id, start, signal, { executionId: start.executionId, supervise });
   }
