@@ -24,6 +24,8 @@ interface OwnExecution {
 }
 
 const never = new AbortController().signal;
+/** How long an execution that has ended is kept in memory, which holds its output. */
+const keptAfterEndMs = 10_000;
 const firstWaitMs = 50;
 const longestWaitMs = 5_000;
 /** The greatest exit code that a signal can't have caused. A signal may have ended what watches over the command instead. */
@@ -160,8 +162,20 @@ export class DurableExecutions implements SandboxExecutions {
     sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: OwnExecution['resize'],
   ): ExecutionState {
     const attached = new AttachedExecution(start, execution, reason);
-    this.#own.set(keyOf(sandboxId, start.executionId), { attached, durable: reason === null, resize, verdict: null });
+    const key = keyOf(sandboxId, start.executionId);
+    const own = { attached, durable: reason === null, resize, verdict: null };
+    this.#own.set(key, own);
+    // What is durable is in the sandbox. Whoever waits for the end reads it from memory.
+    if (own.durable) {
+      const forget = (): unknown => this.#own.get(key) === own && this.#own.delete(key);
+      void attached.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
+    }
     return attached.state;
+  }
+
+  /** Forgets the executions of a sandbox that is removed. */
+  forget(sandboxId: string): void {
+    for (const key of this.#own.keys()) if (key.startsWith(keyOf(sandboxId, ''))) this.#own.delete(key);
   }
 
   async *#readOwn(

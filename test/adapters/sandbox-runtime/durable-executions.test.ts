@@ -147,3 +147,30 @@ describe('a wait for the end of an execution', () => {
     await waiting;
   });
 });
+
+describe('executions in memory', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('a durable one is asked of its sandbox some time after its end', async () => {
+    const { executions, asked } = createHost((command) =>
+      command.includes('skep-supervisor') ? { says: 'durable\nout', code: 0 } : { says: 'exited 0 0 3 0 0\n', code: 0 });
+    await executions.start('sb', request, never);
+    assert.equal((await executions.ended('sb', 'exec-1', never)).exitCode, 0);
+    assert.equal(asked.length, 1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.deepEqual((await executions.state('sb', 'exec-1')).stdout, { oldest: 0, end: 3 });
+    assert.equal(asked.length, 2);
+  });
+
+  test('one that is not durable is forgotten with its sandbox', async () => {
+    const { executions } = createHost((command) =>
+      command.includes('skep-supervisor') ? { says: 'attached mkfifo\n', code: 0 } : { says: '', code: 4 });
+    await executions.start('sb', request, never);
+    await executions.ended('sb', 'exec-1', never);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.equal((await executions.state('sb', 'exec-1')).durable, false);
+    executions.forget('sb');
+    await assert.rejects(executions.state('sb', 'exec-1'), isFailing('execution_not_found'));
+  });
+});
