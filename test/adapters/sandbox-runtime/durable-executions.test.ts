@@ -52,6 +52,8 @@ function streamOf(text: string, ends: boolean): ReadableStream<Uint8Array> {
   });
 }
 
+const endless = (): ReadableStream<Uint8Array> =>
+  new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(16_384).fill(120)) });
 const hanging = (): Script => ({ says: '', code: 'goes on' });
 const request = { executionId: 'exec-1', command: ['true'], stdin: false, tty: null };
 
@@ -102,9 +104,6 @@ describe('executions in a sandbox that does not answer', () => {
 });
 
 describe('executions in a sandbox that answers too much', () => {
-  const endless = (): ReadableStream<Uint8Array> =>
-    new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(16_384).fill(120)) });
-
   for (const name of ['state', 'start'] as const) {
     test(`${name} reads no more than it needs, and ends the script`, async () => {
       const { executions, asked, killed } = createHost(() => ({ says: endless(), code: 'goes on' }));
