@@ -71,6 +71,8 @@ export interface SandboxExecutionsHarness {
   /** What to start: a sandbox of an id that was never given, whose own command goes on. */
   readonly launch: () => SandboxLaunch;
   readonly commands: Readonly<Record<ExecutionCommand, readonly string[]>>;
+  /** Where executions are kept in a sandbox, as its commands see it. None if they can't see it, or nothing is kept. */
+  readonly folder?: (id: string) => string;
   /** A file of the sandbox's working directory; null if it is not there. */
   readonly readFile: (id: string, name: string) => Promise<string | null>;
   /** Removes everything. */

@@ -4,6 +4,7 @@ import { isFailureOf } from '../../src/domain/failure.ts';
 import type { ContractCase } from './contract.ts';
 import { executionCases, checkNumbered, type ExecutionsCase, floodBytes, numberedBytes, type SandboxExecutionsHarness } from './sandbox-executions-harness.ts';
 import { survivalCases } from './sandbox-executions-survival.ts';
+import { tamperedCases } from './sandbox-executions-tampered.ts';
 import { terminalCases } from './sandbox-executions-terminals.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
@@ -201,6 +202,6 @@ const basicCases: readonly ExecutionsCase[] = [
 
 /** What the executions of every sandbox runtime must do. */
 export function sandboxExecutionsContract(createHarness: () => Promise<SandboxExecutionsHarness>): ContractCase[] {
-  return executionCases(createHarness, [...basicCases, ...survivalCases, ...terminalCases]);
+  return executionCases(createHarness, [...basicCases, ...survivalCases, ...terminalCases, ...tamperedCases]);
 }
 

@@ -3,8 +3,9 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputRequest, SandboxExecutions, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
-import { raceSignal } from '../shared/timeout.ts';
+import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
+import { limited, takeFirstLine, untilFailure } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -23,6 +24,10 @@ interface OwnExecution {
 }
 
 const never = new AbortController().signal;
+/** How long an execution that has ended is kept in memory, which holds its output. */
+const keptAfterEndMs = 10_000;
+const firstWaitMs = 50;
+const longestWaitMs = 5_000;
 /** The greatest exit code that a signal can't have caused. A signal may have ended what watches over the command instead. */
 const maxCertainCode = 128;
 
@@ -47,10 +52,14 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
+    return this.#state(sandboxId, executionId, never);
+  }
+
+  async #state(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
     const own = this.#find(sandboxId, executionId);
-    if (own === undefined) return this.#reader.look(sandboxId, executionId, false, never);
+    if (own === undefined) return this.#reader.look(sandboxId, executionId, false, signal);
     if (!isDoubtful(own)) return own.attached.state;
-    own.verdict ??= await this.#reader.look(sandboxId, executionId, false, never);
+    own.verdict ??= await this.#reader.look(sandboxId, executionId, false, signal);
     // The connection was lost, and the command goes on.
     if (own.verdict.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
     return own.verdict;
@@ -60,12 +69,14 @@ export class DurableExecutions implements SandboxExecutions {
     const own = this.#find(sandboxId, executionId);
     if (own !== undefined) {
       await raceSignal(own.attached.ended, signal);
-      const state = await this.state(sandboxId, executionId);
+      const state = await this.#state(sandboxId, executionId, signal);
       if (state.status !== 'running') return state;
     }
-    for (;;) {
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
       const state = await this.#reader.look(sandboxId, executionId, true, signal);
       if (state.status !== 'running') return state;
+      // The sandbox may have taken away what is waited for, so that no wait lasts.
+      await pause(realTimers, waitMs, signal);
     }
   }
 
@@ -88,15 +99,12 @@ export class DurableExecutions implements SandboxExecutions {
     const folder = this.#folder(sandboxId, executionId);
     if (own !== undefined) {
       await own.attached.write(content, close, signal);
-      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input(folder, run, 'none', 'starter'));
+      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input(folder, run, 'none', 'starter'), signal);
       return;
     }
     const execution = await this.#host.run(sandboxId, scripts.input(folder, run, 'any', close ? 'all' : ''), signal);
     const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
-    const code = await raceSignal(execution.exited, signal).catch(async (error: unknown) => {
-      await execution.kill();
-      throw error;
-    });
+    const code = await untilFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
     if (code === null) throw new Failure('sandbox_not_running', { id: sandboxId, status: 'stopped' });
     if (code !== 0 || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
@@ -108,7 +116,8 @@ export class DurableExecutions implements SandboxExecutions {
     if (own?.durable === false) return own.attached.execution.kill();
     const { run } = await this.#reader.running(sandboxId);
     if (own !== undefined && own.attached.state.status !== 'running') return;
-    await this.#reader.ask(sandboxId, executionId, scripts.signal(this.#folder(sandboxId, executionId), run, number));
+    const command = scripts.signal(this.#folder(sandboxId, executionId), run, number, this.#host.mark(sandboxId, executionId));
+    await this.#reader.ask(sandboxId, executionId, command, never);
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
@@ -116,7 +125,7 @@ export class DurableExecutions implements SandboxExecutions {
     if (own !== undefined && own.attached.state.status !== 'running') return;
     if (own?.durable === false) return own.resize?.(size);
     const { run } = await this.#reader.running(sandboxId);
-    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#folder(sandboxId, executionId), run, size));
+    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#folder(sandboxId, executionId), run, size), never);
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
@@ -128,7 +137,7 @@ export class DurableExecutions implements SandboxExecutions {
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
-    const { line, rest } = await takeFirstLine(execution.stdout);
+    const { line, rest } = await untilFailure(execution, () => limited(signal, () => takeFirstLine(execution.stdout)));
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return this.state(sandboxId, start.executionId);
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
@@ -153,8 +162,20 @@ export class DurableExecutions implements SandboxExecutions {
     sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: OwnExecution['resize'],
   ): ExecutionState {
     const attached = new AttachedExecution(start, execution, reason);
-    this.#own.set(keyOf(sandboxId, start.executionId), { attached, durable: reason === null, resize, verdict: null });
+    const key = keyOf(sandboxId, start.executionId);
+    const own = { attached, durable: reason === null, resize, verdict: null };
+    this.#own.set(key, own);
+    // What is durable is in the sandbox. Whoever waits for the end reads it from memory.
+    if (own.durable) {
+      const forget = (): unknown => this.#own.get(key) === own && this.#own.delete(key);
+      void attached.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
+    }
     return attached.state;
+  }
+
+  /** Forgets the executions of a sandbox that is removed. */
+  forget(sandboxId: string): void {
+    for (const key of this.#own.keys()) if (key.startsWith(keyOf(sandboxId, ''))) this.#own.delete(key);
   }
 
   async *#readOwn(
@@ -188,23 +209,4 @@ function keyOf(sandboxId: string, executionId: string): string {
 function isDoubtful({ attached, durable }: OwnExecution): boolean {
   const { status, exitCode } = attached.state;
   return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);
-}
-
-/** Returns the first line of a stream, and what comes after it. Null if there is none. */
-async function takeFirstLine(stream: ReadableStream<Uint8Array>): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {
-  const reader = stream.getReader();
-  let begun: Buffer = Buffer.alloc(0);
-  let end = -1;
-  for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
-    begun = Buffer.concat([begun, next.value]);
-    end = begun.indexOf('\n');
-    if (end >= 0) break;
-  }
-  reader.releaseLock();
-  const left = begun.subarray(end + 1);
-  async function* rest(): AsyncGenerator<Uint8Array> {
-    if (left.length > 0) yield left;
-    yield* stream;
-  }
-  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: ReadableStream.from(rest()) };
 }

@@ -30,6 +30,8 @@ export interface ExecutionHost {
   observe(sandboxId: string): Promise<{ readonly state: ObservedSandbox['state']; readonly run: string }>;
   /** The folder of all executions of the sandbox, as scripts know it. */
   folder(sandboxId: string): string;
+  /** What is in the environment of all that an execution starts, and of nothing else. */
+  mark(sandboxId: string, executionId: string): string;
   /** Runs the supervisor as the sandbox's user. Further failures: `sandbox_not_running`, `invalid_request` (the working directory). */
   launch(sandboxId: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution>;
   /** Runs the command attached, in a terminal of the host's own. Null if the host has none. */

@@ -1,9 +1,8 @@
-import { text } from 'node:stream/consumers';
-import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
-import { raceSignal } from '../shared/timeout.ts';
+import { type Answer, answerOf, limited, unanswered } from './execution-answer.ts';
+import { pause, realTimers } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { scripts } from './execution-scripts.ts';
 
@@ -44,31 +43,26 @@ export class ExecutionReader {
     for (;;) {
       signal.throwIfAborted();
       const { state, run } = await this.observe(sandboxId);
-      const execution = await this.#host
-        .run(sandboxId, scripts.state(this.#folder(sandboxId, executionId), run, wait), signal)
-        .catch(unlessNotRunning);
-      if (execution === null) {
+      const command = scripts.state(this.#folder(sandboxId, executionId), run, wait);
+      const ask = (until: AbortSignal): Promise<Answer> => answerOf(this.#host, sandboxId, command, until);
+      const answer = await (wait ? ask(signal) : limited(signal, ask)).catch(unlessNotRunning);
+      if (answer === null) {
         const found = await this.#lookAtFiles(sandboxId, executionId, state, run, signal);
-        if (wait && found.status === 'running') await pause(frozenPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+        if (wait && found.status === 'running') await this.#changed(sandboxId, state, run, signal);
         return found;
       }
-      const said = text(execution.stdout);
-      const [line, code] = await raceSignal(Promise.all([said, execution.exited]), signal).catch(async (error: unknown) => {
-        await execution.kill();
-        throw error;
-      });
-      if (code === 4) throw executionNotFound(executionId);
-      const parsed = Line.safeParse(line.trim().split(' '));
+      if (answer.code === 4) throw executionNotFound(executionId);
+      const parsed = Line.safeParse(answer.said.trim().split(' '));
       // Otherwise the sandbox was stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
-      if (code !== null) throw unanswered;
+      if (answer.code !== null) throw unanswered;
     }
   }
 
   /** Runs a script about an execution, to its end. */
-  async ask(sandboxId: string, executionId: string, command: readonly string[]): Promise<void> {
-    const execution = await this.#host.run(sandboxId, command, new AbortController().signal);
-    if ((await execution.exited) === 4) throw executionNotFound(executionId);
+  async ask(sandboxId: string, executionId: string, command: readonly string[], signal: AbortSignal): Promise<void> {
+    const { code } = await limited(signal, (until) => answerOf(this.#host, sandboxId, command, until));
+    if (code === 4) throw executionNotFound(executionId);
   }
 
   /** Returns the bytes of an output from an offset on. */
@@ -97,7 +91,7 @@ export class ExecutionReader {
     if (execution === null) {
       const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
       if (isOver || !follow || state === 'stopped') return true;
-      await pause(frozenPollMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+      await this.#changed(sandboxId, state, run, signal);
       return false;
     }
     const stop = (): void => void execution.kill().catch(() => {});
@@ -107,7 +101,11 @@ export class ExecutionReader {
       signal.throwIfAborted();
       const code = await execution.exited;
       if (code === 4) throw executionNotFound(executionId);
-      if (code === 3) throw dropped((await this.look(sandboxId, executionId, false, signal))[stream].oldest);
+      if (code === 3) {
+        const { oldest, end } = (await this.look(sandboxId, executionId, false, signal))[stream];
+        // What comes after all that is kept was lost.
+        throw dropped(oldest > after ? oldest : end);
+      }
       return code === 0;
     } finally {
       signal.removeEventListener('abort', stop);
@@ -121,9 +119,11 @@ export class ExecutionReader {
   ): AsyncGenerator<Uint8Array, boolean> {
     let at = after;
     let isOver = false;
+    let isWhole = false;
     for await (const { name, content } of this.#host.keptFiles(sandboxId, executionId, signal)) {
       let from = startOf(name, stream);
       isOver ||= name === `${names[stream]}.done`;
+      isWhole ||= name === `${names[stream]}.whole`;
       for await (const chunk of content) {
         if (from === null) continue;
         if (from > at) throw dropped(from);
@@ -133,6 +133,7 @@ export class ExecutionReader {
         if (wanted.length > 0) yield wanted;
       }
     }
+    if (!isWhole) throw dropped(at);
     return isOver;
   }
 
@@ -152,11 +153,20 @@ export class ExecutionReader {
       }
     }
     if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(executionId);
-    const code = /^(\d+)\n/.exec(notes.get('exit') ?? '')?.[1];
+    const code = /^(\d+) *\n/.exec(notes.get('exit') ?? '')?.[1];
     const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${run}`) === true;
     const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
     const { stdout, stderr } = outputs;
     return stateOf(how, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
+  }
+
+  /** Waits until the sandbox is in another state. Its files are not looked at: nothing changes them meanwhile. */
+  async #changed(sandboxId: string, state: string, run: string, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await pause(realTimers, frozenPollMs, signal);
+      const now = await this.observe(sandboxId);
+      if (now.state !== state || now.run !== run || state === 'running') return;
+    }
   }
 
   #folder(sandboxId: string, executionId: string): string {
@@ -171,10 +181,6 @@ function stateOf(how: How, code: number | null, oldest: number, end: number, err
   const reason = { code: how === 'ended' ? 'execution_sandbox_ended' : 'execution_end_unknown' } as const;
   return { status: 'lost', exitCode: null, durable: true, ...kept, reason };
 }
-
-const unanswered = new Failure('runtime_unavailable', {
-  runtime: 'sandbox', reason: { code: 'execution_end_unknown' }, retryAfterSeconds: 5,
-});
 
 const names = { stdout: 'out', stderr: 'err' } as const;
 

@@ -1,11 +1,27 @@
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
 
-/** What the scripts that look at an execution share. They end with 4 if there is none. */
+/**
+ * What the scripts that look at an execution share. They end with 4 if there is none. The sandbox can put anything in the place of what is
+ * kept, such as a FIFO that nobody writes to: nothing is opened before its type is known.
+ */
 const looking = `
 d=$1 run=$2
-[ -d "$d/kept" ] && [ ! -e "$d/kept/removed" ] || exit 4
+is_file() { [ -f "$1" ] && [ ! -L "$1" ]; }
+is_fifo() { [ -p "$1" ] && [ ! -L "$1" ]; }
+is_number() { case $1 in ''|*[!0-9]*) return 1;; esac; }
+# Reads the first line of a file into variables. Fails if it is not whole.
+line_of() {
+  is_file "$1" || return 1
+  file=$1
+  shift
+  { read -r "$@" <"$file"; } 2>/dev/null
+}
+[ -d "$d" ] && [ ! -e "$d/kept/removed" ] || exit 4
+# It may be about to begin.
 [ -s "$d/kept/begun" ] || sleep 1
-read -r pid start begun <"$d/kept/begun"
+[ -d "$d/kept" ] || exit 4
+pid= start= begun=
+line_of "$d/kept/begun" pid start begun && is_number "$pid" && is_number "$start" || begun=
 alive() {
   { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return 1
   set -- \${stat##*) }
@@ -13,39 +29,45 @@ alive() {
   shift 19
   [ "$1" = "$start" ]
 }
-has_exited() { code=; { read -r code <"$d/kept/exit"; } 2>/dev/null; }
+has_exited() { code=; line_of "$d/kept/exit" code && is_number "$code" && [ \${#code} -le 3 ] || { code=; return 1; }; }
 status() {
   if has_exited; then how=exited
+  elif [ -z "$begun" ]; then how=unknown
   elif [ "$begun" != "$run" ]; then how=ended
   elif alive; then how=running
   elif has_exited; then how=exited
   else how=unknown
   fi
 }
-number() { n=\${1##*.} n=\${n#"\${n%%[!0]*}"} n=\${n:-0}; }
+# Sets the offset at which a file of an output begins.
+is_segment() {
+  is_file "$1" || return 1
+  n=\${1##*.}
+  [ \${#n} = 20 ] && is_number "$n" || return 1
+  n=\${n#"\${n%%[!0]*}"} n=\${n:-0}
+}
 is_whole() { [ -e "$d/kept/out.done" ] && [ -e "$d/kept/err.done" ]; }
 `;
 
 /** Writes one line: how it is, its exit code or `-`, and the oldest offset and the end of each output. With `wait`, once it has ended. */
 const stateScript = `${looking}
-if [ "$3" = wait ] && [ -p "$d/alive" ]; then exec 8<>"$d/alive" 9<"$d/alive" 8>&-; read -r rest <&9; fi
+if [ "$3" = wait ] && is_fifo "$d/alive"; then exec 8<>"$d/alive" 9<"$d/alive" 8>&-; read -r rest <&9; fi
 status
 tries=0
 while [ $how = exited ] && ! is_whole && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); done
 printf '%s %s' $how "\${code:--}"
 for stream in out err; do
   first= last=
-  for file in "$d/kept/$stream".0*; do [ -e "$file" ] || continue; first=\${first:-$file} last=$file; done
+  for file in "$d/kept/$stream".0*; do is_segment "$file" || continue; first=\${first:-$n} last=$file from=$n; done
   if [ -z "$first" ]; then printf ' 0 0'; continue; fi
-  number "$first"; printf ' %s' $n
-  number "$last"; printf ' %s' $((n + $(wc -c <"$last")))
+  printf ' %s %s' $first $((from + $(wc -c <"$last")))
 done
 echo
 `;
 
 /**
  * Writes the bytes of an output from an offset on, which with `follow` goes on until the command has ended. Ends with 3 if the next byte
- * is not kept any more.
+ * is not kept any more, or was never kept.
  */
 const readScript = `${looking}
 stream=$3 after=$4 follow=$5 tries=0 seg= from=0
@@ -57,13 +79,15 @@ look() {
   if [ $how = exited ] && ! [ -e "$d/kept/$stream.done" ] && [ $tries -lt 20 ]; then tries=$((tries + 1)); return 0; fi
   over=1
 }
-rest() { [ -z "$over" ] && [ -n "$follow" ] || exit 0; sleep 0.05; }
+rest() {
+  if [ -n "$over" ] || [ -z "$follow" ]; then [ -e "$d/kept/$stream.whole" ] || exit 3; exit 0; fi
+  sleep 0.05
+}
 while [ -z "$seg" ]; do
   look
   first= last=
   for file in "$d/kept/$stream".0*; do
-    [ -e "$file" ] || continue
-    number "$file"
+    is_segment "$file" || continue
     first=\${first:-$n} last=$file
     [ $n -gt $after ] || { seg=$file from=$n; }
   done
@@ -71,47 +95,70 @@ while [ -z "$seg" ]; do
   if [ -n "$seg" ] && [ "$seg" = "$last" ] && [ $(wc -c <"$seg") -lt $((after - from)) ]; then seg=; fi
   [ -n "$seg" ] || rest
 done
-exec 8<"$seg" || exit 3
+is_file "$seg" && exec 8<"$seg" || exit 3
 tail -c +$((after - from + 1)) <&8
 while :; do
   look
-  for file in "$d/kept/$stream".0*; do [ ! -e "$file" ] || last=$file; done
+  for file in "$d/kept/$stream".0*; do ! is_segment "$file" || last=$file; done
   cat <&8
   if [ "$last" = "$seg" ]; then rest; continue; fi
   from=$((from + $(wc -c <"/proc/$$/fd/8")))
   seg=$d/kept/$stream.$(printf %020d $from)
-  [ -e "$seg" ] || exit 3
+  is_file "$seg" || exit 3
   exec 8<"$seg"
 done
 `;
 
 /** Hands its input over to the command, if there is to be any, and closes the command's input if told to. Ends with 5 if it takes none. */
 const inputScript = `${looking}
-[ -p "$d/in" ] && ! has_exited && [ ! -e "$d/closed" ] || exit 5
+is_fifo "$d/in" && ! has_exited && [ ! -e "$d/closed" ] || exit 5
 if [ "$3" != none ]; then
   ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec cat >&9 2>/dev/null 9>&- ) || exit 5
 fi
 [ -n "$4" ] || exit 0
 : >"$d/closed"
-read -r command begin hold feed <"$d/pids"
+line_of "$d/pids" command begin hold feed && is_number "$hold" && is_number "$feed" || exit 0
 # What the starter has handed over goes first, if it closes the input itself.
 if [ "$4" = starter ]; then kill $hold; else kill $hold $feed; fi 2>/dev/null
 exit 0
 `;
 
+/** SIGKILL ends all that carries the mark, but for what watches over the command, which writes down how that ended. */
 const signalScript = `${looking}
+number=$3 mark=$4
+is_marked() {
+  { while read -r line || [ -n "$line" ]; do
+    case $line in *"$mark"*) return 0;; esac
+  done <"/proc/$1/environ"; } 2>/dev/null
+  return 1
+}
+kill_marked() {
+  found=
+  for file in /proc/[0-9]*/stat; do
+    { read -r stat <"$file"; } 2>/dev/null || continue
+    process=\${file#/proc/} process=\${process%/stat}
+    set -- \${stat##*) }
+    case $1 in Z|X|x) continue;; esac
+    [ "$4" != "$pid" ] && is_marked "$process" || continue
+    kill -KILL "$process" 2>/dev/null
+    found=1
+  done
+  [ -n "$found" ]
+}
 status
-[ $how = running ] || exit 0
-read -r command rest <"$d/pids"
-[ ! -s "$d/leader" ] || read -r command rest <"$d/leader"
-kill -$3 -"$command" 2>/dev/null
+case $how in exited|ended) exit 0;; esac
+command=
+line_of "$d/leader" command rest || line_of "$d/pids" command rest
+is_number "$command" && [ "$command" -gt 1 ] && kill -$number -"$command" 2>/dev/null
+# What the sandbox has written there does not decide what is killed.
+rounds=0
+while [ $number = 9 ] && [ $rounds -lt 100 ] && kill_marked; do rounds=$((rounds + 1)); done
 exit 0
 `;
 
 const resizeScript = `${looking}
 status
-[ $how = running ] && [ -s "$d/tty" ] || exit 0
-read -r tty <"$d/tty"
+[ $how = running ] && line_of "$d/tty" tty && [ -c "$tty" ] || exit 0
 stty cols $3 rows $4 <"$tty" 2>/dev/null
 exit 0
 `;
@@ -136,7 +183,7 @@ export const scripts = {
     script(readScript, 'read', [folder, run, stream === 'stdout' ? 'out' : 'err', after, follow ? 'follow' : '']),
   input: (folder: string, run: string, content: 'any' | 'none', close: '' | 'all' | 'starter') =>
     script(inputScript, 'input', [folder, run, content, close]),
-  signal: (folder: string, run: string, number: number) => script(signalScript, 'signal', [folder, run, number]),
+  signal: (folder: string, run: string, number: number, mark: string) => script(signalScript, 'signal', [folder, run, number, mark]),
   removed: (folder: string) => script(removedScript, 'removed', [folder]),
   resize: (folder: string, run: string, { cols, rows }: TerminalSize) => script(resizeScript, 'resize', [folder, run, cols, rows]),
 } as const;

@@ -12,14 +12,16 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  *
  * - `kept/begun`: its process number and start time, and the run of the sandbox.
  * - `kept/out.<offset>`, `kept/err.<offset>`: what the command wrote, from the offset on. `kept/out.done`: that is all.
- * - `kept/exit`: the exit code. A line without its end is not written yet.
+ * - `kept/out.whole`: nothing of the output was lost, other than the oldest bytes. It is there from the beginning, since a full disk can
+ *   take a mark away, and not add one.
+ * - `kept/exit`: the exit code, or `-` before there is one. Its space is taken at the beginning, for the same reason.
  * - `pids`: the command with its start time, who holds its input open, and who hands on the input of the starter.
- * - `in`, `o`, `r`: FIFOs for the command's input and outputs. `alive`: a FIFO whose writer is this program alone, so that reading it
- *   waits for the end.
+ * - `in`, `o`, `r`: FIFOs for the command's input and outputs. `e`: one for the first errors. `alive`: a FIFO whose writer is this
+ *   program alone, so that reading it waits for the end.
  *
  * `tee` sends each output to the starter and to `dd`, which writes the files in large blocks. If the starter is gone, `tee` goes on
- * without it. If the disk is full, what is written is lost, and the command goes on. The command runs in the foreground, since a shell
- * lets what it runs in the background ignore SIGINT.
+ * without it. If the disk is full, what is written from then on is not kept, and the command goes on. The command runs in
+ * the foreground, since a shell lets what it runs in the background ignore SIGINT.
  *
  * Its variables have a prefix, because a variable of the same name in the command's environment would be changed.
  */
@@ -40,12 +42,15 @@ fi
 for _skep_tool in ${tools.join(' ')}; do command -v $_skep_tool >/dev/null || _skep_missing="$_skep_missing $_skep_tool"; done
 if [ -z "$_skep_missing" ]; then
   [ -d "$_skep_base" ] || mkdir -p -m 700 "$_skep_base" 2>/dev/null
-  if mkdir "$_skep_d" "$_skep_d/kept" 2>/dev/null; then
-    printf '%s %s %s\\n' "$$" "$_skep_start" "$_skep_run" > "$_skep_d/kept/begun"
-    set -- "$_skep_d/o" "$_skep_d/r" "$@"
-    if [ -n "$_skep_in" ]; then mkfifo "$_skep_d/alive" "$1" "$2" "$_skep_d/in"; else mkfifo "$_skep_d/alive" "$1" "$2"; fi 2>/dev/null ||
-      { rm -rf "$_skep_d"; _skep_missing=' fifos'; }
-    shift 2
+  # Who makes the folder has the id: of two who start it at one moment, one.
+  if mkdir "$_skep_d" 2>/dev/null; then
+    mkdir "$_skep_d/kept" 2>/dev/null
+    mkfifo "$_skep_d/alive" "$_skep_d/o" "$_skep_d/r" "$_skep_d/e" \${_skep_in:+"$_skep_d/in"} 2>/dev/null || _skep_missing=' fifos'
+    {
+      printf '%-4s\\n' - > "$_skep_d/kept/exit" && printf '' > "$_skep_d/kept/out.whole" && printf '' > "$_skep_d/kept/err.whole" &&
+        printf '%s %s %s\\n' "$$" "$_skep_start" "$_skep_run" > "$_skep_d/kept/begun"
+    } 2>/dev/null || _skep_missing=" $_skep_base"
+    [ -z "$_skep_missing" ] || rm -rf "$_skep_d"
   elif [ -d "$_skep_d" ]; then printf 'exists\\n'; exit
   else _skep_missing=" $_skep_base"
   fi
@@ -60,7 +65,8 @@ _skep_keep() {
   _n=$_skep_d/kept/$1 _at=0 _seg=$_n.00000000000000000000 _had=0 _count=128
   set -- 0
   while dd bs=65536 count=$_count 2>"$_n.dd" >>"$_seg"; do
-    while read -r _blocks _rest; do case $_blocks in [0-9]*+*) break;; esac; done <"$_n.dd"
+    while read -r _blocks _rest; do case $_blocks in [0-9]*+[0-9]*) break;; esac; done <"$_n.dd"
+    case $_blocks in [0-9]*+[0-9]*) ;; *) break;; esac
     [ $((\${_blocks%+*} + \${_blocks#*+})) -eq $_count ] || { : >"$_n.done"; exit; }
     _size=$(wc -c <"$_seg")
     # What comes in small pieces takes more of them, so that few processes are started.
@@ -71,7 +77,10 @@ _skep_keep() {
     set -- "$@" $_at
     while [ $# -gt 2 ] && [ $((_at - $2)) -ge ${keptBytes} ]; do rm -f "$_n.$(printf %020d $1)"; shift; done
   done
+  # What holds the output is full. The command goes on, and the starter gets all.
+  rm -f "$_n.whole"
   cat >/dev/null
+  printf '' >"$_n.done"
 }
 exec 5<&0 6>&2 7>&1 9<>"$_skep_d/alive" 2>/dev/null
 _skep_hold= _skep_feed=
@@ -90,14 +99,16 @@ else set -- setsid "$@"
 fi
 _skep_tee() { trap '' PIPE; exec tee /proc/self/fd/8 8>&1 >&5 5<&- 6>&- 7>&- 9>&-; }
 _skep_tee 5>&7 <"$_skep_d/o" | _skep_keep out >/dev/null 5<&- 6>&- 7>&- 9>&- &
-# Most commands write no errors, and a copy less is quicker.
+# Most commands write no errors, and less is started for these. A page is what a pipe always holds.
 {
-  _skep_err=$_skep_d/kept/err.00000000000000000000
-  dd bs=8192 count=1 >"$_skep_err"
-  if [ -s "$_skep_err" ]; then cat "$_skep_err" >&6; _skep_tee 5>&6 | _skep_keep err >/dev/null 5<&- 6>&- 7>&-
-  else : >"$_skep_d/kept/err.done"
-  fi
-} <"$_skep_d/r" 9>&- &
+  exec 4<>"$_skep_d/e"
+  case $(dd bs=4096 count=1 2>&1 >&4) in
+    0+0*) printf '' >"$_skep_d/kept/err.done";;
+    *) exec 3<"$_skep_d/e" 4>&-
+    { cat <&3; exec cat; } 5<&- 6>&- 7>&- | { exec 3<&-; _skep_tee 5>&6; } |
+      _skep_keep err >/dev/null 3<&- 5<&- 6>&- 7>&-;;
+  esac
+} <"$_skep_d/r" 2>/dev/null 9>&- &
 (
   read -r _skep_stat < /proc/self/stat
   _skep_nth \${_skep_stat##*) }
@@ -106,7 +117,7 @@ _skep_tee 5>&7 <"$_skep_d/o" | _skep_keep out >/dev/null 5<&- 6>&- 7>&- 9>&- &
   _skep_go "$@" 5<&- 6>&- 7>&- 9>&-
 ) <"\${_skep_input:-$_skep_d/in}" 2>"$_skep_d/r" >"$_skep_d/o"
 _skep_code=$?
-printf '%s\\n' $_skep_code > "$_skep_d/kept/exit"
+printf '%-4s\\n' $_skep_code 1<> "$_skep_d/kept/exit"
 [ -z "$_skep_hold" ] || kill $_skep_hold $_skep_feed
 exit $_skep_code
 `;

@@ -3,7 +3,6 @@ import { Failure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import type { SandboxExecutions } from '../../../ports/sandbox-executions.ts';
 import type {
   Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime,
   SandboxUsage,
@@ -63,7 +62,7 @@ class DockerRuntime implements SandboxRuntime {
   /** The steps of one sandbox are done one after another. */
   readonly #mutex = new KeyedMutex();
   readonly #executionHost: DockerExecutionHost;
-  readonly executions: SandboxExecutions;
+  readonly executions: DurableExecutions;
   readonly files: DockerFiles;
   readonly #transfers = new Transfers(this.#closing.signal);
   readonly #stopping = new Set<string>();
@@ -143,6 +142,7 @@ class DockerRuntime implements SandboxRuntime {
     // A removal does not wait for the grace of a stop that is under way. If this comes too late, the removal itself finds out.
     if (this.#stopping.has(id)) await this.#containers.cutStopShort(id).catch(() => {});
     await removed;
+    this.executions.forget(id);
   }
 
   inspect(id: string): Promise<ObservedSandbox> {

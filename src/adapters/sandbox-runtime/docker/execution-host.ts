@@ -1,15 +1,20 @@
-import { text } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
+import { answerOf, limited } from '../execution-answer.ts';
 import { scripts } from '../execution-scripts.ts';
 import { tarEntries, tarOf } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
+import { isDnsLabel } from './labels.ts';
 import { stateOf } from './observed-sandbox.ts';
+import { keptMark, markVariable } from './shell-scripts.ts';
+
+/** More than is kept of any execution. */
+const maxKeptBytes = 256 << 20;
 
 /** Keeps executions in the containers of sandboxes. */
 export class DockerExecutionHost implements ExecutionHost {
@@ -35,6 +40,10 @@ export class DockerExecutionHost implements ExecutionHost {
     return keptFolder;
   }
 
+  mark(_id: string, executionId: string): string {
+    return `${markVariable}=${keptMark(executionId)}`;
+  }
+
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
     return this.#executions.execute(id, start, signal, { kept: { executionId: start.executionId, supervise } });
   }
@@ -53,11 +62,14 @@ export class DockerExecutionHost implements ExecutionHost {
   async *keptFiles(id: string, executionId: string, signal: AbortSignal): AsyncGenerator<KeptFile> {
     try {
       const archive = await this.#runtime.getFiles(id, `${keptFolder}/${executionId}/kept`, signal);
+      let bytes = 0;
       for await (const entry of tarEntries(archive, signal)) {
+        if (entry.kind === 'file' && (bytes += entry.size) > maxKeptBytes) return;
         if (entry.kind === 'file') yield { name: entry.parts.at(-1) ?? '', size: entry.size, content: entry.content };
       }
     } catch (error) {
-      if (!isFailureOf(error, 'file_not_found')) throw error;
+      // What is no file ends the reading: only the sandbox itself can have put it there.
+      if (!isFailureOf(error, 'file_not_found') && !isFailureOf(error, 'invalid_request')) throw error;
     }
   }
 
@@ -82,8 +94,8 @@ export class DockerExecutionHost implements ExecutionHost {
   async finishRemovals(id: string, others: boolean): Promise<void> {
     const removed = new Set(this.#removed.get(id));
     if (others) {
-      const { stdout } = await this.run(id, scripts.removed(keptFolder), this.#engine.closed);
-      for (const executionId of (await text(stdout)).split('\n')) if (executionId !== '') removed.add(executionId);
+      const { said } = await limited(this.#engine.closed, (signal) => answerOf(this, id, scripts.removed(keptFolder), signal));
+      for (const executionId of said.split('\n')) if (isDnsLabel(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
       if (await this.#executions.removeKept(id, executionId)) this.#removed.get(id)?.delete(executionId);

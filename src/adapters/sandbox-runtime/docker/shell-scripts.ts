@@ -109,7 +109,10 @@ export function killCommand({ pid, start }: Leader, mark: string): string[] {
 
 /** The engine's command that ends an execution that outlives the process that started it, and removes its folder. */
 export function removeCommand(folder: string, executionId: string): string[] {
-  const leader = '{ read -r pid start rest < "$3/pids"; } 2>/dev/null && set -- "$pid" "$start" "$3" "$4" || set -- none none "$3" "$4"';
+  // The sandbox can put anything in the place of the file.
+  const leader = `pid=none start=none
+if [ -f "$3/pids" ] && [ ! -L "$3/pids" ]; then { read -r pid start rest < "$3/pids"; } 2>/dev/null; fi
+case $pid in ''|*[!0-9]*) pid=none start=none;; esac; set -- "$pid" "$start" "$3" "$4"`;
   const script = `${leader}; folder=$3; set -- "$1" "$2" "$4" ${nobody}\n${killing.trim()}\nrm -rf "$folder"`;
   return ['/bin/sh', '-c', script, 'skep-remove', '', '', folder, `${markVariable}=${keptMark(executionId)}`];
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
@@ -12,10 +12,15 @@ import { type Kept, executionVariable, keptMark } from './executions.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { killAll } from './process-groups.ts';
 import type { ProcessTable } from './process-table.ts';
-import { ignoring } from './system-errors.ts';
 
 /** Starts a command of a sandbox, while no freeze of it is under way. */
 type Execute = (sandboxId: string, start: ExecutionStart, signal: AbortSignal, kept: Kept) => Promise<HostExecution>;
+
+/**
+ * Leads nothing, and is older than any process. The files of an execution are not asked who leads it, since the sandbox can write them: its
+ * processes are known by their mark.
+ */
+const nobody = { pid: -1, start: '0' };
 
 /** Keeps executions in the data folder of the runtime. Its scripts run beside the sandboxes, also while these are frozen or stopped. */
 export class ProcessExecutionHost implements ExecutionHost {
@@ -40,6 +45,10 @@ export class ProcessExecutionHost implements ExecutionHost {
 
   folder(id: string): string {
     return this.#layout.sandbox(id).executions;
+  }
+
+  mark(id: string, executionId: string): string {
+    return `${executionVariable}=${keptMark(id, executionId)}`;
   }
 
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
@@ -68,12 +77,9 @@ export class ProcessExecutionHost implements ExecutionHost {
 
   async remove(id: string, executionId: string): Promise<void> {
     const folder = join(this.folder(id), executionId);
-    const begun = await readFile(join(folder, 'kept', 'begun'), 'latin1').catch(ignoring('ENOENT', 'ENOTDIR'));
-    const [, pid, start] = /^(\d+) (\d+) /.exec(begun ?? '') ?? [];
-    if (pid !== undefined && start !== undefined) {
-      const leader = { pid: Number(pid), start, boot: await this.#table.bootId() };
-      await killAll(this.#table, { leader, plan: { mark: keptMark(id, executionId) }, variable: executionVariable });
-    }
+    await killAll(this.#table, {
+      leader: { ...nobody, boot: await this.#table.bootId() }, plan: { mark: keptMark(id, executionId) }, variable: executionVariable,
+    });
     await rm(folder, { recursive: true, force: true });
   }
 

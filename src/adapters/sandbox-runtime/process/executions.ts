@@ -29,7 +29,8 @@ export interface Kept {
 
 /** Returns the mark of an execution that outlives the process that started it. */
 export function keptMark(sandboxId: string, executionId: string): string {
-  return `kept.${sandboxId}.${executionId}`;
+  // No mark is the beginning of another one.
+  return `kept.${sandboxId}.${executionId}.`;
 }
 
 /** Runs commands beside those of sandboxes, as processes that count as theirs: what is done with a sandbox is done with them. */

@@ -128,6 +128,7 @@ export class ProcessRuntime implements SandboxRuntime {
       await this.#ports.releaseAll(async (owner) => owner === id);
       await removeDiscarded(folders);
     }).finally(() => this.#removals.delete(id));
+    this.executions.forget(id);
   }
 
   inspect(id: string): Promise<ObservedSandbox> {

@@ -35,6 +35,7 @@ for (const { name, changes, program = shell('exec sleep 100000'), durable = true
       open: async () => engine.open(),
       launch: () => launchOf(program, changes),
       commands: executionCommands,
+      ...(durable && { folder: () => '/tmp/.skep-executions' }),
       // A volume is not in the layer of the container.
       readFile: async (id, file) =>
         changes.isolation?.readOnlyRoot === true

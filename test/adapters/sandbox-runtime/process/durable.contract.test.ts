@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { executionCommands, type SandboxExecutionsHarness } from '../../../contracts/sandbox-executions-harness.ts';
 import { sandboxExecutionsContract } from '../../../contracts/sandbox-executions.ts';
@@ -13,6 +14,7 @@ async function createHarness(): Promise<SandboxExecutionsHarness> {
     open: async () => host.open(),
     launch: () => launchOf(shell('exec sleep 100000')),
     commands: executionCommands,
+    folder: (id) => join(host.root, id, 'executions'),
   };
 }
 

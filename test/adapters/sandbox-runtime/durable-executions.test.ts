@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, test, vi } from 'vitest';
+import { DurableExecutions } from '../../../src/adapters/sandbox-runtime/durable-executions.ts';
+import type { ExecutionHost, HostExecution } from '../../../src/adapters/sandbox-runtime/execution-host.ts';
+import { Failure } from '../../../src/domain/failure.ts';
+import { isFailing } from '../../contracts/sandbox-runtime-beats.ts';
+import { never } from '../../contracts/sandbox-runtime-harness.ts';
+
+/** A script that a sandbox runs: what it says, and its exit code, or that it goes on. */
+interface Script {
+  readonly says: string | ReadableStream<Uint8Array>;
+  readonly code: number | 'goes on';
+}
+
+/** A host whose sandbox answers as the test says. */
+function createHost(answer: (command: readonly string[]) => Script, more: Partial<ExecutionHost> = {}) {
+  const asked: (readonly string[])[] = [];
+  const killed: (readonly string[])[] = [];
+  const execute = (command: readonly string[]): HostExecution => {
+    asked.push(command);
+    const { says, code } = answer(command);
+    return {
+      stdin: new WritableStream(),
+      stdout: typeof says === 'string' ? streamOf(says, code !== 'goes on') : says,
+      stderr: streamOf('', true),
+      exited: code === 'goes on' ? new Promise(() => {}) : Promise.resolve(code),
+      kill: async () => void killed.push(command),
+      outlive: () => {},
+    };
+  };
+  const host: ExecutionHost = {
+    observe: async () => ({ state: 'running', run: 'run-1' }),
+    folder: () => '/kept',
+    mark: () => 'MARK=mark.',
+    launch: async (_id, _start, supervise) =>
+      execute(supervise({ folder: '/kept', run: 'run-1', workingDir: '/', announce: false, fallbackMark: '' })),
+    launchTerminal: null,
+    run: async (_id, command) => execute(command),
+    async *keptFiles() {},
+    remove: async () => {},
+    ...more,
+  };
+  return { executions: new DurableExecutions(host), asked, killed };
+}
+
+function streamOf(text: string, ends: boolean): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      if (text !== '') controller.enqueue(Buffer.from(text));
+      if (ends) controller.close();
+    },
+  });
+}
+
+const endless = (): ReadableStream<Uint8Array> =>
+  new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(16_384).fill(120)) });
+const hanging = (): Script => ({ says: '', code: 'goes on' });
+const request = { executionId: 'exec-1', command: ['true'], stdin: false, tty: null };
+
+describe('executions in a sandbox that does not answer', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const calls: readonly (readonly [string, (executions: DurableExecutions) => Promise<unknown>])[] = [
+    ['state', (executions) => executions.state('sb', 'exec-1')],
+    ['signal', (executions) => executions.signal('sb', 'exec-1', 'SIGTERM')],
+    ['resize', (executions) => executions.resize('sb', 'exec-1', { cols: 80, rows: 24 })],
+    ['start', (executions) => executions.start('sb', request, never)],
+  ];
+  for (const [name, call] of calls) {
+    test(`${name} ends after a time, and ends its script`, async () => {
+      const { executions, asked, killed } = createHost(hanging);
+      const failed = assert.rejects(call(executions), isFailing('runtime_timeout'));
+      await vi.advanceTimersByTimeAsync(30_000);
+      await failed;
+      assert.equal(asked.length, 1);
+      assert.deepEqual(killed, asked);
+    });
+  }
+
+  test('a wait for the end is over when its signal fires', async () => {
+    const { executions, asked, killed } = createHost(hanging);
+    const left = new AbortController();
+    const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.deepEqual(killed, []);
+    left.abort(new Error('left'));
+    await waiting;
+    assert.deepEqual(killed, asked);
+  });
+
+  test('a state is asked for no longer than the wait for it lasts', async () => {
+    // The exit code is that of SIGKILL, which may have ended what watches over the command.
+    const { executions, killed } = createHost((command) =>
+      command.includes('skep-supervisor') ? { says: 'durable\n', code: 137 } : { says: '', code: 'goes on' });
+    await executions.start('sb', request, never);
+    const left = new AbortController();
+    const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
+    await vi.advanceTimersByTimeAsync(5_000);
+    left.abort(new Error('left'));
+    await waiting;
+    assert.equal(killed.length, 1);
+  });
+});
+
+describe('executions in a sandbox that answers too much', () => {
+  for (const name of ['state', 'start'] as const) {
+    test(`${name} reads no more than it needs, and ends the script`, async () => {
+      const { executions, asked, killed } = createHost(() => ({ says: endless(), code: 'goes on' }));
+      const call = name === 'state' ? executions.state('sb', 'exec-1') : executions.start('sb', request, never);
+      await assert.rejects(call, isFailing('runtime_unavailable'));
+      assert.deepEqual(killed, asked);
+    });
+  }
+});
+
+describe('a wait for the end of an execution', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('asks less and less often in a sandbox that lets no wait last', async () => {
+    const { executions, asked } = createHost(() => ({ says: 'running - 0 0 0 0\n', code: 0 }));
+    const left = new AbortController();
+    const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.ok(asked.length > 5 && asked.length < 25, String(asked.length));
+    left.abort(new Error('left'));
+    await waiting;
+  });
+
+  test('reads the files of a frozen sandbox once', async () => {
+    let reads = 0;
+    const { executions } = createHost(hanging, {
+      observe: async () => ({ state: 'frozen', run: 'run-1' }),
+      run: () => Promise.reject(new Failure('sandbox_not_running', { id: 'sb', status: 'frozen' })),
+      async *keptFiles() {
+        reads += 1;
+        yield { name: 'begun', size: 12, content: streamOf('17 42 run-1\n', true) };
+      },
+    });
+    const left = new AbortController();
+    const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.equal(reads, 1);
+    left.abort(new Error('left'));
+    await waiting;
+  });
+});
+
+describe('executions in memory', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('a durable one is asked of its sandbox some time after its end', async () => {
+    const { executions, asked } = createHost((command) =>
+      command.includes('skep-supervisor') ? { says: 'durable\nout', code: 0 } : { says: 'exited 0 0 3 0 0\n', code: 0 });
+    await executions.start('sb', request, never);
+    assert.equal((await executions.ended('sb', 'exec-1', never)).exitCode, 0);
+    assert.equal(asked.length, 1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.deepEqual((await executions.state('sb', 'exec-1')).stdout, { oldest: 0, end: 3 });
+    assert.equal(asked.length, 2);
+  });
+
+  test('one that is not durable is forgotten with its sandbox', async () => {
+    const { executions } = createHost((command) =>
+      command.includes('skep-supervisor') ? { says: 'attached mkfifo\n', code: 0 } : { says: '', code: 4 });
+    await executions.start('sb', request, never);
+    await executions.ended('sb', 'exec-1', never);
+    await vi.advanceTimersByTimeAsync(60_000);
+    assert.equal((await executions.state('sb', 'exec-1')).durable, false);
+    executions.forget('sb');
+    await assert.rejects(executions.state('sb', 'exec-1'), isFailing('execution_not_found'));
+  });
+});

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import { type ExecutionsCase, type ExecutionsStage } from './sandbox-executions-harness.ts';
+import { isFailing } from './sandbox-runtime-beats.ts';
+import { eventually, freeze } from './sandbox-runtime-harness.ts';
+
+/** Runs a script in the sandbox, in the folder of an execution. */
+async function tamper({ start, folder, sandboxId }: ExecutionsStage, id: string, script: string): Promise<void> {
+  const { state, ended, rest } = await start('speaks', { command: ['sh', '-c', `cd ${folder?.(sandboxId)}/${id} && ${script}`] });
+  assert.equal((await ended()).exitCode, 0, `${JSON.stringify(await state())} ${await rest(0, 'stderr')}`);
+}
+
+const first = '00000000000000000000';
+const files = ['kept/begun', 'kept/exit', `kept/out.${first}`, `kept/err.${first}`, 'pids', 'alive', 'in', 'leader', 'tty'];
+
+/** What a sandbox can do to what is kept in it. */
+export const tamperedCases: readonly ExecutionsCase[] = [
+  [
+    'answers when a sandbox has put FIFOs in the place of files',
+    async (stage) => {
+      const { start, open, folder } = stage;
+      if (folder === undefined) return;
+      const execution = await start('copies', { stdin: true });
+      await execution.write('ready');
+      await execution.some(5);
+      await tamper(stage, execution.id, `rm -f ${files.join(' ')} && mkfifo ${files.join(' ')}`);
+      const other = execution.by(await open());
+      assert.equal((await other.state()).reason?.code, 'execution_end_unknown');
+      assert.equal(await other.rest(), '');
+      await other.resize(80, 24);
+      await other.signal('SIGTERM');
+      await other.remove();
+      await assert.rejects(other.state(), isFailing('execution_not_found'));
+    },
+  ],
+  [
+    'lets a command go on whose output can not be kept, and says that some lacks',
+    async ({ start, runtime, open, folder, sandboxId }) => {
+      if (folder === undefined) return;
+      const executionId = 'exec-full';
+      const spoil = `cd ${folder(sandboxId)}/${executionId}/kept && rm -f out.dd && ln -sf /dev/full err.${first}`;
+      const script = `read go; ${spoil}; echo one >&2; dd if=/dev/zero bs=65536 count=400 2>/dev/null || exit 8; echo two >&2; exit 7`;
+      const execution = await start('copies', { executionId, stdin: true, command: ['sh', '-c', script] });
+      await runtime.close();
+      const other = execution.by(await open());
+      await other.write('go\n');
+      const { status, exitCode, stdout } = await other.ended();
+      assert.deepEqual([status, exitCode], ['exited', 7]);
+      const lost = (error: unknown): boolean => isFailureOf(error, 'output_dropped') && error.context.oldest === stdout.end;
+      await assert.rejects(other.rest(), lost);
+      await assert.rejects(other.rest(stdout.end), lost);
+      await assert.rejects(other.rest(0, 'stderr'), isFailing('output_dropped'));
+    },
+  ],
+  [
+    'hands all errors of a command to who started it, though they can not be kept',
+    async ({ start, folder, sandboxId }) => {
+      if (folder === undefined) return;
+      const executionId = 'exec-full';
+      const script = `ln -sf /dev/full ${folder(sandboxId)}/${executionId}/kept/err.${first}; echo one >&2; echo two >&2; exit 7`;
+      const execution = await start('speaks', { executionId, command: ['sh', '-c', script] });
+      assert.equal(await execution.rest(0, 'stderr'), 'one\ntwo\n');
+      assert.equal((await execution.ended()).exitCode, 7);
+    },
+  ],
+  [
+    'kills all that a command started, whatever the sandbox has written of it',
+    async (stage) => {
+      const { start, open, folder, readFile, sandboxId } = stage;
+      if (folder === undefined) return;
+      const execution = await start('beats');
+      await execution.some(1);
+      await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
+      await tamper(stage, execution.id, 'echo 999999 1 > pids');
+      const other = execution.by(await open());
+      await other.signal('SIGKILL');
+      assert.equal((await other.ended()).exitCode, 137);
+      const last = await readFile(sandboxId, 'beat');
+      // Longer than many beats take.
+      await (await start('numbers')).ended();
+      assert.equal(await readFile(sandboxId, 'beat'), last);
+    },
+  ],
+  [
+    'is looked at in a frozen sandbox that has put a FIFO among the files',
+    async (stage) => {
+      const { start, open, folder, runtime, sandboxId } = stage;
+      if (folder === undefined || !runtime.capabilities.freeze) return;
+      const execution = await start('sleeps');
+      await execution.some(1);
+      await tamper(stage, execution.id, 'mkfifo kept/pipe');
+      const other = execution.by(await open());
+      await freeze(runtime, sandboxId);
+      assert.equal((await other.state()).status, 'running');
+    },
+  ],
+];
