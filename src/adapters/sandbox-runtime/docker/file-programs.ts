@@ -1,27 +1,31 @@
 import { text } from 'node:stream/consumers';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import { raceSignal } from '../../shared/timeout.ts';
 
 type Execute = SandboxRuntime['execute'];
 
-/** Runs a program of the image in a running container, with the content as its input. Its output is bounded by what it is used for. */
+/** How long the end of a program is waited for, which does not come while its container is frozen. */
+const killMs = 10_000;
+
+/**
+ * Runs a program of the image in a running container, with the content as its input. When the signal fires, the program is ended, and
+ * the call rejects with the signal's reason, whatever the two of them wait for.
+ */
 export async function runProgram(
   execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
 ): Promise<{ readonly exitCode: number | null; readonly error: string }> {
   const execution = await execute(id, { command, workingDir: '/' }, signal);
-  const kill = (): void => void execution.kill().catch(() => {});
-  signal.addEventListener('abort', kill);
-  try {
+  const work = async () => {
     const output = Promise.all([execution.stdout.cancel(), text(execution.stderr)]);
-    await feed(execution, content);
+    await Promise.all([output, feed(execution, content)]);
     const [, error] = await output;
-    const exitCode = await execution.exited;
-    signal.throwIfAborted();
-    return { exitCode, error: error.trim() };
+    return { exitCode: await execution.exited, error: error.trim() };
+  };
+  try {
+    return await raceSignal(work(), signal);
   } catch (error) {
-    kill();
+    await raceSignal(execution.kill(), AbortSignal.timeout(killMs)).catch(() => {});
     throw error;
-  } finally {
-    signal.removeEventListener('abort', kill);
   }
 }
 

@@ -5,8 +5,7 @@ import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { nodeStreamOf } from '../../shared/node-streams.ts';
-import { begin, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { begin, chunksUntil, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quoted, refusedFiles } from '../sandbox-path.ts';
 import { tarOfOne } from '../single-entry-tar.ts';
 import { portFailure, sendTar } from './archive-upload.ts';
@@ -174,7 +173,7 @@ export class DockerFiles implements SandboxFiles {
     const { container, files, path, found } = place;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
     const temporary = posix.join(posix.dirname(path), `.skep-${randomUUID()}`);
-    const begun = await begin(nodeStreamOf(content));
+    const begun = await begin(chunksUntil(content, signal));
     const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
     const length = begun.size ?? size;
     try {
