@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { Failure } from '../../../domain/failure.ts';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 
@@ -13,13 +14,15 @@ const killMs = 10_000;
  */
 export async function runProgram(
   execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
-): Promise<{ readonly exitCode: number | null; readonly error: string }> {
+): Promise<{ readonly exitCode: number; readonly error: string }> {
   const execution = await execute(id, { command, workingDir: '/' }, signal);
   const work = async () => {
     const output = Promise.all([execution.stdout.cancel(), text(execution.stderr)]);
     await Promise.all([output, feed(execution, content)]);
     const [, error] = await output;
-    return { exitCode: await execution.exited, error: error.trim() };
+    const exitCode = await execution.exited;
+    if (exitCode === null) throw new Failure('sandbox_not_running', { id, status: 'changing' });
+    return { exitCode, error: error.trim() };
   };
   try {
     return await raceSignal(work(), signal);

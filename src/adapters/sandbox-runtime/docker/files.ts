@@ -27,6 +27,8 @@ interface Place {
 }
 
 const defaultMode = 0o644;
+/** How a shell reports that the image has no such program. */
+const missingProgram = 127;
 /** Two zero blocks: a tar of nothing. */
 const emptyTar = new Uint8Array(1024);
 
@@ -187,7 +189,7 @@ export class DockerFiles implements SandboxFiles {
         const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
         await this.#send(container, temporary, tarOfOne(header, begun.all), signal);
       }
-      await this.#replace(id, container, temporary, path, signal);
+      await this.#replace(id, place, temporary, signal);
     } catch (error) {
       await this.#discard(container, temporary, this.#engine.closed).catch(() => {});
       throw portFailure(error);
@@ -198,17 +200,20 @@ export class DockerFiles implements SandboxFiles {
    * Gives the temporary file the name of the path. In a running container a program does that, at one moment. Otherwise the engine makes
    * a second name for the file: nothing runs that could look meanwhile, and the engine answers nobody else.
    */
-  async #replace(id: string, container: Container, temporary: string, path: string, signal: AbortSignal): Promise<void> {
+  async #replace(id: string, place: Place, temporary: string, signal: AbortSignal): Promise<void> {
+    const { container, files, path } = place;
     const moved = await runProgram(this.#execute, id, ['mv', '-fT', temporary, path], signal).catch((error: unknown) => {
-      if (isFailureOf(error, 'sandbox_not_running')) return null;
+      if (isFailureOf(error, 'sandbox_not_running')) return { exitCode: missingProgram, error: '' };
       throw error;
     });
-    if (moved?.exitCode === 0) return;
+    if (moved.exitCode === 0) return;
+    if (moved.exitCode !== missingProgram) {
+      const found = await this.#stat(files, path);
+      throw found?.type === 'directory' ? wrongFileType(path, found.type) : refusedFiles('path', moved.error);
+    }
     const linkname = posix.basename(temporary);
     const entry = { name: posix.basename(path), type: 'link', linkname } as const;
-    await this.#send(container, path, tarOfOne(entry), signal).catch((error: unknown) => {
-      throw portFailure(error);
-    });
+    await this.#send(container, path, tarOfOne(entry), signal);
     await this.#discard(container, temporary, signal);
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { afterAll, afterEach, test, vi } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
@@ -98,6 +99,23 @@ describeWithDocker('files of containers', () => {
       assert.equal(await engine.ask(launch.id, 'cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
     },
   );
+
+  test('replace nothing that a program may not replace', { timeout: 120_000 }, async () => {
+    const { runtime, launch: { id } } = await started({ user: 'agent' });
+    const write = (path: string, content: AsyncIterable<Uint8Array>) =>
+      runtime.files.write(id, path, ReadableStream.from(content), {}, never);
+    const makesDirectory = async function* makesDirectory(): AsyncGenerator<Uint8Array> {
+      await engine.ask(id, 'mkdir /workspace/place && echo kept > /workspace/place/file');
+      yield Buffer.from('x');
+    };
+    await assert.rejects(write('/workspace/place', makesDirectory()), (error) => isFailureOf(error, 'wrong_file_type'));
+    assert.equal(await engine.ask(id, 'cd /workspace; find . -type f -exec cat {} +'), 'kept');
+
+    const seen = () => engine.ask(id, 'ls -a /etc; cat /etc/group');
+    const before = await seen();
+    await assert.rejects(write('/etc/group', Readable.from([Buffer.from('new')])), isRefused);
+    assert.equal(await seen(), before);
+  });
 
   test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started({});
