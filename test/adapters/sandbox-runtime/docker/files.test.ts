@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { afterAll, afterEach, test, vi } from 'vitest';
@@ -7,7 +8,7 @@ import type { SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
-import { describeWithDocker } from '../../../support/docker.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -21,10 +22,11 @@ describeWithDocker('files of containers', () => {
 
   async function started(
     isolation: Partial<SandboxIsolation>,
+    image: string = images.tiny,
   ): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
     const runtime = engine.open();
     const command = shell('exec sleep 100000');
-    const launch = launchOf(command, { ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
+    const launch = launchOf(command, { image, ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
     const { state, reason } = await runtime.start(launch, () => {}, never);
     assert.equal(state, 'running', JSON.stringify(reason));
     return { runtime, launch };
@@ -115,6 +117,22 @@ describeWithDocker('files of containers', () => {
     const before = await seen();
     await assert.rejects(write('/etc/group', Readable.from([Buffer.from('new')])), isRefused);
     assert.equal(await seen(), before);
+  });
+
+  test('are not gathered from programs that print without end', { timeout: 120_000 }, async () => {
+    const { runtime, launch: { id } } = await started({}, images.debian);
+    const flood = `#!/bin/sh
+case $1 in -fT) while :; do echo flood >&2; done ;; esac
+while :; do echo flood; done
+`;
+    for (const name of ['mv', 'find']) {
+      const folder = dirname(await engine.ask(id, `command -v ${name}`));
+      await runtime.putFiles(id, folder, tarOf([[{ name, mode: 0o755 }, flood]]), never);
+    }
+    const content = ReadableStream.from([Buffer.from('x')]);
+    await assert.rejects(runtime.files.write(id, '/workspace/file', content, {}, never), isRefused);
+    await assert.rejects(async () => { for await (const _ of runtime.files.list(id, '/workspace', 1, never)); }, isRefused);
+    assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline | grep -ac [/]mv'), '0');
   });
 
   test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
