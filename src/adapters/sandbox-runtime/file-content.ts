@@ -4,6 +4,7 @@ import type { FileEntry, FileType } from '../../domain/file-entry.ts';
 import type { ByteRange } from '../../ports/sandbox-files.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
 import { raceSignal } from '../shared/timeout.ts';
+import { refusedFiles } from './sandbox-path.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
 
@@ -94,4 +95,15 @@ export async function begin(content: Chunks): Promise<Begun> {
     if (!isWhole) yield* { [Symbol.asyncIterator]: () => iterator };
   };
   return { all: all(), size: isWhole ? bytes : null };
+}
+
+/** Yields the content. Throws `invalid_request` if it has another length than it was said to have. */
+export async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uint8Array, void> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > size) break;
+    yield chunk;
+  }
+  if (bytes !== size) throw refusedFiles('path', `the content has not the ${size} bytes that it was said to have`);
 }

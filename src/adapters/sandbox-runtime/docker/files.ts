@@ -5,7 +5,7 @@ import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { begin, chunksUntil, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { begin, chunksUntil, demandFile, ofSize, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quoted, refusedFiles } from '../sandbox-path.ts';
 import { tarOfOne } from '../single-entry-tar.ts';
 import { portFailure, sendTar } from './archive-upload.ts';
@@ -179,8 +179,10 @@ export class DockerFiles implements SandboxFiles {
     const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
     const length = begun.size ?? size;
     try {
-      if (length === undefined) {
-        const { exitCode, error } = await runProgram(this.#execute, id, writeCommand(temporary, bits), signal, begun.all);
+      // While the engine unpacks a content that is not all there yet, it would answer nothing else about the container.
+      if (length === undefined || (begun.size === null && await this.#hasCat(id, container, signal))) {
+        const all = length === undefined ? begun.all : ofSize(begun.all, length);
+        const { exitCode, error } = await runProgram(this.#execute, id, writeCommand(temporary, bits), signal, all);
         if (exitCode !== 0) throw refusedFiles('path', error);
       } else {
         const owner = (await resolveOwner(container.Config.User, (file) => files.text(file))) ?? { uid: 0, gid: 0 };
@@ -194,6 +196,11 @@ export class DockerFiles implements SandboxFiles {
       await this.#discard(container, temporary, this.#engine.closed).catch(() => {});
       throw portFailure(error);
     }
+  }
+
+  async #hasCat(id: string, { State }: Container, signal: AbortSignal): Promise<boolean> {
+    if (!State.Running || State.Paused) return false;
+    return (await runProgram(this.#execute, id, ['cat', '/dev/null'], signal)).exitCode === 0;
   }
 
   /**

@@ -135,6 +135,28 @@ while :; do echo flood; done
     assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline | grep -ac [/]mv'), '0');
   });
 
+  test('keep nobody from a running container while a client sends a large one', { timeout: 60_000 }, async () => {
+    const { runtime, launch: { id } } = await started({});
+    const controller = new AbortController();
+    const stalled = Promise.withResolvers<void>();
+    const content = async function* content(): AsyncGenerator<Uint8Array> {
+      for (let index = 0; index < 16; index += 1) yield new Uint8Array(256 * 1024);
+      stalled.resolve();
+      await new Promise(() => {});
+    };
+    const options = { size: 1 << 30 };
+    const writing = runtime.files.write(id, '/workspace/file', ReadableStream.from(content()), options, controller.signal);
+    await stalled.promise;
+    assert.equal((await runtime.inspect(id)).state, 'running');
+    assert.equal(await (await runtime.execute(id, { command: ['true'] }, never)).exited, 0);
+    controller.abort(new Error('nobody waits any more'));
+    await assert.rejects(writing, (error) => error === controller.signal.reason);
+    assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
+    const short = ReadableStream.from([new Uint8Array(2 << 20)]);
+    await assert.rejects(runtime.files.write(id, '/workspace/file', short, { size: 3 << 20 }, never), isRefused);
+    assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
+  });
+
   test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started({});
     const big = 'b'.repeat(1_500_000);
