@@ -40,7 +40,7 @@ export function filesOf({ runtime: { files } }: SandboxRuntimeStage, { id, spec 
   };
 }
 
-async function into(state: 'running' | 'frozen' | 'stopped', { runtime }: SandboxRuntimeStage, { id }: SandboxLaunch): Promise<void> {
+export async function into(state: 'running' | 'frozen' | 'stopped', { runtime }: SandboxRuntimeStage, { id }: SandboxLaunch): Promise<void> {
   if (state === 'frozen') await freeze(runtime, id);
   if (state === 'stopped') await runtime.stop(id);
 }
@@ -78,47 +78,13 @@ const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const)
   },
 ]);
 
-const pieces = async function* pieces(count: number, end: () => void): AsyncGenerator<Uint8Array> {
+export const pieces = async function* pieces(count: number, end: () => void): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < count; index += 1) yield new Uint8Array(256 * 1024).fill(index);
   end();
 };
 
-const broken: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const).map((state) => [
-  `keeps the old file, and no other one, when a write breaks off while the sandbox is ${state}`,
-  async (stage) => {
-    if (state === 'frozen' && !stage.runtime.capabilities.freeze) return;
-    const sandbox = await stage.begun('counts');
-    const files = filesOf(stage, sandbox);
-    await files.write('dir/file', 'old\n');
-    await into(state, stage, sandbox);
-    const error = new Error('the source broke');
-    const fail = (): never => {
-      throw error;
-    };
-    for (const count of [0, 1, 20]) {
-      // What is longer than it is said to be is as broken as what ends too early.
-      const size = 30 * 256 * 1024;
-      await assert.rejects(files.write('dir/file', pieces(count, fail), { size }), (thrown) => thrown === error);
-      const controller = new AbortController();
-      const content = ReadableStream.from(pieces(count, () => controller.abort(error)));
-      const { id } = sandbox;
-      const endless = new ReadableStream<Uint8Array>({
-        async start(sink) {
-          for await (const chunk of content) sink.enqueue(chunk);
-        },
-      });
-      await assert.rejects(
-        stage.runtime.files.write(id, files.at('dir/file'), endless, { size }, controller.signal), (thrown) => thrown === error,
-      );
-      assert.equal(await files.text('dir/file'), 'old\n');
-      assert.deepEqual(await files.names('dir'), ['file']);
-    }
-  },
-]);
-
 export const sandboxFileCases: readonly StageCase[] = [
   ...states,
-  ...broken,
   [
     'reads the parts of a file that are asked for, also of an empty one, and beyond the end',
     async (stage) => {

@@ -2,6 +2,7 @@ import type { ContractCase } from './contract.ts';
 import { eventCases } from './sandbox-runtime-events.ts';
 import { executeCases } from './sandbox-runtime-execute.ts';
 import { executionEndCases } from './sandbox-runtime-execution-ends.ts';
+import { fileBreakCases } from './sandbox-file-breaks.ts';
 import { filePathCases } from './sandbox-file-paths.ts';
 import { sandboxFileCases } from './sandbox-files.ts';
 import { fileCases } from './sandbox-runtime-files.ts';
@@ -24,6 +25,7 @@ export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRunti
     ...executionEndCases,
     ...fileCases,
     ...sandboxFileCases,
+    ...fileBreakCases,
     ...filePathCases,
     ...logCases,
   ]);

@@ -89,6 +89,26 @@ describe('skep cp', () => {
     expect((await readdir(local)).filter((name) => name.includes('.skep-'))).toEqual([]);
   });
 
+  test('writes through no link that the sandbox chose', async () => {
+    await mkdir(at('elsewhere'));
+    await symlink(at('elsewhere'), at('tree/turn'));
+    await cp(at('tree'), remote('chosen'));
+    await refused(`${remote('chosen/turn')}/.`, at('out'), 'not a directory');
+    await refused(`${remote('chosen/turn')}/.`, at('tree/sub'), 'not a directory');
+    await refused(`${remote('chosen/run.sh')}/.`, at('out'), 'not a directory');
+    await refused(remote('chosen/turn'), at('out'), 'symbolic link');
+    expect((await readdir(local)).toSorted()).toEqual(['elsewhere', 'tree']);
+
+    // A link below the target gives way to the directory that comes in its place.
+    await cp(remote('chosen'), at('out'));
+    await mkdir(at('later/turn'), { recursive: true });
+    await writeFile(at('later/turn/file'), 'x');
+    await cp(at('later'), remote('later'));
+    await cp(`${remote('later')}/.`, at('out'));
+    expect(await readFile(at('out/turn/file'), 'utf8')).toBe('x');
+    expect(await readdir(at('elsewhere'))).toEqual([]);
+  });
+
   test('takes and gives a tar on the standard streams', async () => {
     const tar = execFileSync('tar', ['-C', at('tree'), '-cf', '-', '.'], { maxBuffer: 1 << 30 });
     expect((await run(['cp', '-', remote('streamed')], tar)).code).toBe(0);

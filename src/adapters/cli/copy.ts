@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { lstat, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -63,14 +63,19 @@ async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<voi
     return;
   }
   const onlyContent = from.path.endsWith('/.');
+  const content = onlyContent ? ofDirectory(archive, from) : archive;
   if (await isDirectory(to)) {
-    await unpack(archive, to, onlyContent);
+    await unpack(content, to, onlyContent);
     return;
   }
   // Beside its place, so that it gets its name when it is whole.
   const folder = await mkdtemp(`${resolve(to)}.skep-`);
   try {
-    await unpack(archive, folder, false);
+    await unpack(content, folder, false);
+    // Through a link of the sandbox's choice, the next copy to this place would write anywhere on this machine.
+    if ((await lstat(join(folder, name))).isSymbolicLink()) {
+      throw new ClientError(`${from.path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
+    }
     await rename(join(folder, name), to);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -117,8 +122,42 @@ async function isRemoteDirectory(client: SkepClient, place: Remote): Promise<boo
   }
 }
 
+const tarBlockBytes = 512;
+/** What says more of an entry is far smaller. */
+const maxHeadBytes = 1 << 20;
+const tarSizeOffset = 124;
+const tarTypeOffset = 156;
+
+/** Returns the type of a tar's first entry, past what only says more of it. Null if the beginning of the tar does not hold it. */
+function firstType(tar: Buffer): string | null {
+  for (let at = 0; tar.length >= at + tarBlockBytes; ) {
+    const type = tar.toString('latin1', at + tarTypeOffset, at + tarTypeOffset + 1);
+    if (!'xgLK'.includes(type)) return type;
+    const size = Number.parseInt(tar.toString('latin1', at + tarSizeOffset, at + tarSizeOffset + 11), 8);
+    at += tarBlockBytes * (1 + Math.ceil(size / tarBlockBytes));
+  }
+  return null;
+}
+
+/** Yields the archive. Throws if it is not one of a directory. */
+async function* ofDirectory(archive: AsyncIterable<Buffer>, { path }: Remote): AsyncGenerator<Buffer, void> {
+  let head: Buffer | null = Buffer.alloc(0);
+  for await (const chunk of archive) {
+    if (head === null) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    const type = firstType(head);
+    if (type === null && head.length < maxHeadBytes) continue;
+    if (type !== '5') throw new ClientError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
+    yield head;
+    head = null;
+  }
+}
+
 /** Unpacks as the user who asked, whoever owned the files and whatever special bits they have in the sandbox. */
-async function unpack(archive: Readable, folder: string, onlyContent: boolean): Promise<void> {
+async function unpack(archive: AsyncIterable<Buffer>, folder: string, onlyContent: boolean): Promise<void> {
   const options = ['--no-same-owner', '--no-same-permissions', ...(onlyContent ? ['--strip-components=1'] : [])];
   await withTar(['-x', '-f', '-', '-C', folder, ...options], async (tar) => pipeline(archive, tar.stdin));
 }

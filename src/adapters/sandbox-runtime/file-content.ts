@@ -2,9 +2,27 @@ import { type Readable, Transform } from 'node:stream';
 import { Failure } from '../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../domain/file-entry.ts';
 import type { ByteRange } from '../../ports/sandbox-files.ts';
-import { webStreamOf } from '../shared/node-streams.ts';
+import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
+import { raceSignal } from '../shared/timeout.ts';
+import { refusedFiles } from './sandbox-path.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
+
+/** Yields a content's chunks. Throws the signal's reason as soon as it fires, also while the content waits for its next chunk. */
+export async function* chunksUntil(content: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+  const source = nodeStreamOf(content).on('error', () => {});
+  const chunks: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { done, value } = await raceSignal(chunks.next(), signal);
+      if (done === true) return;
+      yield value;
+    }
+  } finally {
+    // Nobody waits for that: a content that stalls may also take for ever to end.
+    source.destroy();
+  }
+}
 
 export function wrongFileType(path: string, fileType: FileType): Failure<'wrong_file_type'> {
   return new Failure('wrong_file_type', { path, fileType });
@@ -77,4 +95,15 @@ export async function begin(content: Chunks): Promise<Begun> {
     if (!isWhole) yield* { [Symbol.asyncIterator]: () => iterator };
   };
   return { all: all(), size: isWhole ? bytes : null };
+}
+
+/** Yields the content. Throws `invalid_request` if it has another length than it was said to have. */
+export async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uint8Array, void> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > size) break;
+    yield chunk;
+  }
+  if (bytes !== size) throw refusedFiles('path', `the content has not the ${size} bytes that it was said to have`);
 }

@@ -4,6 +4,7 @@ import { extract, type Header } from 'tar-stream';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import { refusedFiles } from '../sandbox-path.ts';
 import type { ContainerFiles } from './container-files.ts';
 
 /**
@@ -38,6 +39,9 @@ export async function entriesByProgram(
   }
 }
 
+/** Longer than any path, which is all of a record that has no fixed length. */
+const maxRecordLength = 8 << 10;
+
 /** Yields the texts that begin with the mark, without it. */
 async function* recordsOf(
   output: ReadableStream<Uint8Array>, mark: string, kill: () => void, signal: AbortSignal,
@@ -50,6 +54,7 @@ async function* recordsOf(
       const records = `${rest}${decoder.decode(chunk, { stream: true })}`.split(mark);
       rest = `${records.length > 1 ? mark : ''}${records.pop() ?? ''}`;
       yield* records.filter((record) => record !== '');
+      if (rest.length > maxRecordLength) throw refusedFiles('path', 'the programs of the sandbox that list it print something else');
     }
     signal.throwIfAborted();
     if (rest !== '') yield rest.slice(mark.length);

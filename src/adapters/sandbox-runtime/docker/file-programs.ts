@@ -1,28 +1,49 @@
-import { text } from 'node:stream/consumers';
+import { Failure } from '../../../domain/failure.ts';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import { refusedFiles } from '../sandbox-path.ts';
 
 type Execute = SandboxRuntime['execute'];
 
-/** Runs a program of the image in a running container, with the content as its input. Its output is bounded by what it is used for. */
+/** How long the end of a program is waited for, which does not come while its container is frozen. */
+const killMs = 10_000;
+
+/**
+ * Runs a program of the image in a running container, with the content as its input. When the signal fires, the program is ended, and
+ * the call rejects with the signal's reason, whatever the two of them wait for.
+ */
 export async function runProgram(
   execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
-): Promise<{ readonly exitCode: number | null; readonly error: string }> {
+): Promise<{ readonly exitCode: number; readonly error: string }> {
   const execution = await execute(id, { command, workingDir: '/' }, signal);
-  const kill = (): void => void execution.kill().catch(() => {});
-  signal.addEventListener('abort', kill);
-  try {
-    const output = Promise.all([execution.stdout.cancel(), text(execution.stderr)]);
-    await feed(execution, content);
+  const work = async () => {
+    const output = Promise.all([execution.stdout.cancel(), textOf(execution.stderr)]);
+    await Promise.all([output, feed(execution, content)]);
     const [, error] = await output;
     const exitCode = await execution.exited;
-    signal.throwIfAborted();
+    if (exitCode === null) throw new Failure('sandbox_not_running', { id, status: 'changing' });
     return { exitCode, error: error.trim() };
+  };
+  try {
+    return await raceSignal(work(), signal);
   } catch (error) {
-    kill();
+    await raceSignal(execution.kill(), AbortSignal.timeout(killMs)).catch(() => {});
     throw error;
-  } finally {
-    signal.removeEventListener('abort', kill);
   }
+}
+
+/** More than any of the programs says of what goes wrong. The sandbox may have put something else in its place. */
+const maxErrorBytes = 64 << 10;
+
+async function textOf(stderr: ReadableStream<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stderr) {
+    bytes += chunk.length;
+    if (bytes > maxErrorBytes) throw refusedFiles('path', 'a program of the sandbox that is needed for it reports errors without end');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /** Hands the content over. A program that reads no more says why by its exit code. */

@@ -5,8 +5,7 @@ import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { nodeStreamOf } from '../../shared/node-streams.ts';
-import { begin, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { begin, chunksUntil, demandFile, ofSize, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quoted, refusedFiles } from '../sandbox-path.ts';
 import { tarOfOne } from '../single-entry-tar.ts';
 import { portFailure, sendTar } from './archive-upload.ts';
@@ -28,6 +27,8 @@ interface Place {
 }
 
 const defaultMode = 0o644;
+/** How a shell reports that the image has no such program. */
+const missingProgram = 127;
 /** Two zero blocks: a tar of nothing. */
 const emptyTar = new Uint8Array(1024);
 
@@ -174,12 +175,14 @@ export class DockerFiles implements SandboxFiles {
     const { container, files, path, found } = place;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
     const temporary = posix.join(posix.dirname(path), `.skep-${randomUUID()}`);
-    const begun = await begin(nodeStreamOf(content));
+    const begun = await begin(chunksUntil(content, signal));
     const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
     const length = begun.size ?? size;
     try {
-      if (length === undefined) {
-        const { exitCode, error } = await runProgram(this.#execute, id, writeCommand(temporary, bits), signal, begun.all);
+      // While the engine unpacks a content that is not all there yet, it would answer nothing else about the container.
+      if (length === undefined || (begun.size === null && await this.#hasCat(id, container, signal))) {
+        const all = length === undefined ? begun.all : ofSize(begun.all, length);
+        const { exitCode, error } = await runProgram(this.#execute, id, writeCommand(temporary, bits), signal, all);
         if (exitCode !== 0) throw refusedFiles('path', error);
       } else {
         const owner = (await resolveOwner(container.Config.User, (file) => files.text(file))) ?? { uid: 0, gid: 0 };
@@ -188,28 +191,36 @@ export class DockerFiles implements SandboxFiles {
         const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
         await this.#send(container, temporary, tarOfOne(header, begun.all), signal);
       }
-      await this.#replace(id, container, temporary, path, signal);
+      await this.#replace(id, place, temporary, signal);
     } catch (error) {
       await this.#discard(container, temporary, this.#engine.closed).catch(() => {});
       throw portFailure(error);
     }
   }
 
+  async #hasCat(id: string, { State }: Container, signal: AbortSignal): Promise<boolean> {
+    if (!State.Running || State.Paused) return false;
+    return (await runProgram(this.#execute, id, ['cat', '/dev/null'], signal)).exitCode === 0;
+  }
+
   /**
    * Gives the temporary file the name of the path. In a running container a program does that, at one moment. Otherwise the engine makes
    * a second name for the file: nothing runs that could look meanwhile, and the engine answers nobody else.
    */
-  async #replace(id: string, container: Container, temporary: string, path: string, signal: AbortSignal): Promise<void> {
+  async #replace(id: string, place: Place, temporary: string, signal: AbortSignal): Promise<void> {
+    const { container, files, path } = place;
     const moved = await runProgram(this.#execute, id, ['mv', '-fT', temporary, path], signal).catch((error: unknown) => {
-      if (isFailureOf(error, 'sandbox_not_running')) return null;
+      if (isFailureOf(error, 'sandbox_not_running')) return { exitCode: missingProgram, error: '' };
       throw error;
     });
-    if (moved?.exitCode === 0) return;
+    if (moved.exitCode === 0) return;
+    if (moved.exitCode !== missingProgram) {
+      const found = await this.#stat(files, path);
+      throw found?.type === 'directory' ? wrongFileType(path, found.type) : refusedFiles('path', moved.error);
+    }
     const linkname = posix.basename(temporary);
     const entry = { name: posix.basename(path), type: 'link', linkname } as const;
-    await this.#send(container, path, tarOfOne(entry), signal).catch((error: unknown) => {
-      throw portFailure(error);
-    });
+    await this.#send(container, path, tarOfOne(entry), signal);
     await this.#discard(container, temporary, signal);
   }
 

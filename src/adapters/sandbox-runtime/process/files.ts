@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
-import { demandFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { chunksUntil, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { type Folder, openFolder, Walk } from './open-folders.ts';
@@ -80,10 +80,7 @@ export class ProcessFiles implements SandboxFiles {
         const temporary = folder.within(`.skep-${randomUUID()}`);
         await using handle = await open(temporary, newFile, 0o600);
         try {
-          for await (const chunk of content) {
-            place.ended.throwIfAborted();
-            await handle.writeFile(chunk);
-          }
+          for await (const chunk of chunksUntil(content, place.ended)) await handle.writeFile(chunk);
           place.ended.throwIfAborted();
           await handle.chmod(mode ?? (found?.isFile() === true ? found.mode & 0o7777 : defaultMode));
           await rename(temporary, folder.within(name));

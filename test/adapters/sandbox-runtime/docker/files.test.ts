@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { afterAll, afterEach, test, vi } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
@@ -6,7 +8,7 @@ import type { SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
-import { describeWithDocker } from '../../../support/docker.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -20,10 +22,11 @@ describeWithDocker('files of containers', () => {
 
   async function started(
     isolation: Partial<SandboxIsolation>,
+    image: string = images.tiny,
   ): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
     const runtime = engine.open();
     const command = shell('exec sleep 100000');
-    const launch = launchOf(command, { ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
+    const launch = launchOf(command, { image, ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
     const { state, reason } = await runtime.start(launch, () => {}, never);
     assert.equal(state, 'running', JSON.stringify(reason));
     return { runtime, launch };
@@ -98,6 +101,61 @@ describeWithDocker('files of containers', () => {
       assert.equal(await engine.ask(launch.id, 'cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
     },
   );
+
+  test('replace nothing that a program may not replace', { timeout: 120_000 }, async () => {
+    const { runtime, launch: { id } } = await started({ user: 'agent' });
+    const write = (path: string, content: AsyncIterable<Uint8Array>) =>
+      runtime.files.write(id, path, ReadableStream.from(content), {}, never);
+    const makesDirectory = async function* makesDirectory(): AsyncGenerator<Uint8Array> {
+      await engine.ask(id, 'mkdir /workspace/place && echo kept > /workspace/place/file');
+      yield Buffer.from('x');
+    };
+    await assert.rejects(write('/workspace/place', makesDirectory()), (error) => isFailureOf(error, 'wrong_file_type'));
+    assert.equal(await engine.ask(id, 'cd /workspace; find . -type f -exec cat {} +'), 'kept');
+
+    const seen = () => engine.ask(id, 'ls -a /etc; cat /etc/group');
+    const before = await seen();
+    await assert.rejects(write('/etc/group', Readable.from([Buffer.from('new')])), isRefused);
+    assert.equal(await seen(), before);
+  });
+
+  test('are not gathered from programs that print without end', { timeout: 120_000 }, async () => {
+    const { runtime, launch: { id } } = await started({}, images.debian);
+    const flood = `#!/bin/sh
+case $1 in -fT) while :; do echo flood >&2; done ;; esac
+while :; do echo flood; done
+`;
+    for (const name of ['mv', 'find']) {
+      const folder = dirname(await engine.ask(id, `command -v ${name}`));
+      await runtime.putFiles(id, folder, tarOf([[{ name, mode: 0o755 }, flood]]), never);
+    }
+    const content = ReadableStream.from([Buffer.from('x')]);
+    await assert.rejects(runtime.files.write(id, '/workspace/file', content, {}, never), isRefused);
+    await assert.rejects(async () => { for await (const _ of runtime.files.list(id, '/workspace', 1, never)); }, isRefused);
+    assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline | grep -ac [/]mv'), '0');
+  });
+
+  test('keep nobody from a running container while a client sends a large one', { timeout: 60_000 }, async () => {
+    const { runtime, launch: { id } } = await started({});
+    const controller = new AbortController();
+    const stalled = Promise.withResolvers<void>();
+    const content = async function* content(): AsyncGenerator<Uint8Array> {
+      for (let index = 0; index < 16; index += 1) yield new Uint8Array(256 * 1024);
+      stalled.resolve();
+      await new Promise(() => {});
+    };
+    const options = { size: 1 << 30 };
+    const writing = runtime.files.write(id, '/workspace/file', ReadableStream.from(content()), options, controller.signal);
+    await stalled.promise;
+    assert.equal((await runtime.inspect(id)).state, 'running');
+    assert.equal(await (await runtime.execute(id, { command: ['true'] }, never)).exited, 0);
+    controller.abort(new Error('nobody waits any more'));
+    await assert.rejects(writing, (error) => error === controller.signal.reason);
+    assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
+    const short = ReadableStream.from([new Uint8Array(2 << 20)]);
+    await assert.rejects(runtime.files.write(id, '/workspace/file', short, { size: 3 << 20 }, never), isRefused);
+    assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
+  });
 
   test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started({});
