@@ -53,7 +53,9 @@ async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 /** Returns the first line of a stream, and what comes after it. Null if there is none. */
-export async function takeFirstLine(stream: ReadableStream<Uint8Array>): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {
+export async function takeFirstLine(
+  stream: ReadableStream<Uint8Array>,
+): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {
   const reader = stream.getReader();
   let begun: Buffer = Buffer.alloc(0);
   let end = -1;
