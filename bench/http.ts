@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import autocannon from 'autocannon';
 import { boundedFigure, type Figure, median } from './figure.ts';
 import type { SearchQuery } from './http-server.ts';
+import { connections, headersOf, requestsPerSecond } from './request-rate.ts';
 import { type Listening, startServerProcess } from './server-process.ts';
 
 const rounds = 7;
-const secondsARound = 2;
-const connections = 10;
 
 /**
  * Requests a second of a page of 20 sandboxes, everything on the way included, against a bare Express handler that runs the
@@ -46,14 +44,4 @@ async function pageOf(server: Listening): Promise<string> {
   const response = await fetch(server.url, { headers: headersOf(server) });
   if (!response.ok) throw new Error(`${server.url} returned ${response.status}`);
   return await response.text();
-}
-
-function headersOf({ key }: Listening): Record<string, string> {
-  return key === '' ? {} : { 'X-Session-API-Key': key };
-}
-
-async function requestsPerSecond(server: Listening): Promise<number> {
-  const result = await autocannon({ url: server.url, headers: headersOf(server), connections, duration: secondsARound });
-  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${result.non2xx} refusals and ${result.errors} errors from ${server.url}`);
-  return result.requests.average;
 }

@@ -2,13 +2,11 @@ import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import autocannon from 'autocannon';
 import { boundedFigure, type Figure, inMs, median, percentile, timed } from '../figure.ts';
+import { connections, headersOf, requestsPerSecond } from '../request-rate.ts';
 import { type Listening, type ServerProcess, startServerProcess } from '../server-process.ts';
 
 const rounds = 7;
-const secondsARound = 2;
-const connections = 10;
 const singleRequests = 500;
 const webSockets = 1_000;
 
@@ -61,16 +59,6 @@ async function memoryOfWebSockets(): Promise<Figure> {
     name: 'proxy: memory of an idle WebSocket', measured: `${perSocket.toFixed(1)} KiB`, reference: '', ratio: null, bound: '<= 30 KiB',
     ok: perSocket <= 30, note: `${webSockets} beside ${webSockets}, both ends in the process of the proxy`,
   };
-}
-
-function headersOf({ key }: Listening): Record<string, string> {
-  return key === '' ? {} : { 'X-Session-API-Key': key };
-}
-
-async function requestsPerSecond(server: Listening): Promise<number> {
-  const result = await autocannon({ url: server.url, headers: headersOf(server), connections, duration: secondsARound });
-  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${result.non2xx} refusals and ${result.errors} errors from ${server.url}`);
-  return result.requests.average;
 }
 
 async function request(server: Listening, agent: Agent): Promise<void> {

@@ -1,15 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient, object } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
-import { cleanEnv, removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
+import { cleanEnv, executable, removeFolder, runSkep, type Server, startServer, temporaryFolder } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
 const key = 'a-static-key-of-this-test';
 const options = [
   { optionId: 'yes', name: 'Yes', kind: 'allow_once' as const },

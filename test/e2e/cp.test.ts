@@ -1,34 +1,22 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createClient, object } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { cleanEnv, removeFolder, runSkep, startServer, type Server } from '../support/server.ts';
-import { until } from '../support/until.ts';
+import { object } from '../support/client.ts';
+import { runSkep, runSkepWithInput, startServedSandbox, type ServedSandbox } from '../support/server.ts';
 
-const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
-const key = 'a-static-key-for-cp';
 const binary = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 256));
-let server: Server;
+let served: ServedSandbox;
 let sandbox = '';
-let env: Record<string, string>;
+let env: ServedSandbox['env'];
 let local = '';
 
 beforeAll(async () => {
-  server = await startServer({ env: { SKEP_API_KEY: key } });
-  env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
-  const call = createClient(server.url, key);
-  sandbox = String(object(await call('POST', '/api/v1/sandboxes', {}))['id']);
-  await until(() => call('GET', `/api/v1/sandboxes/${sandbox}`), (answer) => object(answer)['status'] === 'RUNNING');
+  served = await startServedSandbox();
+  ({ id: sandbox, env } = served);
 });
-afterAll(async () => {
-  await server.stop();
-  killSandboxes(server.dataDir);
-  await removeFolder(server.dataDir);
-});
+afterAll(() => served[Symbol.asyncDispose]());
 beforeEach(async () => {
   local = await mkdtemp(join(tmpdir(), 'skep-cp-'));
   await mkdir(join(local, 'tree/sub'), { recursive: true });
@@ -48,15 +36,6 @@ async function cp(source: string, target: string): Promise<void> {
 
 const refused = async (source: string, target: string, stderr: string) =>
   expect(await runSkep(['cp', source, target], env)).toMatchObject({ code: 1, stderr: expect.stringContaining(stderr) });
-
-async function run(args: readonly string[], input?: Uint8Array): Promise<{ code: number | null; stdout: Buffer }> {
-  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'inherit'] });
-  const parts: Buffer[] = [];
-  child.stdout.on('data', (part: Buffer) => void parts.push(part));
-  child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout: Buffer.concat(parts) };
-}
 
 describe('skep cp', () => {
   test('copies a file to a new name, into a directory, and over another, with its mode', async () => {
@@ -111,15 +90,15 @@ describe('skep cp', () => {
 
   test('takes and gives a tar on the standard streams', async () => {
     const tar = execFileSync('tar', ['-C', at('tree'), '-cf', '-', '.'], { maxBuffer: 1 << 30 });
-    expect((await run(['cp', '-', remote('streamed')], tar)).code).toBe(0);
-    const { code, stdout } = await run(['cp', remote('streamed'), '-']);
+    expect((await runSkepWithInput(['cp', '-', remote('streamed')], env, tar)).code).toBe(0);
+    const { code, stdout } = await runSkepWithInput(['cp', remote('streamed'), '-'], env, '');
     expect(code).toBe(0);
     const names = execFileSync('tar', ['-tf', '-'], { input: stdout, encoding: 'utf8', maxBuffer: 1 << 30 }).trim().split('\n');
     expect(names.toSorted()).toEqual(['streamed/', 'streamed/link', 'streamed/run.sh', 'streamed/sub/', 'streamed/sub/binary']);
   });
 
   test('copies while the sandbox is paused, which stays so', async () => {
-    const call = createClient(server.url, key);
+    const { call } = served;
     for (const kind of ['freeze', 'stop']) {
       expect((await call('POST', `/api/v1/sandboxes/${sandbox}/pause`, { pause_kind: kind })).status).toBe(200);
       await cp(at('tree'), remote(`paused-${kind}`));
@@ -137,7 +116,7 @@ describe('skep cp', () => {
     await refused(remote('a'), remote('b'), 'SANDBOX:/PATH');
     await refused('sb-none:/workspace/x', at('x'), 'There is no sandbox');
     await refused(at('tree'), 'sb-none:/workspace/x', 'There is no sandbox');
-    expect((await run(['cp', '-', remote('broken')], Buffer.alloc(5000, 7))).code).toBe(1);
+    expect((await runSkepWithInput(['cp', '-', remote('broken')], env, Buffer.alloc(5000, 7))).code).toBe(1);
     expect((await readdir(local)).toSorted()).toEqual(['tree']);
   });
 });

@@ -1,53 +1,31 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClient, items, object } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { cleanEnv, removeFolder, runSkep, startServer, type Server } from '../support/server.ts';
-import { until } from '../support/until.ts';
+import { items } from '../support/client.ts';
+import { cleanEnv, executable, runSkep, runSkepWithInput, startServedSandbox, type ServedSandbox } from '../support/server.ts';
 
-const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
-const key = 'a-static-key-for-exec';
-let server: Server;
+let served: ServedSandbox;
 let sandbox = '';
-let env: Record<string, string>;
+let env: ServedSandbox['env'];
 
 beforeAll(async () => {
-  server = await startServer({ env: { SKEP_API_KEY: key } });
-  env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
-  const call = createClient(server.url, key);
-  sandbox = String(object(await call('POST', '/api/v1/sandboxes', {}))['id']);
-  await until(() => call('GET', `/api/v1/sandboxes/${sandbox}`), (answer) => object(answer)['status'] === 'RUNNING');
+  served = await startServedSandbox();
+  ({ id: sandbox, env } = served);
 });
-afterAll(async () => {
-  await server.stop();
-  killSandboxes(server.dataDir);
-  await removeFolder(server.dataDir);
-});
-
-/** Runs the executable, with something to write to it. */
-async function withInput(args: readonly string[], input: string | Uint8Array): Promise<{ code: number | null; stdout: Buffer }> {
-  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'inherit'] });
-  const parts: Buffer[] = [];
-  child.stdout.on('data', (part: Buffer) => void parts.push(part));
-  child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout: Buffer.concat(parts) };
-}
+afterAll(() => served[Symbol.asyncDispose]());
 
 describe('skep exec', () => {
   test('runs a command, tells its outputs apart, and exits with its exit code', async () => {
     const script = 'echo "$GREETING $1"; echo oops >&2; exit 42';
     const args = ['exec', '-e', 'GREETING=hello', sandbox, '--', 'sh', '-c', script, 'sh', '--there'];
     expect(await runSkep(args, env)).toEqual({ code: 42, stdout: 'hello --there\n', stderr: 'oops\n' });
-    const left = await createClient(server.url, key)('GET', `/api/v1/sandboxes/${sandbox}/executions`);
+    const left = await served.call('GET', `/api/v1/sandboxes/${sandbox}/executions`);
     expect(items(left)).toEqual([]);
   });
 
   test('hands bytes on as they are, up to the end of the input', async () => {
     const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 256));
-    const { code, stdout } = await withInput(['exec', '-i', sandbox, 'cat'], bytes);
+    const { code, stdout } = await runSkepWithInput(['exec', '-i', sandbox, 'cat'], env, bytes);
     expect([code, stdout.equals(bytes)]).toEqual([0, true]);
   });
 

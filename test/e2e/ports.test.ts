@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { open, send } from '../adapters/proxy/send.ts';
 import { createClient, object, type Client, type Json } from '../support/client.ts';
 import { clearEngine, deploymentOf } from '../support/deployment.ts';
 import { describeWithDocker, images } from '../support/docker.ts';
 import { killSandboxes } from '../support/processes.ts';
-import { cleanEnv, removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
+import { cleanEnv, executable, removeFolder, runSkep, type Server, startServer, temporaryFolder } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
 const key = 'a-static-key-of-this-test';
 let dataDir: string;
 let server: Server;

@@ -3,8 +3,12 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import { createClient, object, type Client } from './client.ts';
+import { killSandboxes } from './processes.ts';
+import { until } from './until.ts';
 
-const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
+export const executable = join(import.meta.dirname, '../../src/composition/executable/main.ts');
 
 export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -52,10 +56,10 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const child = spawn(process.execPath, [executable, 'serve'], { env, cwd: options.cwd ?? tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
   const output = { stdout: '', stderr: '' };
   const exited = once(child, 'exit') as Promise<[number | null]>;
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => (output.stderr += part));
   const { promise: listening, resolve } = Promise.withResolvers<string>();
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text;
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    output.stdout += part;
     const url = /listens on (\S+)/.exec(output.stdout)?.[1];
     if (url !== undefined && output.stdout.includes('Try:')) resolve(url);
   });
@@ -83,12 +87,45 @@ function failed(code: number | null, { stdout, stderr }: { stdout: string; stder
 
 /** Runs the executable to its end. */
 export async function runSkep(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...output };
+  const { stdout, ...ended } = await runSkepWithInput(args, env, '');
+  return { ...ended, stdout: stdout.toString() };
+}
+
+/** Runs the executable to its end, with bytes for its standard input. */
+export async function runSkepWithInput(
+  args: readonly string[], env: Readonly<Record<string, string>>, input: string | Uint8Array,
+): Promise<{ code: number | null; stdout: Buffer; stderr: string }> {
+  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: 'pipe' });
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  child.stdin.end(input);
+  const [[code], stdout, stderr] = await Promise.all([closed, buffer(child.stdout), text(child.stderr)]);
+  return { code, stdout, stderr };
+}
+
+/** A sandbox that runs on a server of its own. */
+export interface ServedSandbox extends AsyncDisposable {
+  readonly id: string;
+  /** With which the executable reaches the server. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly call: Client;
+}
+
+export async function startServedSandbox(): Promise<ServedSandbox> {
+  const key = 'a-static-key-of-the-tests';
+  const server = await startServer({ env: { SKEP_API_KEY: key } });
+  const call = createClient(server.url, key);
+  const id = String(object(await call('POST', '/api/v1/sandboxes', {}))['id']);
+  await until(() => call('GET', `/api/v1/sandboxes/${id}`), (answer) => object(answer)['status'] === 'RUNNING');
+  return {
+    id,
+    env: { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url },
+    call,
+    async [Symbol.asyncDispose]() {
+      await server.stop();
+      killSandboxes(server.dataDir);
+      await removeFolder(server.dataDir);
+    },
+  };
 }
 
 export async function removeFolder(path: string): Promise<void> {

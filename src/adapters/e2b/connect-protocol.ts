@@ -62,12 +62,12 @@ export type Method<C> =
 
 export type Service<C> = Readonly<Record<string, Method<C>>>;
 
-/** A method that answers with one message. */
+/** Declares a method whose answer is one message. */
 export function callOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => Promise<object>): Method<C> {
   return { kind: 'call', handle: (call, body) => handle(call, readMessage(schema, body)) };
 }
 
-/** A method that answers with a stream of messages. */
+/** Declares a method whose answer is a stream of messages. */
 export function streamOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => AsyncIterable<object>): Method<C> {
   return { kind: 'stream', handle: (call, body) => handle(call, readMessage(schema, unwrap(body))) };
 }

@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { items } from '../../support/client.ts';
-import { cleanEnv } from '../../support/server.ts';
+import { cleanEnv, executable } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { commands, runningSandbox } from '../http/executions-support.ts';
 import { createWorld, type World } from '../http/world.ts';
 
-const executable = join(import.meta.dirname, '../../../src/composition/executable/main.ts');
 let world: World;
 let sandbox: Awaited<ReturnType<typeof runningSandbox>>;
 beforeAll(async () => {

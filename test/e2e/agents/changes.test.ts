@@ -14,7 +14,7 @@ import { openTalk, type Talk } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
 import { describeWithDocker, images } from '../../support/docker.ts';
 import { killSandboxes } from '../../support/processes.ts';
-import { removeFolder, temporaryFolder } from '../../support/server.ts';
+import { executable, removeFolder, temporaryFolder } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { createScene, key, type Scene } from './scene.ts';
 
@@ -65,8 +65,7 @@ function changesOf(scene: Scene, { path }: Talk, query: string): Promise<Respons
 
 /** What the command line prints. */
 async function skepOutput({ server }: Scene, args: readonly string[]): Promise<string> {
-  const program = join(import.meta.dirname, '../../../src/composition/executable/main.ts');
-  return (await run(process.execPath, [program, ...args, '--url', server.url], { env: { ...process.env, SKEP_API_KEY: key } })).stdout;
+  return (await run(process.execPath, [executable, ...args, '--url', server.url], { env: { ...process.env, SKEP_API_KEY: key } })).stdout;
 }
 
 describe('the changes of a conversation', () => {
