@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { PlaceAnswer } from '../../contracts/readiness-probe.ts';
@@ -25,27 +26,21 @@ export async function createPlace(): Promise<Place> {
       socket.end(`HTTP/1.1 ${answer} Whatever\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
     });
   });
-  const listen = async (port: number): Promise<number> => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    return typeof address === 'object' && address !== null ? address.port : 0;
-  };
   const close = async (): Promise<void> => {
     if (!server.listening) return;
     for (const socket of sockets) socket.destroy();
     server.close();
     await once(server, 'close');
   };
-  const port = await listen(0);
-  await close();
+  // Nobody else gets it while it is closed: it is below the ports that the system gives out.
+  const port = randomInt(20_000, 32_768);
   return {
     url: `http://127.0.0.1:${port}`,
     requests,
     async answer(next) {
       answer = next;
       if (next === null) await close();
-      else if (!server.listening) await listen(port);
+      else if (!server.listening) await once(server.listen(port, '127.0.0.1'), 'listening');
     },
     async asked() {
       if (server.listening) await once(server, 'connection');

@@ -52,6 +52,8 @@ export async function startGitLab({ token = 'glpat-double', root = '', treeToken
       if (double.delayMs > 0) await pause(double.delayMs);
       send(response, reply, fault);
     } catch (error) {
+      // GitLab's server refuses a path that can't be decoded before it is routed.
+      if (error instanceof URIError) return send(response, { status: 400, body: { error: 'Bad Request' } }, null);
       unexpected.push(`${request.method} ${request.url}: ${String(error)}`);
       response.destroy();
     } finally {

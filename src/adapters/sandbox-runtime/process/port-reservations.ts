@@ -1,10 +1,16 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, readlink, symlink, unlink } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { ignoring } from './system-errors.ts';
 
 const attempts = 200;
+/**
+ * Below the ports that the system gives to outgoing connections and to listeners on port 0 (32768 and up on Linux, 49152 elsewhere),
+ * which could get one before the sandbox listens on it, or while the sandbox is stopped.
+ */
+const range = { first: 20_000, end: 32_768 };
 
 /**
  * Ports of this host's loopback address that are reserved for sandboxes. A reservation is a link on disk, which is made
@@ -19,15 +25,10 @@ export class PortReservations {
 
   /** Reserves a free port; the preferred one if it is free and nobody else's. */
   async reserve(owner: string, preferred: number | null): Promise<number> {
-    if (preferred !== null) {
-      await using held = await listen(preferred).catch(() => null);
-      if (held !== null && (await this.#take(owner, preferred))) return preferred;
-    }
+    if (preferred !== null && (await isFree(preferred)) && (await this.#take(owner, preferred))) return preferred;
     for (let attempt = 0; attempt < attempts; attempt += 1) {
-      // The port is held until it is reserved, so that concurrent searches get different ones.
-      await using held = await listen(0);
-      const { port } = held;
-      if ((await this.#ownerOf(port)) === null && (await this.#take(owner, port))) return port;
+      const port = randomInt(range.first, range.end);
+      if ((await this.#ownerOf(port)) === null && (await isFree(port)) && (await this.#take(owner, port))) return port;
     }
     throw new Error('no free port was found');
   }
@@ -61,11 +62,13 @@ export class PortReservations {
   }
 }
 
-/** Listens on the port, on any that is free for 0, until it is disposed of. */
-async function listen(wanted: number): Promise<AsyncDisposable & { readonly port: number }> {
-  const server = createServer().listen({ host: '127.0.0.1', port: wanted, exclusive: true });
-  await once(server, 'listening');
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server that listens on a port has this address
-  const { port } = server.address() as AddressInfo;
-  return { port, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+/** Whether nobody listens on the port. */
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen({ host: '127.0.0.1', port, exclusive: true });
+  const listens = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (listens) await server[Symbol.asyncDispose]();
+  return listens;
 }
