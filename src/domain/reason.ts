@@ -1,6 +1,6 @@
 import type { TurnStopReason } from './agent.ts';
 import { canonicalJson } from './fingerprint.ts';
-import type { ChangeReasonData } from './change-reason.ts';
+import type { ChangeReasonData } from './change.ts';
 import type { ExecutionReasonData } from './execution.ts';
 import type { FailureData } from './failure.ts';
 import type { FrontMatterProblem } from './microagent.ts';

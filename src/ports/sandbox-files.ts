@@ -37,8 +37,7 @@ export interface SandboxFiles {
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry>;
 
   /**
-   * Reads a file, links followed. `choose` is called with what is there, before anything is read, and returns the part to read. Default:
-   * the whole file.
+   * Reads a file, links followed. `choose` is called with what is there, before anything is read, and returns the part to read.
    */
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading>;
 

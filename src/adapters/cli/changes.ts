@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { z } from 'zod';
-import { readBytes } from '../../client/client.ts';
-import { conversationChanges, publication, safeText, type SkepClient } from '../../client/client.ts';
+import { conversationChanges, publication, readBytes, safeText, type SkepClient } from '../../client/client.ts';
 import { clientOf, type JsonOption, notice, print, stopSignal, table } from './console.ts';
 
 /** Adds what the two commands take and do. */

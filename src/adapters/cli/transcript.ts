@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { styleText } from 'node:util';
-import { readBytes } from '../../client/client.ts';
-import { safeLine, safeText, type SkepClient } from '../../client/client.ts';
+import { readBytes, safeLine, safeText, type SkepClient } from '../../client/client.ts';
 import { followEvents, type ShownEvent } from '../../client/events.ts';
 import { type JsonOption, notice, stopSignal } from './console.ts';
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { Failure } from '../../domain/failure.ts';
 import { type Principal, scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
-import type { HttpContext, HttpHandler, RequestContext } from '../http/request-context.ts';
+import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { headerOf } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts';
@@ -25,7 +25,7 @@ const mountPath = '/e2b';
  * Lets E2B's clients in. To be given to `createRouter` in `mounts`. Signed URLs of files are at `/files` of the API's address, since the
  * clients look for them there.
  */
-export function e2b(router: Router, _http: HttpContext): void {
+export function e2b(router: Router): void {
   const door = Router({ caseSensitive: true });
   for (const route of controlRoutes) door[route.method]([...route.paths], readBytes, control(route));
   door.get('/health', answering(async (context) => void context.response.status((await accessOf(context)).isRunning ? 204 : 502).end()));

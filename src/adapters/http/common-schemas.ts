@@ -102,3 +102,8 @@ export type ValidationProblem = z.output<typeof validationError>;
 export const httpValidationErrorSchema = z
   .object({ detail: z.array(validationError) })
   .meta({ id: 'HTTPValidationError', description: 'Everything in the request that is not valid.' });
+
+const flag = z.enum(['true', 'false']).transform((value) => value === 'true').optional();
+
+/** A query parameter that is true or false. */
+export const flagOf = (description: string) => flag.meta({ description, override: { type: 'string', enum: ['true', 'false'] } });

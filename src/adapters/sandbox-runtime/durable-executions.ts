@@ -96,7 +96,7 @@ export class DurableExecutions implements SandboxExecutions {
   ): Promise<void> {
     const own = this.#find(sandboxId, executionId);
     const { run } = await this.#reader.running(sandboxId);
-    const folder = this.#folder(sandboxId, executionId);
+    const folder = this.#reader.folder(sandboxId, executionId);
     if (own !== undefined) {
       await own.attached.write(content, close, signal);
       if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input(folder, run, 'none', 'starter'), signal);
@@ -116,7 +116,7 @@ export class DurableExecutions implements SandboxExecutions {
     if (own?.durable === false) return own.attached.execution.kill();
     const { run } = await this.#reader.running(sandboxId);
     if (own !== undefined && own.attached.state.status !== 'running') return;
-    const command = scripts.signal(this.#folder(sandboxId, executionId), run, number, this.#host.mark(sandboxId, executionId));
+    const command = scripts.signal(this.#reader.folder(sandboxId, executionId), run, number, this.#host.mark(sandboxId, executionId));
     await this.#reader.ask(sandboxId, executionId, command, never);
   }
 
@@ -125,7 +125,7 @@ export class DurableExecutions implements SandboxExecutions {
     if (own !== undefined && own.attached.state.status !== 'running') return;
     if (own?.durable === false) return own.resize?.(size);
     const { run } = await this.#reader.running(sandboxId);
-    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#folder(sandboxId, executionId), run, size), never);
+    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#reader.folder(sandboxId, executionId), run, size), never);
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
@@ -194,10 +194,6 @@ export class DurableExecutions implements SandboxExecutions {
 
   #find(sandboxId: string, executionId: string): OwnExecution | undefined {
     return this.#own.get(keyOf(sandboxId, executionId));
-  }
-
-  #folder(sandboxId: string, executionId: string): string {
-    return `${this.#host.folder(sandboxId)}/${executionId}`;
   }
 }
 

@@ -43,7 +43,7 @@ export class ExecutionReader {
     for (;;) {
       signal.throwIfAborted();
       const { state, run } = await this.observe(sandboxId);
-      const command = scripts.state(this.#folder(sandboxId, executionId), run, wait);
+      const command = scripts.state(this.folder(sandboxId, executionId), run, wait);
       const ask = (until: AbortSignal): Promise<Answer> => answerOf(this.#host, sandboxId, command, until);
       const answer = await (wait ? ask(signal) : limited(signal, ask)).catch(unlessNotRunning);
       if (answer === null) {
@@ -86,7 +86,7 @@ export class ExecutionReader {
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, boolean> {
     const { state, run } = await this.observe(sandboxId);
-    const command = scripts.read(this.#folder(sandboxId, executionId), run, stream, after, follow);
+    const command = scripts.read(this.folder(sandboxId, executionId), run, stream, after, follow);
     const execution = await this.#host.run(sandboxId, command, signal).catch(unlessNotRunning);
     if (execution === null) {
       const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
@@ -169,7 +169,7 @@ export class ExecutionReader {
     }
   }
 
-  #folder(sandboxId: string, executionId: string): string {
+  folder(sandboxId: string, executionId: string): string {
     return `${this.#host.folder(sandboxId)}/${executionId}`;
   }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { extract, type Header, pack } from 'tar-stream';
-import { refusedFiles } from './sandbox-path.ts';
+import { ofSize } from './file-content.ts';
 import { type TarHeader, withPax } from './tar.ts';
 
 const blockBytes = 512;
@@ -13,13 +13,7 @@ const blockBytes = 512;
 export async function* tarOfOne(header: TarHeader, content?: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const { size = 0 } = header;
   yield await headOf({ ...header, size });
-  let bytes = 0;
-  for await (const chunk of content ?? []) {
-    bytes += chunk.length;
-    if (bytes > size) break;
-    yield chunk;
-  }
-  if (bytes !== size) throw refusedFiles('path', `the content has not the ${size} bytes that it was said to have`);
+  if (content !== undefined) yield* ofSize(content, size);
   yield Buffer.alloc(paddingOf(size) + 2 * blockBytes);
 }
 

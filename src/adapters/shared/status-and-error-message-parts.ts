@@ -1,4 +1,4 @@
-import type { ChangeReasonData } from '../../domain/change-reason.ts';
+import type { ChangeReasonData } from '../../domain/change.ts';
 import type { ExecutionReasonData } from '../../domain/execution.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { scopeOf } from '../../../domain/principal.ts';
+import { flagOf } from '../common-schemas.ts';
 import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionAttachment } from '../execution-attachment.ts';
 import { noBody, noInput, operation, Upgrade } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
 import { demandWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
-import { executionPath, flagOf, offsetOf } from './execution-schemas.ts';
+import { executionPath, offsetOf } from './execution-schemas.ts';
 
 const attachQuery = z.object({
   after: offsetOf('The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls.'),

@@ -5,12 +5,13 @@ import { scopeOf } from '../../../domain/principal.ts';
 import {
   claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
 } from '../common-schemas.ts';
+import { flagOf } from '../common-schemas.ts';
 import { signalName, terminalSize } from '../execution-attachment.ts';
 import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { takeBody } from '../request-input.ts';
 import { attachOperation } from './execution-attach.ts';
-import { executionPath, flagOf, offsetOf } from './execution-schemas.ts';
+import { executionPath, offsetOf } from './execution-schemas.ts';
 
 const executionResource = z
   .object({

@@ -3,13 +3,12 @@ import { posix } from 'node:path';
 import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
 import { scopeOf } from '../../../domain/principal.ts';
-import { text, timestamp, toTimestamp } from '../common-schemas.ts';
+import { flagOf, text, timestamp, toTimestamp } from '../common-schemas.ts';
 import { chooseRange, etagOf, fileHeaders, partHeaders, rangeHeaders, validators } from '../file-ranges.ts';
 import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { headerOf, takeBody } from '../request-input.ts';
-import { flagOf } from './execution-schemas.ts';
 import { sandboxPath } from './sandboxes.ts';
 
 const octal = /^0?[0-7]{3,4}$/;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { scopeOf } from '../../../domain/principal.ts';
+import { flagOf } from '../common-schemas.ts';
 import { byteStream, noInput, operation, StreamedBody } from '../operation.ts';
-import { flagOf } from './execution-schemas.ts';
 import { sandboxPath } from './sandboxes.ts';
 
 /** A longer end of a log is most of it. */

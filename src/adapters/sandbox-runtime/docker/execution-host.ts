@@ -1,11 +1,11 @@
-import { pack } from 'tar-stream';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
 import { answerOf, limited } from '../execution-answer.ts';
 import { scripts } from '../execution-scripts.ts';
-import { tarEntries, tarOf } from '../tar.ts';
+import { tarOfOne } from '../single-entry-tar.ts';
+import { tarEntries } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
@@ -85,8 +85,7 @@ export class DockerExecutionHost implements ExecutionHost {
       if (isFailureOf(error, 'file_not_found')) return;
       throw error;
     }
-    const tar = pack();
-    const mark = tarOf(tar, async () => void tar.entry({ name: 'removed' }, '-'));
+    const mark = tarOfOne({ name: 'removed', type: 'file' });
     await this.#runtime.putFiles(id, kept, ReadableStream.from(mark), this.#engine.closed);
   }
 
