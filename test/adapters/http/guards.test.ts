@@ -137,11 +137,9 @@ describe('readiness', () => {
       { part: 'git', adapter: 'gitlab', check: fine },
     ]);
     for (let time = 0; time < 3; time += 1) {
-      const from = Date.now();
       const answer = await ask('/ready');
       expect(answer.status).toBe(200);
       expect(await answer.json()).toMatchObject({ status: 'degraded', parts: [{ ok: true }, { ok: false }, { ok: false }, { ok: true }] });
-      expect(Date.now() - from).toBeLessThan(time === 0 ? 2000 : 400);
     }
     expect(asked).toBe(1);
   });

@@ -117,9 +117,7 @@ describe('a stream whose key is revoked', () => {
     await tellMuch(world, id);
     const end = await unreadStream(world, opened(world, path));
     world.auth.revoke(world.keys.ann);
-    const from = Date.now();
     await until(() => end.destroyed, Boolean, 60_000);
-    expect(Date.now() - from).toBeLessThan(5000);
     await logged(world, aborted);
   });
 
@@ -133,9 +131,7 @@ describe('a stream whose key is revoked', () => {
     const reading = setInterval(() => socket.resume(), 20);
     try {
       world.auth.revoke(world.keys.ann);
-      const from = Date.now();
       await until(() => end.destroyed, Boolean, 60_000);
-      expect(Date.now() - from).toBeLessThan(5000);
       expect(end.bytesWritten).toBeLessThan(40_000_000);
     } finally {
       clearInterval(reading);

@@ -132,7 +132,7 @@ while :; do echo flood; done
     const content = ReadableStream.from([Buffer.from('x')]);
     await assert.rejects(runtime.files.write(id, '/workspace/file', content, {}, never), isRefused);
     await assert.rejects(async () => { for await (const _ of runtime.files.list(id, '/workspace', 1, never)); }, isRefused);
-    assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline | grep -ac [/]mv'), '0');
+    assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac [/]mv'), '0');
   });
 
   test('keep nobody from a running container while a client sends a large one', { timeout: 60_000 }, async () => {
