@@ -64,7 +64,7 @@ export class Connections {
     const key = `${opened.sandbox.instanceId} ${opened.url}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const agent = new PortAgent(() => this.#skep.sandboxes.isPortAddress(opened));
+    const agent = new PortAgent(new URL(opened.url), () => this.#skep.sandboxes.isPortAddress(opened));
     this.#agents.set(key, agent);
     return agent;
   }
@@ -123,10 +123,12 @@ const idleMs = 4000;
 
 /** Keeps connections for later requests. Each is checked once, when it is made: the address may be another sandbox's by then. */
 export class PortAgent extends Agent {
+  readonly url: URL;
   readonly #isRight: () => Promise<boolean>;
 
-  constructor(isRight: () => Promise<boolean>) {
+  constructor(url: URL, isRight: () => Promise<boolean>) {
     super({ keepAlive: true, timeout: idleMs, scheduling: 'lifo' });
+    this.url = url;
     this.#isRight = isRight;
   }
 

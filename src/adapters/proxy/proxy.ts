@@ -11,7 +11,7 @@ import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
-import { Forwarder } from './forwarder.ts';
+import { forward, forwardSocket } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
 import { type Answer, answerOf, isNavigation } from './problem-page.ts';
 import { setPortCookie } from './port-cookie.ts';
@@ -53,7 +53,6 @@ class PortRequests {
   readonly #options: ProxyOptions;
   readonly #connections: Connections;
   readonly #visitorDeps: VisitorDeps;
-  readonly #forwarder = new Forwarder();
   readonly #sockets = new Set<Duplex>();
   readonly #isTrusted: (address: string, hop: number) => boolean;
   #isDraining = false;
@@ -97,7 +96,7 @@ class PortRequests {
       if (socket.destroyed) return close();
       const forwarded = await this.#forwarded(request, admitted, true);
       if (socket.destroyed) return;
-      this.#forwarder.forwardSocket(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
+      forwardSocket(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
     } catch (error) {
       refuse(error);
     }
@@ -156,7 +155,7 @@ class PortRequests {
       target, client: this.#clientOf(request), protocol, isWebSocket,
       keepsPrefix: exposedPort(opened.sandbox, target.port)?.keepsPrefix === true,
       keepsAuthorization: await keepsAuthorization(this.#skep, request, opened.sandbox),
-      url: opened.url, sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
+      sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
     };
   }
 
@@ -170,7 +169,7 @@ class PortRequests {
       try {
         const forwarded = await this.#forwarded(request, admitted, false);
         // The library would wait for the end of a response that has ended.
-        if (!response.destroyed) await this.#forwarder.forward(request, response, forwarded);
+        if (!response.destroyed) await forward(request, response, forwarded);
         return;
       } catch (error) {
         // Nothing was sent, so the record can be read again.
