@@ -41,11 +41,11 @@ export function forwardSocket(
     // What breaks later must not be answered in the middle of what the client reads.
     if (!isAnswered) failed(error);
   });
+  const answered = (returned: IncomingMessage): void => {
+    cleanResponse(returned);
+    isAnswered = true;
+  };
   library.on('proxyReqWs', (outgoing, _, client) => {
-    const answered = (returned: IncomingMessage): void => {
-      cleanResponse(returned);
-      isAnswered = true;
-    };
     // These come before the library's own listeners.
     outgoing.once('response', answered);
     outgoing.once('upgrade', (returned: IncomingMessage, upstream: Socket) => {

@@ -53,6 +53,7 @@ class PortRequests {
   readonly #options: ProxyOptions;
   readonly #connections: Connections;
   readonly #visitorDeps: VisitorDeps;
+  readonly #protocol: string;
   readonly #sockets = new Set<Duplex>();
   readonly #isTrusted: (address: string, hop: number) => boolean;
   #isDraining = false;
@@ -61,6 +62,7 @@ class PortRequests {
     const { connectionsPerSandbox: max = defaultConnectionsPerSandbox, failedLoginsPerMinute, trustProxy = [], url } = options;
     this.#skep = skep;
     this.#options = options;
+    this.#protocol = new URL(url).protocol.slice(0, -1);
     this.#connections = new Connections(skep, max);
     this.#isTrusted = proxyAddress.compile([...trustProxy]);
     const limits = { requestsPerMinute: null, streamsPerKey: null, ...(failedLoginsPerMinute !== undefined && { failedLoginsPerMinute }) };
@@ -120,23 +122,19 @@ class PortRequests {
   }
 
   #visitorOf(request: IncomingMessage, target: Target): Visitor {
-    return visitorOf(this.#visitorDeps, request, this.#clientOf(request), target);
-  }
-
-  #clientOf(request: IncomingMessage): string {
-    return proxyAddress(request, this.#isTrusted);
+    return visitorOf(this.#visitorDeps, request, proxyAddress(request, this.#isTrusted), target);
   }
 
   /** A link leads to the clean address, with a cookie. A page by path needs its slash. */
   async #redirectOf(request: IncomingMessage, target: Target): Promise<Answer | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
+    const isLink = token !== null && by !== 'headers';
+    if (!isLink && !(lacksSlash && by === 'path' && isNavigation(request))) return null;
     // By host there is no prefix, and two slashes at the beginning, as browsers read them, would be another host.
     const Location = prefix + (prefix === '' ? path.replace(/^[/\\\t]{2,}/, '/') : path);
     const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
-    if (token === null || by === 'headers') {
-      return lacksSlash && by === 'path' && isNavigation(request) ? { status: 302, headers, body: '' } : null;
-    }
+    if (!isLink) return { status: 302, headers, body: '' };
     const visitor = this.#visitorOf(request, target);
     const { isAnonymous } = await this.#skep.sandboxes.authorizePort(target.sandboxId, target.port, visitor);
     const { grant } = visitor;
@@ -149,10 +147,9 @@ class PortRequests {
     return { target, visitor, opened: await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor) };
   }
 
-  async #forwarded(request: IncomingMessage, { target, opened }: Admitted, isWebSocket: boolean) {
-    const protocol = new URL(this.#options.url).protocol.slice(0, -1);
+  async #forwarded(request: IncomingMessage, { target, visitor, opened }: Admitted, isWebSocket: boolean) {
     return {
-      target, client: this.#clientOf(request), protocol, isWebSocket,
+      target, client: visitor.client, protocol: this.#protocol, isWebSocket,
       keepsPrefix: exposedPort(opened.sandbox, target.port)?.keepsPrefix === true,
       keepsAuthorization: await keepsAuthorization(this.#skep, request, opened.sandbox),
       sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
