@@ -5,7 +5,7 @@ import { Failure } from '../../domain/failure.ts';
 import { type Principal, scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
-import { headerOf, readQuery } from '../http/request-input.ts';
+import { headerOf, isBodyTaken, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
@@ -64,10 +64,14 @@ function answering(handle: (context: RequestContext) => Promise<void>): HttpHand
     } catch (error) {
       const { status, message } = restErrorOf(error) ?? restErrorOf(context.unforeseen(error)) ?? internalError;
       if (response.headersSent) response.destroy();
-      // What is left of the body is not read.
-      else response.status(status).set(context.request.readableEnded ? {} : { Connection: 'close' }).json({ code: status, message });
+      else response.status(status).set(leavesBody(context.request) ? { Connection: 'close' } : {}).json({ code: status, message });
     }
   };
+}
+
+/** Returns true if nobody reads the rest of the body. Of a body that was not begun, Node reads it, so the client gets the answer. */
+function leavesBody(request: IncomingMessage): boolean {
+  return isBodyTaken(request) && !request.readableEnded;
 }
 
 interface RestError {
