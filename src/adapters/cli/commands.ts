@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { z } from 'zod';
 import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
 import { followEvents } from '../../client/events.ts';
@@ -82,7 +82,7 @@ function addExecutions(program: Command, finish: (exitCode: number) => void): vo
 
 function withExecOptions(command: Command): Command {
   return command
-    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', toVariables, {})
+    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', addPair, {})
     .option('-w, --workdir <path>', 'an absolute path in the sandbox')
     .option('--url <url>', urlHelp);
 }
@@ -103,12 +103,6 @@ async function execute(sandboxId: string, command: readonly string[], options: E
   // What follows the sandbox is handed on as it is, also the dashes that may stand before the command.
   const own = command[0] === '--' ? command.slice(1) : command;
   return await executeInSandbox(clientOf(options), sandboxId, own, request, process);
-}
-
-function toVariables(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('It takes NAME=VALUE.');
-  return { ...before, [name]: value };
 }
 
 function addConversations(parent: Command): void {

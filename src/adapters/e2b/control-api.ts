@@ -6,7 +6,7 @@ import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
 import { pageKeyOf, pageQuery, presentPage } from '../http/page-token.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import { readQuery } from '../http/request-input.ts';
+import { parsed, readQuery } from '../http/request-input.ts';
 import { sandboxParameterFields } from '../http/sandbox-parameters.ts';
 import { ConnectError } from './connect-protocol.ts';
 import { digestOf, sandboxToken } from './sandbox-token.ts';
@@ -77,7 +77,7 @@ type Handler = (request: ControlRequest) => Promise<ControlAnswer>;
 
 const create: Handler = async ({ context, body }) => {
   const { skep, principal } = context;
-  const asked = createBody.parse(body);
+  const asked = parsed(createBody, 'body', body);
   demandSupported(asked);
   const { templateID, timeout, envVars, metadata } = asked;
   const specId = templateID === defaultTemplate && skep.specs.find(templateID) === undefined ? null : templateID;
@@ -94,7 +94,7 @@ const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().
 /** Resumes the sandbox if it is paused. The timeout can only make it live longer. */
 const connect: Handler = async ({ context, id, body }) => {
   const { skep, principal } = context;
-  const { timeout } = connectBody.parse(body);
+  const { timeout } = parsed(connectBody, 'body', body);
   const scope = scopeOf(principal);
   const found = await skep.sandboxes.get(scope, id);
   const isRunning = found.status === 'RUNNING';
@@ -153,7 +153,7 @@ const kill: Handler = async ({ context, id }) => {
 };
 
 const setTimeout: Handler = async ({ context, id, body }) => {
-  const { timeout } = z.object({ timeout: seconds }).parse(body);
+  const { timeout } = parsed(z.object({ timeout: seconds }), 'body', body);
   await context.skep.sandboxes.setTimeout(scopeOf(context.principal), id, timeout * 1000);
   return { status: 204 };
 };
@@ -162,7 +162,7 @@ const setTimeout: Handler = async ({ context, id, body }) => {
 const pause: Handler = async ({ context, id, body }) => {
   const { sandboxes } = context.skep;
   const scope = scopeOf(context.principal);
-  const { memory } = connectBody.parse(body);
+  const { memory } = parsed(connectBody, 'body', body);
   if ((await sandboxes.get(scope, id)).status === 'PAUSED') throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
   await sandboxes.pause(scope, id, memory === false ? 'stop' : undefined);
   return { status: 204 };

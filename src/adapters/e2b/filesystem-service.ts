@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { FileEntry } from '../../domain/file-entry.ts';
+import { toTimestamp } from '../http/common-schemas.ts';
 import { callOf, ConnectError, type Service, streamOf } from './connect-protocol.ts';
 import type { ServiceCall } from './process-service.ts';
 
@@ -30,7 +31,7 @@ const typeLetters = { file: '-', directory: 'd', symlink: 'l', other: '?' } as c
 function presentEntry({ path, type, size, mode, modifiedAt, target, owner }: FileEntry): object {
   return {
     name: posix.basename(path), type: types[type], path, size: String(size), mode, permissions: typeLetters[type] + permissionsOf(mode),
-    owner: String(owner?.uid ?? ''), group: String(owner?.gid ?? ''), modifiedTime: new Date(modifiedAt).toISOString(),
+    owner: String(owner?.uid ?? ''), group: String(owner?.gid ?? ''), modifiedTime: toTimestamp(modifiedAt),
     ...(target !== null && { symlinkTarget: target }),
   };
 }

@@ -5,7 +5,7 @@ import { Failure } from '../../domain/failure.ts';
 import { type Principal, scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
-import { headerOf } from '../http/request-input.ts';
+import { headerOf, isBodyTaken, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
@@ -64,10 +64,14 @@ function answering(handle: (context: RequestContext) => Promise<void>): HttpHand
     } catch (error) {
       const { status, message } = restErrorOf(error) ?? restErrorOf(context.unforeseen(error)) ?? internalError;
       if (response.headersSent) response.destroy();
-      // What is left of the body is not read.
-      else response.status(status).set(context.request.readableEnded ? {} : { Connection: 'close' }).json({ code: status, message });
+      else response.status(status).set(leavesBody(context.request) ? { Connection: 'close' } : {}).json({ code: status, message });
     }
   };
+}
+
+/** Returns true if nobody reads the rest of the body. Of a body that was not begun, Node reads it, so the client gets the answer. */
+function leavesBody(request: IncomingMessage): boolean {
+  return isBodyTaken(request) && !request.readableEnded;
 }
 
 interface RestError {
@@ -79,7 +83,6 @@ const internalError: RestError = { status: 500, message: 'An internal error occu
 
 /** Returns null for an error that nobody foresaw. */
 function restErrorOf(error: unknown): RestError | null {
-  if (error instanceof z.ZodError) return { status: 400, message: z.prettifyError(error) };
   if (error instanceof Unsupported) return { status: 501, message: error.message };
   if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
   const problem = problemOf(error);
@@ -171,8 +174,7 @@ const fileQuery = z.object({
 /** Returns what the request for a file may work with: by the signature in its URL, or by its headers. */
 async function fileAccess(context: RequestContext, operation: SignedFile['operation']): Promise<{ call: ServiceCall; path: string }> {
   const { skep } = context;
-  const query = fileQuery.parse(Object.fromEntries(new URLSearchParams(context.query)));
-  const { path, username: user, signature, signature_expiration: expiration } = query;
+  const { path, username: user, signature, signature_expiration: expiration } = readQuery(fileQuery, context.query);
   if (signature === '') {
     const call = await accessOf(context);
     if (user !== '') throw new ConnectError('invalid_argument', 'Leave the user out.');

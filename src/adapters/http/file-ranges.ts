@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { wholeFile } from '../../application/files/read-file.ts';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { ByteRange } from '../../ports/sandbox-files.ts';
-import { toTimestamp } from './common-schemas.ts';
 import { HttpProblem } from './problems.ts';
 
 export const rangeHeaders = z.object({
@@ -35,7 +34,7 @@ export function etagOf({ size, modifiedAt }: FileEntry): string {
  */
 export function chooseRange(request: Pick<IncomingMessage, 'headers'>, response: Response, file: FileEntry): ByteRange {
   const etag = etagOf(file);
-  const lastModified = new Date(toTimestamp(Math.floor(file.modifiedAt))).toUTCString();
+  const lastModified = new Date(file.modifiedAt).toUTCString();
   response.set({ 'ETag': etag, 'Last-Modified': lastModified, 'Accept-Ranges': 'bytes' });
   // Not by Express's `fresh`: Node's and browsers' own clients send `Cache-Control: no-cache` besides, which is not meant for it.
   const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, '')) ?? [];

@@ -8,6 +8,9 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 /** How often what is open is looked at: whether its credential still works, and whether to note the activity. */
 const tickMs = 1000;
 
+/** The part that visitors of public ports may take, rounded up: who has a credential still gets through. */
+const anonymousShare = 0.9;
+
 /** In how many seconds a client that found too many connections should try again. */
 const retrySeconds = 5;
 
@@ -20,13 +23,15 @@ interface Visits {
 interface SandboxConnections {
   sandbox: Sandbox;
   open: number;
+  /** How many of them are of visitors without a credential that lets them in. */
+  anonymous: number;
   readonly visits: Map<string, Visits>;
 }
 
 /** Counts what is open, keeps sandboxes in use awake, and ends what a credential opened that no longer works. */
 export class Connections {
   readonly #skep: Skep;
-  readonly #max: number | null;
+  readonly #max: number;
   readonly #sandboxes = new Map<string, SandboxConnections>();
   readonly #agents = new Map<string, PortAgent>();
   readonly #timer: NodeJS.Timeout;
@@ -34,26 +39,28 @@ export class Connections {
 
   constructor(skep: Skep, max: number | null) {
     this.#skep = skep;
-    this.#max = max;
+    this.#max = max ?? Infinity;
     this.#timer = setInterval(() => void this.#tick(), tickMs).unref();
   }
 
   /** Throws `rate_limited` if the sandbox has too many open already. Returns the function to call when the connection has ended. */
-  open({ sandbox }: OpenPort, port: number, visitor: PortVisitor & { readonly id: string }, end: () => void): () => void {
+  open({ sandbox, isAnonymous }: OpenPort, port: number, visitor: PortVisitor & { readonly id: string }, end: () => void): () => void {
     const { id } = sandbox;
-    const connections = this.#sandboxes.get(id) ?? { sandbox, open: 0, visits: new Map<string, Visits>() };
-    if (this.#max !== null && connections.open >= this.#max) {
+    const connections = this.#sandboxes.get(id) ?? { sandbox, open: 0, anonymous: 0, visits: new Map<string, Visits>() };
+    if (connections.open >= this.#max || (isAnonymous && connections.anonymous >= Math.ceil(this.#max * anonymousShare))) {
       throw new Failure('rate_limited', { limit: 'connections_per_sandbox', retryAfterSeconds: retrySeconds });
     }
     const key = `${port} ${visitor.id}`;
     const visits = connections.visits.get(key) ?? { port, visitor, ends: new Set() };
     connections.open += 1;
+    connections.anonymous += Number(isAnonymous);
     connections.visits.set(key, visits);
     this.#sandboxes.set(id, connections);
     visits.ends.add(end);
     return () => {
       if (!visits.ends.delete(end)) return;
       connections.open -= 1;
+      connections.anonymous -= Number(isAnonymous);
       if (visits.ends.size === 0) connections.visits.delete(key);
       if (connections.open === 0) this.#sandboxes.delete(id);
     };
@@ -64,7 +71,7 @@ export class Connections {
     const key = `${opened.sandbox.instanceId} ${opened.url}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const agent = new PortAgent(() => this.#skep.sandboxes.isPortAddress(opened));
+    const agent = new PortAgent(new URL(opened.url), () => this.#skep.sandboxes.isPortAddress(opened));
     this.#agents.set(key, agent);
     return agent;
   }
@@ -123,10 +130,12 @@ const idleMs = 4000;
 
 /** Keeps connections for later requests. Each is checked once, when it is made: the address may be another sandbox's by then. */
 export class PortAgent extends Agent {
+  readonly url: URL;
   readonly #isRight: () => Promise<boolean>;
 
-  constructor(isRight: () => Promise<boolean>) {
+  constructor(url: URL, isRight: () => Promise<boolean>) {
     super({ keepAlive: true, timeout: idleMs, scheduling: 'lifo' });
+    this.url = url;
     this.#isRight = isRight;
   }
 

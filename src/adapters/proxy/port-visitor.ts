@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
@@ -23,6 +22,8 @@ type Grant = PortToken & { readonly text: string };
 
 /** A visitor with what it sent, and how its credential is checked later. */
 export interface Visitor extends PortVisitor {
+  /** Its address. */
+  readonly client: string;
   /** Equal for visitors with the same credential. */
   readonly id: string;
   /** The link that it came by; null if by something else. */
@@ -38,8 +39,9 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: s
   const { auth } = deps.skep;
   const identifyLater = async (): ReturnType<PortVisitor['identify']> =>
     (grant === null ? await auth.authenticate(key) : await byGrant(deps.skep, grant));
-  const id = hash('sha256', grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`);
+  const id = grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`;
   return {
+    client,
     id,
     key,
     grant,

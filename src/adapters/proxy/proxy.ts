@@ -11,7 +11,7 @@ import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
-import { Forwarder } from './forwarder.ts';
+import { forward, forwardSocket } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
 import { type Answer, answerOf, isNavigation } from './problem-page.ts';
 import { setPortCookie } from './port-cookie.ts';
@@ -53,7 +53,7 @@ class PortRequests {
   readonly #options: ProxyOptions;
   readonly #connections: Connections;
   readonly #visitorDeps: VisitorDeps;
-  readonly #forwarder = new Forwarder();
+  readonly #protocol: string;
   readonly #sockets = new Set<Duplex>();
   readonly #isTrusted: (address: string, hop: number) => boolean;
   #isDraining = false;
@@ -62,6 +62,7 @@ class PortRequests {
     const { connectionsPerSandbox: max = defaultConnectionsPerSandbox, failedLoginsPerMinute, trustProxy = [], url } = options;
     this.#skep = skep;
     this.#options = options;
+    this.#protocol = new URL(url).protocol.slice(0, -1);
     this.#connections = new Connections(skep, max);
     this.#isTrusted = proxyAddress.compile([...trustProxy]);
     const limits = { requestsPerMinute: null, streamsPerKey: null, ...(failedLoginsPerMinute !== undefined && { failedLoginsPerMinute }) };
@@ -97,7 +98,7 @@ class PortRequests {
       if (socket.destroyed) return close();
       const forwarded = await this.#forwarded(request, admitted, true);
       if (socket.destroyed) return;
-      this.#forwarder.forwardSocket(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
+      forwardSocket(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
     } catch (error) {
       refuse(error);
     }
@@ -121,23 +122,19 @@ class PortRequests {
   }
 
   #visitorOf(request: IncomingMessage, target: Target): Visitor {
-    return visitorOf(this.#visitorDeps, request, this.#clientOf(request), target);
-  }
-
-  #clientOf(request: IncomingMessage): string {
-    return proxyAddress(request, this.#isTrusted);
+    return visitorOf(this.#visitorDeps, request, proxyAddress(request, this.#isTrusted), target);
   }
 
   /** A link leads to the clean address, with a cookie. A page by path needs its slash. */
   async #redirectOf(request: IncomingMessage, target: Target): Promise<Answer | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
+    const isLink = token !== null && by !== 'headers';
+    if (!isLink && !(lacksSlash && by === 'path' && isNavigation(request))) return null;
     // By host there is no prefix, and two slashes at the beginning, as browsers read them, would be another host.
     const Location = prefix + (prefix === '' ? path.replace(/^[/\\\t]{2,}/, '/') : path);
     const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
-    if (token === null || by === 'headers') {
-      return lacksSlash && by === 'path' && isNavigation(request) ? { status: 302, headers, body: '' } : null;
-    }
+    if (!isLink) return { status: 302, headers, body: '' };
     const visitor = this.#visitorOf(request, target);
     const { isAnonymous } = await this.#skep.sandboxes.authorizePort(target.sandboxId, target.port, visitor);
     const { grant } = visitor;
@@ -150,13 +147,12 @@ class PortRequests {
     return { target, visitor, opened: await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor) };
   }
 
-  async #forwarded(request: IncomingMessage, { target, opened }: Admitted, isWebSocket: boolean) {
-    const protocol = new URL(this.#options.url).protocol.slice(0, -1);
+  async #forwarded(request: IncomingMessage, { target, visitor, opened }: Admitted, isWebSocket: boolean) {
     return {
-      target, client: this.#clientOf(request), protocol, isWebSocket,
+      target, client: visitor.client, protocol: this.#protocol, isWebSocket,
       keepsPrefix: exposedPort(opened.sandbox, target.port)?.keepsPrefix === true,
       keepsAuthorization: await keepsAuthorization(this.#skep, request, opened.sandbox),
-      url: opened.url, sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
+      sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
     };
   }
 
@@ -170,7 +166,7 @@ class PortRequests {
       try {
         const forwarded = await this.#forwarded(request, admitted, false);
         // The library would wait for the end of a response that has ended.
-        if (!response.destroyed) await this.#forwarder.forward(request, response, forwarded);
+        if (!response.destroyed) await forward(request, response, forwarded);
         return;
       } catch (error) {
         // Nothing was sent, so the record can be read again.

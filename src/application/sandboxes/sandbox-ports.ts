@@ -76,8 +76,7 @@ interface OpenPortDeps extends SandboxesDeps {
   readonly wakes: Map<string, Promise<Sandbox>>;
 }
 
-export interface OpenPort {
-  readonly sandbox: Sandbox;
+export interface OpenPort extends PortAccess {
   readonly url: string;
   /** The sandbox's own key, if the program on the port checks it and the visitor has a credential; null otherwise. */
   readonly sessionKey: string | null;
@@ -100,7 +99,7 @@ export async function openPort(deps: OpenPortDeps, id: string, port: number, vis
   const url = sandbox.exposedUrls.find((one) => one.port === port)?.url;
   if (url === undefined) throw new Failure('port_closed', { id, port });
   const sessionKey = !isAnonymous && exposedPort(sandbox, port)?.wantsSessionKey === true ? sandbox.sessionApiKey : null;
-  return { sandbox: await notePortActivity(deps, sandbox), url, sessionKey };
+  return { sandbox: await notePortActivity(deps, sandbox), isAnonymous, url, sessionKey };
 }
 
 /** Writes that the sandbox is active, unless that was written a short time ago. Returns the sandbox with the time that was written last. */

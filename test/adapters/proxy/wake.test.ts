@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { Failure } from '../../../src/domain/failure.ts';
+import { createProxyServer } from '../../../src/adapters/proxy/index.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, send, type SendOptions, withKey } from './send.ts';
 import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
@@ -83,6 +84,21 @@ describe('wake on access', () => {
     expect((await send(port, `/${deep}/8000/`, withKey(world.keys.ann))).status).toBe(200);
     await world.ann('DELETE', `/api/v1/sandboxes/${deep}`);
   });
+});
+
+test('visitors of a public port leave connections for who has a credential', { timeout: 60_000 }, async () => {
+  const { id, key } = await world.start('deep');
+  const proxy = await createProxyServer(world.skep, { port: 0, connectionsPerSandbox: 10 });
+  try {
+    const strangers = Array.from({ length: 9 }, () => new WebSocket(`ws://127.0.0.1:${proxy.port}/${id}/8000/`).on('error', () => {}));
+    await Promise.all(strangers.map((socket) => once(socket, 'open')));
+    expect((await send(proxy.port, `/${id}/8000/`, withKey('wrong'))).status).toBe(429);
+    expect((await send(proxy.port, `/${id}/8000/`, withKey(key))).status).toBe(200);
+    strangers[0]?.close();
+    await until(() => send(proxy.port, `/${id}/8000/`), ({ status }) => status === 200);
+  } finally {
+    await proxy.close();
+  }
 });
 
 test('open connections are bounded, keep the sandbox awake, and end with the proxy', { timeout: 60_000 }, async () => {
