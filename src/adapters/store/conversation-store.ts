@@ -18,8 +18,8 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  columnReader, jsonReader, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn, StartPointColumn,
-  TextsColumn,
+  ChangeListColumn, columnReader, jsonReader, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn,
+  StartPointColumn, TextMapColumn, TextsColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -68,6 +68,19 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
       // The literal is that of the partial index.
       const unsettled = all.where('unsettled', '=', sql.lit(1)).where('id', '>', afterId ?? '');
       return (await unsettled.orderBy('id').limit(limit).execute()).map(conversationOf);
+    },
+
+    keepChanges: (id, { keptAt, tree, list, patch }, events = []) =>
+      log.transaction(async (trx, writeEvents) => {
+        const row = { kept_at: keptAt, tree, list: list === null ? null : JSON.stringify(list), patch };
+        const kept = trx.insertInto('kept_changes').values({ conversation_id: id, ...row });
+        await kept.onConflict((conflict) => conflict.column('conversation_id').doUpdateSet(row)).executeTakeFirst();
+        await writeEvents(events);
+      }),
+
+    findKeptChanges: async (id) => {
+      const row = await db.selectFrom('kept_changes').selectAll().where('conversation_id', '=', id).executeTakeFirst();
+      return row === undefined ? null : { keptAt: row.kept_at, tree: row.tree, list: readChangeList(row.list), patch: row.patch };
     },
 
     purge: (removedBefore) => purgeRecords(db, 'conversation', removedBefore),
@@ -172,6 +185,7 @@ function rowOfConversation(conversation: Conversation): ConversationRow {
   };
 }
 
+const readChangeList = orNull(jsonReader(ChangeListColumn));
 const readQueue = jsonReader(QueueColumn);
 
 const conversationOf = rowReader<Conversation, ConversationRow>(
@@ -180,6 +194,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     sandboxParameters: columnReader(SandboxParametersColumn),
     startPoint: orNull(jsonReader(StartPointColumn)),
     published: jsonReader(PublishedColumn),
+    publications: columnReader(TextMapColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),

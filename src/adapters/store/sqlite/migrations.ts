@@ -246,4 +246,12 @@ export const migrations: readonly string[] = [
   'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
   // The commit and the branch that were checked out for a conversation, and where it was published, as JSON.
   `ALTER TABLE conversations ADD COLUMN start_point TEXT; ALTER TABLE conversations ADD COLUMN published TEXT NOT NULL DEFAULT '{}'`,
+  // What was changed in a conversation, for when its work tree can't be read, and what it last pushed to each branch.
+  `
+  CREATE TABLE kept_changes (
+    conversation_id TEXT PRIMARY KEY REFERENCES conversations (id) ON DELETE CASCADE,
+    kept_at INTEGER NOT NULL, tree TEXT NOT NULL, list TEXT, patch BLOB
+  ) STRICT;
+  ALTER TABLE conversations ADD COLUMN publications TEXT NOT NULL DEFAULT '{}';
+  `,
 ];
