@@ -8,6 +8,7 @@ import {
 import {
   type ConversationCounts, conversationLimitReached, type ConversationLimits, unlimitedConversations,
 } from '../../domain/conversation-limits.ts';
+import type { KeptChanges } from '../../domain/change.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
@@ -70,13 +71,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
       return (await unsettled.orderBy('id').limit(limit).execute()).map(conversationOf);
     },
 
-    keepChanges: (id, { keptAt, tree, list, patch }, events = []) =>
-      log.transaction(async (trx, writeEvents) => {
-        const row = { kept_at: keptAt, tree, list: list === null ? null : JSON.stringify(list), patch };
-        const kept = trx.insertInto('kept_changes').values({ conversation_id: id, ...row });
-        await kept.onConflict((conflict) => conflict.column('conversation_id').doUpdateSet(row)).executeTakeFirst();
-        await writeEvents(events);
-      }),
+    keepChanges: (id, kept, events = []) => keepChanges(log, id, kept, events),
 
     findKeptChanges: async (id) => {
       const row = await db.selectFrom('kept_changes').selectAll().where('conversation_id', '=', id).executeTakeFirst();
@@ -113,6 +108,17 @@ function replaceConversation(
     await keepClaim(trx, 'conversation', claim, conversation.id);
     await writeEvents(events);
     return { kind: 'replaced' };
+  });
+}
+
+function keepChanges(
+  log: EventLog, conversationId: string, { keptAt, tree, list, patch }: KeptChanges, events: readonly EventDraft[],
+): Promise<void> {
+  return log.transaction(async (trx, writeEvents) => {
+    const row = { kept_at: keptAt, tree, list: list === null ? null : JSON.stringify(list), patch };
+    const kept = trx.insertInto('kept_changes').values({ conversation_id: conversationId, ...row });
+    await kept.onConflict((conflict) => conflict.column('conversation_id').doUpdateSet(row)).executeTakeFirst();
+    await writeEvents(events);
   });
 }
 

@@ -1,6 +1,6 @@
 import { type ChangeList, countsOf, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
 import type { Conversation } from '../../domain/conversation.ts';
-import { eventOf } from '../../domain/event.ts';
+import { type EventActor, eventOf } from '../../domain/event.ts';
 import { Failure, isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
@@ -12,17 +12,29 @@ import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint
 
 type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;
 
-/** How long the next message waits at most until the changes of a turn are kept, and the end of a sandbox for the last ones. */
+/** How long a next message, a pause and the end of a sandbox wait at most until the changes are kept, in milliseconds. */
 const afterTurnMs = 10_000;
+const beforePauseMs = 10_000;
 const beforeEndMs = 60_000;
 
 /** Keeps the changes after a turn. If that fails or takes too long, what was kept before stays, and only the log says so. */
 export async function keepAfterTurn(deps: KeepDeps, conversation: Conversation, signal: AbortSignal): Promise<void> {
-  if (conversation.startPoint === null || signal.aborted) return;
+  await tryToKeep(deps, conversation, { withinMs: afterTurnMs, actor: 'agent', signal });
+}
+
+/** The same for all conversations of a sandbox that is about to be paused, since more than turns may have changed their work trees. */
+export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
+  const conversations = await deps.store.findUsing(sandboxId);
+  const keeping = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
+  await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, keeping)));
+}
+
+async function tryToKeep(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
+  if (conversation.startPoint === null || keeping.signal.aborted) return;
   try {
-    await keepChanges(deps, conversation, afterTurnMs, signal);
+    await keepChanges(deps, conversation, keeping);
   } catch (error) {
-    deps.logger.info({ conversation: conversation.id, error }, 'the changes of a turn were not kept');
+    deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not kept');
   }
 }
 
@@ -34,7 +46,7 @@ export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, 
   const { id, startPoint } = conversation;
   if (startPoint === null) return null;
   try {
-    await keepChanges(deps, conversation, beforeEndMs, signal);
+    await keepChanges(deps, conversation, { withinMs: beforeEndMs, actor: 'skep', signal });
     return null;
   } catch (error) {
     if (signal.aborted) return null;
@@ -49,11 +61,19 @@ function causeOf(error: unknown): Reason {
   return isFailure(error) ? reasonOfFailure(error) : { code: 'internal_error' };
 }
 
+interface Keeping {
+  readonly withinMs: number;
+  /** Of the event. */
+  readonly actor: EventActor;
+  readonly signal: AbortSignal;
+}
+
 /** Keeps the changes as they are now. Writes an event if the files are not those that were kept before. */
-async function keepChanges(deps: KeepDeps, conversation: Conversation, withinMs: number, end: AbortSignal): Promise<void> {
+async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
+  const { withinMs, actor } = keeping;
   const { store, clock } = deps;
   using limit = timeout(clock, withinMs);
-  const signal = AbortSignal.any([end, limit.signal]);
+  const signal = AbortSignal.any([keeping.signal, limit.signal]);
   try {
     await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
     const before = await store.findKeptChanges(conversation.id);
@@ -68,7 +88,7 @@ async function keepChanges(deps: KeepDeps, conversation: Conversation, withinMs:
     const patch = hasRoom ? await boundedPatch(snapshot, signal) : null;
     const isNew = before === null ? files.length > 0 : before.tree !== snapshot.tree;
     const body = { kind: 'work_tree_changed', data: countsOf(files) } as const;
-    const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor: 'agent', reason: null })] : [];
+    const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor, reason: null })] : [];
     await store.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
   } catch (error) {
     throw limit.signal.aborted ? new SnapshotRefusal({ code: 'not_done_in_time', withinMs }, { cause: error }) : error;

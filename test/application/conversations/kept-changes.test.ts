@@ -86,7 +86,7 @@ describe('after a turn', () => {
     await w.conversations.send('me', w.id, said('second'));
     expect(w.handed).not.toContain('second');
     w.tree.take = async () => {};
-    await w.clock.advance(10_000);
+    w.clock.advance(10_000);
     await w.conversationDriver.reconcile(w.id);
     expect(w.handed).toContain('second');
     expect(told(await w.log(), 'work_tree_changed')).toEqual([{ kind: 'work_tree_changed', files: 1, linesAdded: 3, linesRemoved: 1 }]);
@@ -114,6 +114,17 @@ describe('while the sandbox does not run', () => {
     expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
     await w.sandboxes.delete('me', w.sandboxId);
     expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), files });
+  });
+
+  test('they are those of the moment before it was paused, also without a turn', async () => {
+    const w = await createWorking();
+    w.tree.files = [fileAt('by hand')];
+    await w.sandboxes.pause('me', w.sandboxId);
+    expect((await w.list()).files).toMatchObject([{ path: 'by hand' }]);
+    await w.sandboxes.resume('me', w.sandboxId);
+    w.tree.take = async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' }));
+    await w.sandboxes.pause('me', w.sandboxId);
+    expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), files: [{ path: 'by hand' }] });
   });
 
   test('a patch that is too large to be kept is refused, and the list is there', async () => {
