@@ -70,6 +70,7 @@ export const conversation = z.looseObject({
 });
 
 export const conversationChanges = z.looseObject({
+  kept_at: z.string().nullish(),
   complete: z.boolean(),
   commits: z.array(z.looseObject({ commit: z.string(), author_name: z.string(), subject: z.string() })),
   files: z.array(z.looseObject({

@@ -44,6 +44,46 @@ export interface AgentCommit {
   readonly subject: string;
 }
 
+/** What was changed in a conversation: the commits since its start, and all files that differ. */
+export interface ChangeList {
+  /** The last commit of the work tree; null if there is none. */
+  readonly head: string | null;
+  /** False if git could not read some files. */
+  readonly complete: boolean;
+  readonly commits: readonly AgentCommit[];
+  readonly files: readonly FileChange[];
+}
+
+/** The changes of a conversation as they are kept, for when its work tree can't be read. */
+export interface KeptChanges {
+  /** When the work tree was so, in milliseconds since the epoch. */
+  readonly keptAt: number;
+  /** Names the content of all files: two work trees with the same tree are the same. */
+  readonly tree: string;
+  /** Null if it is larger than what is kept. */
+  readonly list: ChangeList | null;
+  /** All that differs, as `git apply --binary` takes it; null if it is larger than what is kept. */
+  readonly patch: Uint8Array | null;
+}
+
+/** How large the list is at most that is kept, and how large the patch, in bytes. */
+export const maxKeptBytes = 4 * 2 ** 20;
+
+/** How much differs: files, and lines of those that are text. */
+export interface ChangeCounts {
+  readonly files: number;
+  readonly linesAdded: number;
+  readonly linesRemoved: number;
+}
+
+export function countsOf(files: readonly FileChange[]): ChangeCounts {
+  return {
+    files: files.length,
+    linesAdded: files.reduce((sum, { added }) => sum + (added ?? 0), 0),
+    linesRemoved: files.reduce((sum, { removed }) => sum + (removed ?? 0), 0),
+  };
+}
+
 /** Why the changes of a conversation can't be told, besides `damaged`, `too_large` and `not_done_in_time`. */
 export interface ChangeReasonData {
   /** It has none, its start has not brought it yet, or it is not known where it began. */

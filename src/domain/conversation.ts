@@ -70,6 +70,8 @@ export interface Conversation {
   readonly startPoint: StartPoint | null;
   /** From each branch that it pushed to, the commits at which it may have left it. The last one is the newest. */
   readonly published: Readonly<Record<string, readonly string[]>>;
+  /** The branches that it pushed to, each with the commit that it pushed last. */
+  readonly publications: Readonly<Record<string, string>>;
   readonly queue: readonly QueuedMessage[];
   readonly turn: QueuedMessage | null;
   readonly permission: PermissionRequest | null;
@@ -139,6 +141,7 @@ export function newConversation(from: NewConversation): Conversation {
     repositoryPath: repository?.path ?? null,
     startPoint: null,
     published: {},
+    publications: {},
     sandboxSpecId: spec.id,
     startsSandbox: taken === null,
     sandboxParameters,

@@ -1,4 +1,5 @@
 import type { MessageChannel, MessageRole, PermissionRequest, PlanEntry, ToolCall, TurnStopReason } from './agent.ts';
+import type { ChangeCounts } from './change.ts';
 import {
   type Conversation, type ConversationStartStatus, type ExecutionStatus, type QueuedMessage, textOf,
 } from './conversation.ts';
@@ -24,6 +25,8 @@ export interface EventData {
   permission_answered: { readonly permissionId: string; readonly optionId: string | null };
   turn_started: { readonly messageId: string };
   turn_ended: { readonly messageId: string; readonly stopReason: TurnStopReason };
+  /** What differs from where the conversation began, after a turn that changed it. */
+  work_tree_changed: ChangeCounts;
   start_step: { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus };
   execution_changed: { readonly from: ExecutionStatus | null; readonly to: ExecutionStatus | null };
   /** The agent was started. `loaded`: with the session that it had before. */
@@ -38,7 +41,7 @@ export type EventKind = keyof EventData;
 
 export const eventKinds = [
   'message', 'message_chunk', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started',
-  'turn_ended', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_archived',
+  'turn_ended', 'work_tree_changed', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_archived',
   'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 

@@ -159,6 +159,8 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   messages_dropped: Cause & { readonly count: number };
   start_failed: Cause;
   conversation_archived: None;
+  /** `cause` is null if an earlier version archived it. */
+  changes_not_kept: Cause;
   queue_full: { readonly limit: 'messages' | 'bytes'; readonly max: number };
 
   // Turns and permissions

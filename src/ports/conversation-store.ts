@@ -1,3 +1,4 @@
+import type { KeptChanges } from '../domain/change.ts';
 import type { Conversation, ConversationSortOrder } from '../domain/conversation.ts';
 import type { ConversationLimitReached, ConversationLimits } from '../domain/conversation-limits.ts';
 import type { EventDraft } from '../domain/event.ts';
@@ -69,6 +70,12 @@ export interface ConversationStore {
   /** Returns those whose start, work (a queue, a turn) or deletion is not finished, ordered by id, after the given id. */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly Conversation[]>;
 
-  /** Deletes the records that were removed before the time. */
+  /** Keeps the changes of a conversation, in place of those that were kept before, and adds the events. */
+  keepChanges(id: string, kept: KeptChanges, events?: readonly EventDraft[]): Promise<void>;
+
+  /** Returns the changes that were kept of the conversation; null if there are none. */
+  findKeptChanges(id: string): Promise<KeptChanges | null>;
+
+  /** Deletes the records that were removed before the time, with their kept changes. */
   purge(removedBefore: number): Promise<void>;
 }

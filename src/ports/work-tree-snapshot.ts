@@ -31,6 +31,8 @@ export interface PushRequest {
  * what the work tree holds (hooks, filters, configuration) has no effect. Failures of all methods: {@link SnapshotRefusal}.
  */
 export interface WorkTreeSnapshot extends AsyncDisposable {
+  /** Names the content of all files: two snapshots with the same tree have the same files. */
+  readonly tree: string;
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
   /** False if files are missing that git could not read, such as a repository without a commit inside of the work tree. */

@@ -7,7 +7,7 @@ import { createContainer } from '../../src/composition/create-skep.ts';
 import type { Rules } from '../../src/composition/wiring/use-case-modules.ts';
 import { type Token, tokens } from '../../src/composition/wiring/tokens.ts';
 import type { ProbeListener, ReadinessProbe } from '../../src/ports/readiness-probe.ts';
-import { createManualClock, createSeededRandom } from '../doubles/memory/index.ts';
+import { createManualClock, createMemoryCheckouts, createSeededRandom } from '../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { doublesModule } from '../support/doubles-module.ts';
 import { ScriptedEngine } from './engine.ts';
@@ -85,6 +85,7 @@ export function createWorld(options: WorldOptions = {}) {
       rules, runtime, probe, random, logger,
       clock: mortal.clock(clock),
       store: { ...store, sandboxes, conversations },
+      checkouts: createMemoryCheckouts(),
       conversationReconciler: idle,
       secrets: { get: (name) => options.secrets?.[name] ?? null },
     }));

@@ -3,6 +3,7 @@ import { explained } from '../../src/domain/reason.ts';
 import { type Conversation, conversationStartStatuses, executionStatuses } from '../../src/domain/conversation.ts';
 import { permissionPolicies } from '../../src/domain/agent.ts';
 import type { ContractCase } from './contract.ts';
+import { conversationChangeCases, someChanges } from './conversation-store-changes.ts';
 import { conversationClaimCases } from './conversation-store-claims.ts';
 import { conversationSearchCases } from './conversation-store-search.ts';
 import { hostileTexts, nextVersion, someConversation, someMessage, someTime } from './records.ts';
@@ -18,6 +19,7 @@ export function conversationStoreContract(harness: StoreHarness): ContractCase[]
     ...conversationClaimCases(harness),
     ...conversationSearchCases(harness),
     ...sweepCases(harness),
+    ...conversationChangeCases(harness),
     ...closedCases(harness, {
       insert: ({ conversations }) => conversations.insert(someConversation('one')),
       replace: ({ conversations }) => conversations.replace(someConversation('one', { version: 2 })),
@@ -26,6 +28,8 @@ export function conversationStoreContract(harness: StoreHarness): ContractCase[]
       search: ({ conversations }) => conversations.search('ann', {}, 'CREATED_AT', { after: null, limit: 1 }),
       findUsing: ({ conversations }) => conversations.findUsing('one'),
       scanUnsettled: ({ conversations }) => conversations.scanUnsettled(null, 1),
+      keepChanges: ({ conversations }) => conversations.keepChanges('one', someChanges),
+      findKeptChanges: ({ conversations }) => conversations.findKeptChanges('one'),
       purge: ({ conversations }) => conversations.purge(someTime),
     }),
   ];

@@ -47,6 +47,7 @@ const everyKind: readonly EventDraft[] = [
   eventOf('permission_answered', { permissionId: 'p', optionId: null }),
   eventOf('turn_started', { messageId: 'm' }, { actor: 'skep' }),
   eventOf('turn_ended', { messageId: 'm', stopReason: 'interrupted' }, { actor: 'runtime', reason: { code: 'vanished' } }),
+  eventOf('work_tree_changed', { files: 2, linesAdded: 30, linesRemoved: 4 }),
   eventOf('start_step', { from: null, to: 'WORKING' }, { sandboxId: null }),
   eventOf('execution_changed', { from: 'idle', to: null }),
   eventOf('agent_started', { sessionId: 's', loaded: true }),

@@ -63,6 +63,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     gitProvider: 'local',
     repositoryPath: 'acme/shop',
     published: { 'skep/one': ['5e1f', '6a'] },
+    publications: { 'skep/one': '5e1f' },
     startPoint: { commit: '5e1f', branch: 'main' },
     queue: [],
     turn: null,

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrate, migrations } from '../../src/adapters/store/sqlite/migrations.ts';
+import { migrate } from '../../src/adapters/store/sqlite/migrate.ts';
+import { migrations } from '../../src/adapters/store/sqlite/migrations.ts';
 import { removeFolder, runSkep, temporaryFolder } from '../support/server.ts';
 
 let folder: string;

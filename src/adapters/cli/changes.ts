@@ -28,6 +28,7 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
   if (!patch && file === undefined) {
     const changes = await client.get(changesPath(id), conversationChanges);
     print(options, changes, changesTable(changes));
+    if (changes.kept_at != null) notice(`These are the changes of ${safeText(changes.kept_at)}: the sandbox does not run any more.`);
     if (!changes.complete) notice('Git could not read some files, which are not listed.');
     return;
   }

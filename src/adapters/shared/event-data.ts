@@ -64,6 +64,7 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
     messageId: z.string(),
     stopReason: z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted']),
   }),
+  work_tree_changed: z.object({ files: z.int(), linesAdded: z.int(), linesRemoved: z.int() }),
   start_step: z.object({ from: startStatus.nullable(), to: startStatus }),
   execution_changed: z.object({ from: executionStatus, to: executionStatus }),
   agent_started: z.object({ sessionId: z.string(), loaded: z.boolean() }),

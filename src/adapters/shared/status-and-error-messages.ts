@@ -120,6 +120,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   message_waiting: ({ cause }) => join('A message is waiting.', cause),
   messages_dropped: ({ count, cause }) =>
     join(`The agent did not get ${count === 1 ? 'one message that was' : `${count} messages that were`} waiting.`, cause),
+  changes_not_kept: ({ cause }) => join('Its changes were not kept when it was archived.', cause),
   conversation_archived: () => 'It is archived. Start a new conversation.',
   start_failed: ({ cause }) => join('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The limit of ${max} ${limit} that wait is reached. Wait until the agent has handled some.`,

@@ -8,6 +8,7 @@ import {
 import {
   type ConversationCounts, conversationLimitReached, type ConversationLimits, unlimitedConversations,
 } from '../../domain/conversation-limits.ts';
+import type { KeptChanges } from '../../domain/change.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
@@ -18,8 +19,8 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  columnReader, jsonReader, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn, StartPointColumn,
-  TextsColumn,
+  ChangeListColumn, columnReader, jsonReader, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn,
+  StartPointColumn, TextMapColumn, TextsColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -70,6 +71,13 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
       return (await unsettled.orderBy('id').limit(limit).execute()).map(conversationOf);
     },
 
+    keepChanges: (id, kept, events = []) => keepChanges(log, id, kept, events),
+
+    findKeptChanges: async (id) => {
+      const row = await db.selectFrom('kept_changes').selectAll().where('conversation_id', '=', id).executeTakeFirst();
+      return row === undefined ? null : { keptAt: row.kept_at, tree: row.tree, list: readChangeList(row.list), patch: row.patch };
+    },
+
     purge: (removedBefore) => purgeRecords(db, 'conversation', removedBefore),
   };
 }
@@ -100,6 +108,17 @@ function replaceConversation(
     await keepClaim(trx, 'conversation', claim, conversation.id);
     await writeEvents(events);
     return { kind: 'replaced' };
+  });
+}
+
+function keepChanges(
+  log: EventLog, conversationId: string, { keptAt, tree, list, patch }: KeptChanges, events: readonly EventDraft[],
+): Promise<void> {
+  return log.transaction(async (trx, writeEvents) => {
+    const row = { kept_at: keptAt, tree, list: list === null ? null : JSON.stringify(list), patch };
+    const kept = trx.insertInto('kept_changes').values({ conversation_id: conversationId, ...row });
+    await kept.onConflict((conflict) => conflict.column('conversation_id').doUpdateSet(row)).executeTakeFirst();
+    await writeEvents(events);
   });
 }
 
@@ -172,6 +191,7 @@ function rowOfConversation(conversation: Conversation): ConversationRow {
   };
 }
 
+const readChangeList = orNull(jsonReader(ChangeListColumn));
 const readQueue = jsonReader(QueueColumn);
 
 const conversationOf = rowReader<Conversation, ConversationRow>(
@@ -180,6 +200,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     sandboxParameters: columnReader(SandboxParametersColumn),
     startPoint: orNull(jsonReader(StartPointColumn)),
     published: jsonReader(PublishedColumn),
+    publications: columnReader(TextMapColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),

@@ -14,6 +14,7 @@ export interface Database {
   readonly conversations: ConversationRow;
   readonly executions: ExecutionRow;
   readonly events: RowOf<EventDraft> & { sequence: Generated<number> };
+  readonly kept_changes: { conversation_id: string; kept_at: number; tree: string; list: string | null; patch: Uint8Array | null };
   readonly claims: ClaimRow;
   readonly api_keys: RowOf<ApiKeyRecord>;
   readonly specs: { id: string; fingerprint: string; first_seen: number };

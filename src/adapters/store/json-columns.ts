@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
-import type { StartPoint } from '../../domain/change.ts';
+import { type ChangeList, fileChangeStatuses, type StartPoint } from '../../domain/change.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
@@ -129,7 +129,8 @@ export const SpecColumn: z.ZodType<SandboxSpec> = z.preprocess(withRuntimeOption
 
 const Texts = z.record(z.string(), z.string());
 
-export const MetadataColumn: z.ZodType<Readonly<Record<string, string>>> = Texts;
+/** From names to texts. */
+export const TextMapColumn: z.ZodType<Readonly<Record<string, string>>> = Texts;
 
 export const SandboxParametersColumn: z.ZodType<SandboxParameters> = z.object({
   env: Texts.optional(),
@@ -154,6 +155,25 @@ export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMe
 export const StartPointColumn: z.ZodType<StartPoint> = z.object({ commit: z.string().nullable(), branch: z.string().nullable() });
 
 export const PublishedColumn = z.record(z.string(), z.array(z.string()));
+
+export const ChangeListColumn: z.ZodType<ChangeList> = z.object({
+  head: z.string().nullable(),
+  complete: z.boolean(),
+  commits: z.array(z.object({
+    commit: z.string(), authorName: z.string(), authorEmail: z.string(), committedAt: z.number(), subject: z.string(),
+  })),
+  files: z.array(z.object({
+    path: z.string(),
+    status: z.enum(fileChangeStatuses),
+    oldPath: z.string().nullable(),
+    oldMode: z.string().nullable(),
+    mode: z.string().nullable(),
+    binary: z.boolean(),
+    added: z.number().nullable(),
+    removed: z.number().nullable(),
+    committed: z.boolean(),
+  })),
+});
 
 export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 

@@ -10,7 +10,7 @@ import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  columnReader, ExposedUrlsColumn, jsonReader, MetadataColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
+  columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
 import { compiledOnce, countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -190,7 +190,7 @@ function rowOfSandbox(sandbox: Sandbox): SandboxRow {
 const sandboxOf = rowReader<Sandbox, Selectable<Database['sandboxes']>>(
   {
     spec: columnReader(SpecColumn),
-    metadata: columnReader(MetadataColumn),
+    metadata: columnReader(TextMapColumn),
     status: word(sandboxStatuses),
     pauseKind: orNull(word(pauseKinds)),
     pausedBy: orNull(jsonReader(PausedByColumn)),

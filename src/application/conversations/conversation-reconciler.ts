@@ -11,6 +11,7 @@ import type { ConversationDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
+import { keepBeforeEnd } from './kept-changes.ts';
 import { SandboxAccess } from './conversation-sandbox.ts';
 import { Turns } from './turns/turns.ts';
 
@@ -97,22 +98,30 @@ export class ConversationReconciler {
   }
 
   async #step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-    if (conversation.deletedAt !== null) return await this.#end(conversation, 'removedAt');
-    if (conversation.archivedAt !== null) return conversation.releasedAt === null && (await this.#end(conversation, 'releasedAt'));
+    if (conversation.deletedAt !== null) return await this.#end(conversation, 'removedAt', signal);
+    if (conversation.archivedAt !== null) return conversation.releasedAt === null && (await this.#end(conversation, 'releasedAt', signal));
     if (startSteps[conversation.startStatus].length > 0) return await takeStartStep(this.#deps, conversation, signal);
     return conversation.startStatus === 'READY' && (await takeWorkStep(this.#deps, this.#turns, conversation, signal));
   }
 
-  /** Ends what a deleted or archived conversation has: its agent, and its sandbox too if no other conversation uses it. */
-  async #end({ id, ownerId, sandboxId, startsSandbox }: Conversation, ended: 'removedAt' | 'releasedAt'): Promise<boolean> {
+  /**
+   * Ends what a deleted or archived conversation has: its agent, and its sandbox too if no other conversation uses it. The changes of an
+   * archived one are kept before.
+   */
+  async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
     const { store, sandboxStore, sandboxes, agents, clock } = this.#deps;
+    const { id, ownerId, sandboxId, startsSandbox } = conversation;
     await agents.end(id);
+    const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
+    if (signal.aborted) return true;
     const mayDelete = startsSandbox || ended === 'removedAt';
     if (mayDelete && (await store.findUsing(sandboxId)).length === 0 && (await findSandbox(sandboxStore, ownerId, sandboxId)) !== null) {
       await sandboxes.delete(ownerId, sandboxId);
     }
     await this.records.change(id, (conversation) =>
-      conversation[ended] === null ? { to: { [ended]: clock.now() }, actor: 'skep', reason: null } : null,
+      conversation[ended] === null
+        ? { to: { [ended]: clock.now(), ...(reason !== null && { statusReason: reason }) }, actor: 'skep', reason: null }
+        : null,
     );
     return true;
   }

@@ -1,25 +1,34 @@
-import type { AgentCommit, FileChange, StartPoint } from '../../domain/change.ts';
+import type { ChangeList, StartPoint } from '../../domain/change.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { type ChangeDeps, findWorkTree, withSnapshot } from './take-snapshot.ts';
+import { keptList, readOrKept } from './kept-changes.ts';
+import { type ChangeDeps, refused, takeSnapshot } from './take-snapshot.ts';
 
 /** How the work tree of a conversation differs from where it began. */
-export interface Changes {
+export interface Changes extends ChangeList {
   readonly startPoint: StartPoint;
-  readonly head: string | null;
-  /** False if git could not read some files. */
-  readonly complete: boolean;
-  readonly commits: readonly AgentCommit[];
-  readonly files: readonly FileChange[];
+  /** When this was kept; null if it was read from the work tree. */
+  readonly keptAt: number | null;
+  /** The branches that it was pushed to, each with the commit that was pushed last. */
+  readonly publications: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns what was changed in the conversation: the commits since its start, and all files that differ. Throws `conversation_not_found`,
- * `conversation_changes_unavailable`, `sandbox_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
+ * Returns what was changed in the conversation. If its sandbox does not run, or it is archived, that is what was kept last. Throws
+ * `conversation_not_found`, `conversation_changes_unavailable`, `sandbox_not_found`, `sandbox_not_running`, `runtime_unavailable` or
+ * `runtime_timeout`.
  */
 export async function listChanges(deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Changes> {
-  const workTree = await findWorkTree(deps, scope, id);
-  return await withSnapshot(deps, workTree, signal, async (snapshot) => {
-    const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
-    return { startPoint: workTree.startPoint, head: snapshot.head, complete: snapshot.complete, commits, files };
+  return await readOrKept<Changes>(deps, scope, id, {
+    read: async (workTree) => {
+      const { startPoint, conversation: { publications } } = workTree;
+      try {
+        await using snapshot = await takeSnapshot(deps, workTree, signal);
+        const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
+        return { head: snapshot.head, complete: snapshot.complete, commits, files, startPoint, keptAt: null, publications };
+      } catch (error) {
+        throw refused(deps, id, error);
+      }
+    },
+    kept: (kept, startPoint, { publications }) => ({ ...keptList(id, kept), startPoint, keptAt: kept.keptAt, publications }),
   });
 }

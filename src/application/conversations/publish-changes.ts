@@ -4,6 +4,7 @@ import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-sn
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
+import { getVisible } from './get-conversation.ts';
 import { type ConversationWorkTree, findWorkTree, takeSnapshot } from './take-snapshot.ts';
 
 export interface PublishRequest {
@@ -32,7 +33,7 @@ const maxAttempts = 3;
 export async function publishChanges(
   deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<Publication> {
-  const workTree = await findWorkTree(deps, scope, id);
+  const workTree = await findWorkTree(deps, await getVisible(deps.store, scope, id));
   const { conversation: { repositoryPath: path, gitProvider, title, createdAt } } = workTree;
   const branch = request.branch ?? `${deps.product}/${id}`;
   const { provider } = deps.repositories.located({ provider: gitProvider ?? '', path: path ?? '' });
@@ -76,7 +77,7 @@ async function pushAgain(
     if (expected !== null && !tips.includes(expected)) throw new SnapshotRefusal({ code: 'branch_moved' });
     try {
       if (expected !== commit) await snapshot.push({ request: target, commit, expected }, signal);
-      await recordTips(deps, id, branch, (tips) => tips.slice(Math.max(0, tips.indexOf(commit))));
+      await recordTips(deps, id, branch, (tips) => tips.slice(Math.max(0, tips.indexOf(commit))), commit);
       return;
     } catch (error) {
       const isOvertaken = error instanceof SnapshotRefusal && error.reason.code === 'branch_moved';
@@ -85,14 +86,15 @@ async function pushAgain(
   }
 }
 
-/** Writes at which commits the branch may be. Returns them. */
+/** Writes at which commits the branch may be, and which one was pushed if one was. Returns the former. */
 async function recordTips(
-  deps: ConversationsDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[],
+  deps: ConversationsDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
 ): Promise<readonly string[]> {
   let tips: readonly string[] = [];
-  await new ConversationRecords(deps).change(id, ({ published }) => {
+  await new ConversationRecords(deps).change(id, ({ published, publications }) => {
     tips = change(published[branch] ?? []);
-    return { to: { published: { ...published, [branch]: tips } }, actor: 'user', reason: null };
+    const done = pushed === undefined ? {} : { publications: { ...publications, [branch]: pushed } };
+    return { to: { published: { ...published, [branch]: tips }, ...done }, actor: 'user', reason: null };
   });
   return tips;
 }

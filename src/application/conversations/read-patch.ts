@@ -1,7 +1,8 @@
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
-import { type ChangeDeps, findWorkTree, refused, takeSnapshot } from './take-snapshot.ts';
+import { keptPatch, readOrKept } from './kept-changes.ts';
+import { type ChangeDeps, type ConversationWorkTree, refused, takeSnapshot } from './take-snapshot.ts';
 
 /**
  * Returns what was changed in the conversation, in all files or in one, as `git apply --binary` takes it. Must be read to its end or
@@ -10,7 +11,15 @@ import { type ChangeDeps, findWorkTree, refused, takeSnapshot } from './take-sna
 export async function readPatch(
   deps: ChangeDeps, scope: OwnerScope, id: string, path: string | null, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const workTree = await findWorkTree(deps, scope, id);
+  return await readOrKept(deps, scope, id, {
+    read: (workTree) => readPatchOf(deps, workTree, path, signal),
+    kept: (kept) => ReadableStream.from([keptPatch(id, kept, path)]),
+  });
+}
+
+async function readPatchOf(
+  deps: ChangeDeps, workTree: ConversationWorkTree, path: string | null, signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
   try {
     const snapshot = await takeSnapshot(deps, workTree, signal);
     try {
@@ -22,7 +31,7 @@ export async function readPatch(
       throw error;
     }
   } catch (error) {
-    throw refused(deps, id, error);
+    throw refused(deps, workTree.conversation.id, error);
   }
 }
 

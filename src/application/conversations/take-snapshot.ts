@@ -1,7 +1,6 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { type Conversation, workingDirOf } from '../../domain/conversation.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
@@ -9,7 +8,6 @@ import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-sn
 import { onRuntime } from '../executions/execution-records.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import type { ConversationDeps } from './conversations.ts';
-import { getVisible } from './get-conversation.ts';
 
 export interface ChangeDeps extends Pick<ConversationDeps, 'store' | 'sandboxStore' | 'logger'> {
   readonly checkouts: Pick<RepositoryCheckouts, 'takeSnapshot'>;
@@ -25,33 +23,24 @@ export interface ConversationWorkTree {
 }
 
 /** Returns where the work tree of the conversation is. Throws `conversation_changes_unavailable` if it has none. */
-export async function findWorkTree({ store, sandboxStore }: ChangeDeps, scope: OwnerScope, id: string): Promise<ConversationWorkTree> {
-  const conversation = await getVisible(store, scope, id);
-  const { startPoint, ownerId, sandboxId } = conversation;
-  if (startPoint === null) throw new Failure('conversation_changes_unavailable', { id, reason: { code: 'no_repository' } });
-  const sandbox = await getSandbox(sandboxStore, ownerId, sandboxId);
+export async function findWorkTree(
+  { sandboxStore }: Pick<ChangeDeps, 'sandboxStore'>, conversation: Conversation,
+): Promise<ConversationWorkTree> {
+  const startPoint = getStartPoint(conversation);
+  const sandbox = await getSandbox(sandboxStore, conversation.ownerId, conversation.sandboxId);
   return { conversation, sandbox, directory: workingDirOf(conversation, sandbox.spec), startPoint };
 }
 
-/** Takes a snapshot of the work tree, reads it, and removes it. That is no activity, and wakes nothing: the sandbox has to run. */
-export async function withSnapshot<T>(
-  deps: ChangeDeps,
-  { conversation: { id }, sandbox, directory, startPoint }: ConversationWorkTree,
-  signal: AbortSignal,
-  read: (snapshot: WorkTreeSnapshot) => Promise<T>,
-): Promise<T> {
-  try {
-    await using snapshot = await takeSnapshot(deps, { sandbox, directory, startPoint }, signal);
-    return await read(snapshot);
-  } catch (error) {
-    throw refused(deps, id, error);
-  }
+/** Returns where the conversation began. Throws `conversation_changes_unavailable` if it has no work tree. */
+export function getStartPoint({ id, startPoint }: Conversation): StartPoint {
+  if (startPoint === null) throw new Failure('conversation_changes_unavailable', { id, reason: { code: 'no_repository' } });
+  return startPoint;
 }
 
-/** Takes a snapshot, which must be disposed of. */
+/** Takes a snapshot, which must be disposed of. That is no activity, and wakes nothing: the sandbox has to run. */
 export async function takeSnapshot(
-  { checkouts, runtime }: ChangeDeps,
-  { sandbox, directory, startPoint }: Omit<ConversationWorkTree, 'conversation'>,
+  { checkouts, runtime }: Pick<ChangeDeps, 'checkouts' | 'runtime'>,
+  { sandbox, directory, startPoint }: ConversationWorkTree,
   signal: AbortSignal,
 ): Promise<WorkTreeSnapshot> {
   return await onRuntime(sandbox, () => checkouts.takeSnapshot({
@@ -61,7 +50,7 @@ export async function takeSnapshot(
 }
 
 /** Returns the failure that a refusal means, and any other error as it is. */
-export function refused({ logger }: ChangeDeps, id: string, error: unknown): unknown {
+export function refused({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
   if (!(error instanceof SnapshotRefusal)) return error;
   logger.warn({ conversation: id, error }, 'no snapshot of a work tree could be taken');
   return new Failure('conversation_changes_unavailable', { id, reason: error.reason }, { cause: error });

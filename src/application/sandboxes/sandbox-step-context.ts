@@ -15,6 +15,8 @@ export interface SandboxReconcilerDeps extends SandboxDeps {
   readonly probe: ReadinessProbe;
   readonly queue: StartQueue;
   readonly secrets: Secrets;
+  /** Keeps what was changed in a sandbox, for while it does not run. Rejects only if the store fails. */
+  readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** A step, and the state that it was decided on; null if that is not known. */

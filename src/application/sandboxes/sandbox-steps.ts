@@ -7,7 +7,7 @@ import { redactorOf } from '../agents/secret-redactor.ts';
 import { endOfLog } from './read-logs.ts';
 import { writeMove } from './sandbox-records.ts';
 import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './sandbox-start-steps.ts';
-import { type DecidedStep, revertOnFailure, type SandboxReconcilerDeps, type StepContext } from './sandbox-step-context.ts';
+import { type DecidedStep, revertOnFailure, type SandboxReconcilerDeps, type StepContext, unwanted } from './sandbox-step-context.ts';
 
 /** Steps that act on the runtime are taken once in a run. What is still due afterwards waits for the next run. */
 export const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
@@ -50,8 +50,11 @@ export async function takeStep(context: StepContext, step: DecidedStep, sandbox:
 }
 
 /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
-async function pauseStep({ deps }: StepContext, kind: PauseKind, sandbox: Sandbox): Promise<ObservedSandbox> {
+async function pauseStep(context: StepContext, kind: PauseKind, sandbox: Sandbox): Promise<ObservedSandbox> {
+  const { deps } = context;
   const { runtime } = deps;
+  // One that is frozen and is to be stopped is PAUSED already, and nothing can run in it.
+  if (sandbox.status === 'PAUSING') await deps.keepChanges(sandbox.id, unwanted(context));
   return await revertOnFailure(deps, 'PAUSING', () => sandbox, async () => {
     const observed = await runtime[kind](sandbox.instanceId);
     if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;

@@ -5,6 +5,7 @@ import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/a
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
+import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
@@ -57,8 +58,12 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.files, [store, runtime, system], ({ sandboxes }, runtime, { clock }) => createFiles({ sandboxes, runtime, clock }));
   provide(bind, sandboxDeps, [store, runtime, executionReconciler, system], ({ sandboxes, conversations }, runtime, executions, system) =>
     ({ store: sandboxes, conversations, executions, runtime, ...system }));
-  provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, closers],
-    (deps, probe, queue, secrets, closers) => closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets }), close));
+  provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
+    (deps, probe, queue, secrets, checkouts, closers) => {
+      const keeping = { ...deps, store: deps.conversations, sandboxStore: deps.store, checkouts };
+      const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> => keepBeforePause(keeping, sandboxId, signal);
+      return closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets, keepChanges }), close);
+    });
   provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
     new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
   provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],

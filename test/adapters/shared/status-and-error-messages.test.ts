@@ -109,7 +109,7 @@ const examples: Examples = {
   message_waiting: { cause: { code: 'failure', failure: 'runtime_timeout', context: { runtime: 'docker', limitMs: 30_000 } } },
   messages_dropped: { count: 2, cause: { code: 'sandbox_deleted' } },
   start_failed: { cause: null },
-  conversation_archived: none,
+  conversation_archived: none, changes_not_kept: { cause: { code: 'git_missing' } },
   execution_timed_out: { afterMs: 60_000 },
   execution_not_started: none,
   execution_vanished: none,

@@ -1,4 +1,5 @@
 import { isFailure, type AnyFailure } from '../../../src/domain/failure.ts';
+import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { createOne, plain, until, type WorldOptions } from './world.ts';
 
 /** What the call fails with; null where it does not. */
@@ -16,9 +17,9 @@ export function gate() {
 }
 
 /** A conversation that is READY, and what a test asks of it. */
-export async function createReady(options: WorldOptions = {}) {
+export async function createReady(options: WorldOptions = {}, request: Partial<StartConversationRequest> = {}) {
   const world = createOne(options);
-  const { conversation: { id, sandboxId } } = await world.conversations.start('me', plain);
+  const { conversation: { id, sandboxId } } = await world.conversations.start('me', { ...plain, ...request });
   const record = async () => {
     const found = await world.store.conversations.find(id);
     if (found === null) throw new Error('no record');

@@ -148,7 +148,9 @@ function snapshotOf(
     return { path, status, oldPath: null, oldMode: modeOf(old), mode: modeOf(now), binary: false, ...lines, committed: false };
   });
   const patch = files.map(({ path }) => `diff --git a/${path} b/${path}\n`);
+  const tree = createHash('sha1').update(JSON.stringify(after)).digest('hex');
   return {
+    tree,
     head,
     complete: true,
     commits: async () => [],
@@ -156,7 +158,7 @@ function snapshotOf(
     patch: (wanted) => new Blob(patch.filter((_, index) => wanted?.includes(files[index]?.path ?? '') ?? true)).stream(),
     async commit() {
       if (files.length === 0) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
-      return createHash('sha1').update(JSON.stringify(after)).digest('hex');
+      return tree;
     },
     async push({ request, commit, expected }) {
       if ((pushed.get(pushKey(request)) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });

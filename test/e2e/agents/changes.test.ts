@@ -171,18 +171,46 @@ describe('the changes of a conversation', () => {
     await chat.done;
   });
 
-  test('are a tar, also of a sandbox that is frozen or stopped, which the list does not wake', async () => {
+  test('are told after each turn that changes something', async () => {
+    const told = async () => object(await scene.call('GET', `${talk.path}/events?kinds=work_tree_changed`))['items'] as Json[];
+    expect((await until(told, ({ length }) => length > 0))[0]).toMatchObject({ actor: 'agent', data: { files: 5, lines_added: 2, lines_removed: 2 } });
+  });
+
+  test('are a list, a patch and a tar, also of a sandbox that is frozen or stopped, and wake nothing', async () => {
     const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
+    await writeFile(join(workTree, 'by hand'), 'by hand\n');
+    const changes = object(await scene.call('GET', `${talk.path}/changes`));
+    const [patch, one] = [await (await bytes('format=patch')).text(), await (await bytes('path=by hand')).text()];
+    expect([changes['kept_at'], one]).toEqual([null, expect.stringContaining('+by hand')]);
     for (const kind of ['freeze', 'stop']) {
       expect((await scene.call('POST', `${sandbox}/pause`, { pause_kind: kind })).status).toBe(200);
       const answer = await bytes('format=archive');
       const file = join(folder, `${kind}.tar`);
       await writeFile(file, Buffer.from(await answer.arrayBuffer()));
       expect((await run('tar', ['-xOf', file, 'workspace/notes.txt'])).stdout).toBe('notes\n');
-      expect(object(await scene.call('GET', `${talk.path}/changes`))).toMatchObject({ status: 409, code: 'sandbox_not_running' });
+      expect(object(await scene.call('GET', `${talk.path}/changes`))).toEqual({ ...changes, kept_at: expect.any(String) });
+      expect([await (await bytes('format=patch')).text(), await (await bytes('path=by hand')).text()]).toEqual([patch, one]);
       expect(object(await scene.call('GET', sandbox))['status']).toBe('PAUSED');
     }
+    expect(await skepOutput(scene, ['changes', talk.id])).toContain('by hand\n');
     await scene.call('POST', `${sandbox}/resume`);
+  });
+
+  test('stay when the conversation is archived and its sandbox is gone, with what was published', async () => {
+    // The agent is another process, and its first message is preceded by the microagents again.
+    await talk.turn(await talk.say('hello'));
+    await talk.turn(await talk.say(acpScript({ run: 'echo last >last.txt' }, { say: 'done' })));
+    const changes = object(await scene.call('GET', `${talk.path}/changes`));
+    const patch = await (await bytes('format=patch')).text();
+    const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
+    await scene.call('PATCH', talk.path, { archived: true });
+    await until(async () => (await scene.call('GET', sandbox)).status, (status) => status === 404);
+    const kept = object(await scene.call('GET', `${talk.path}/changes`));
+    expect(kept).toEqual({ ...changes, kept_at: expect.any(String) });
+    expect(kept['published']).toContainEqual({ branch: 'killed', commit: await runGit(join(scene.folder, 'git/acme/shop.git'), ['rev-parse', 'killed']) });
+    expect(await (await bytes('format=patch')).text()).toBe(patch);
+    expect(patch).toContain('+last\n');
+    expect((await bytes('format=archive')).status).toBe(404);
   });
 });
 

@@ -27,14 +27,21 @@ const agentCommit = z
   .object({ commit: z.string(), author_name: z.string(), author_email: z.string(), committed_at: timestamp, subject: z.string() })
   .meta({ id: 'AgentCommit', description: 'A commit that was made in the conversation.' });
 
+const publication = z
+  .object({ branch: z.string(), commit: z.string() })
+  .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
+
 const changes = z
   .object({
+    kept_at: timestamp.nullable()
+      .meta({ description: 'The changes are those of this time, because the sandbox does not run; null if they are those of now.' }),
     start_commit: z.string().nullable().meta({ description: 'Where the conversation began; null if the repository was empty.' }),
     start_branch: z.string().nullable(),
     head_commit: z.string().nullable().meta({ description: 'The last commit in the sandbox.' }),
     complete: z.boolean().meta({ description: 'False if git could not read some files.' }),
     commits: z.array(agentCommit).meta({ description: 'Newest first.' }),
     files: z.array(fileChange).meta({ description: 'All that differ from the start, committed or not; sorted by path.' }),
+    published: z.array(publication).meta({ description: 'The branches that it was pushed to, each with the last commit.' }),
   })
   .meta({ id: 'ConversationChanges' });
 
@@ -56,9 +63,10 @@ export const changeOperation = operation({
   operationId: 'get_app_conversation_changes',
   summary: 'Get the changes of a conversation',
   description:
-    "What differs from where it began: the agent's commits, and what is not committed and not ignored. The sandbox has to run and to have "
-    + 'git, except for an archive, which also has what is ignored. Nothing is woken or changed. A patch or an archive that can not be '
-    + 'completed breaks off.',
+    "What differs from where it began: the agent's commits, and what is not committed and not ignored, by git in the sandbox. If it does "
+    + 'not run, or the conversation is archived, that is what was kept last: after each turn, before it was paused, and when the conversation was '
+    + 'archived. An archive is read also from a sandbox that does not run, and also has what is ignored. Nothing is woken or changed. A '
+    + 'patch or an archive that can not be completed breaks off.',
   params: conversationPath,
   query: changeQuery,
   success: { status: 200, description: 'The changes.', schema: changes, otherMedia: [patchMedia, archiveMedia] },
@@ -85,10 +93,6 @@ const publishBody = z
   })
   .meta({ id: 'PublishRequest' });
 
-const publication = z
-  .object({ branch: z.string(), commit: z.string() })
-  .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
-
 export const publishOperation = operation({
   ...noInput,
   tag: 'Conversations',
@@ -111,14 +115,16 @@ export const publishOperation = operation({
     await skep.conversations.publish(scopeOf(principal), id, { branch, commitMessage, userId: principal.userId }, closed),
 });
 
-function presentChanges({ startPoint, head, complete, commits, files }: Changes): z.output<typeof changes> {
+function presentChanges({ startPoint, keptAt, head, complete, commits, files, publications }: Changes): z.output<typeof changes> {
   return {
+    kept_at: keptAt === null ? null : toTimestamp(keptAt),
     start_commit: startPoint.commit,
     start_branch: startPoint.branch,
     head_commit: head,
     complete,
     commits: commits.map(presentCommit),
     files: files.map(presentFile),
+    published: Object.entries(publications).map(([branch, commit]) => ({ branch, commit })),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { GitRemote } from '../../../ports/git-provider.ts';
-import { type GitCommand, gitEnvironment, type GitExit, type GitProcess, runGit, startGit } from '../../shared/git-process.ts';
+import { type GitCommand, gitEnvironment, type GitExit, runGit, startGit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
 interface GitRun extends Pick<GitCommand, 'args' | 'folder' | 'input' | 'onStderr'> {
@@ -31,7 +31,19 @@ export function createGitRunner(binary: string, provider: string) {
       const exit = await runGit(commandOf(run), limit, signal, take);
       return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
     },
-    start: (run: GitRun, signal: AbortSignal): GitProcess => startGit(commandOf(run), signal),
+    /** Yields what git prints, and calls `demand` with how it ended. If it is not read to its end, git is ended. */
+    async *stream(run: GitRun, signal: AbortSignal, demand: (exit: GitExit) => void): AsyncGenerator<Buffer> {
+      const { stdout, exited, end } = startGit(commandOf(run), signal);
+      // Handled below; if reading fails, that failure counts.
+      exited.catch(() => null);
+      try {
+        yield* stdout as AsyncIterable<Buffer>;
+        demand(await exited);
+      } finally {
+        end(new Error('what git prints is not read any more'));
+        await exited.catch(() => null);
+      }
+    },
   };
 }
 

@@ -110,19 +110,7 @@ function statusOf(letter: string, isSameContent: boolean): FileChangeStatus {
 export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array> {
   const { git, folder, header } = snapshot;
   const args = [...diff, '-p', '--binary', baseOf(snapshot), header.tree, ...(paths === null ? [] : ['--', ...paths])];
-  async function* parts(): AsyncGenerator<Uint8Array> {
-    const { stdout, exited, end } = git.start({ args, folder, environment: { GIT_DIR: folder } }, signal);
-    // Handled below; if reading fails, that failure counts.
-    exited.catch(() => null);
-    try {
-      yield* stdout as AsyncIterable<Buffer>;
-      demandWhole(await exited);
-    } finally {
-      end(new Error('the patch is not read any more'));
-      await exited.catch(() => null);
-    }
-  }
-  return ReadableStream.from(parts());
+  return ReadableStream.from(git.stream({ args, folder, environment: { GIT_DIR: folder } }, signal, demandWhole));
 }
 
 function baseOf({ base, header: { tree } }: SnapshotFolder): string {

@@ -47,6 +47,7 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
       const snapshot = { git, folder, base, header };
       await limited(signal, (signal) => demandDescent(snapshot, signal));
       return {
+        tree: header.tree,
         head: header.head,
         complete: header.complete,
         commits: (signal) => limited(signal, (signal) => listCommits(snapshot, signal)),

@@ -63,20 +63,12 @@ async function exportedNames(exported: string): Promise<string[]> {
 }
 
 /** The files straight from git's objects. Git's own tar is passed on, since names are bytes and tar-stream takes only UTF-8. */
-async function* gitArchive(git: GitRunner, exported: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+function gitArchive(git: GitRunner, exported: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const lastFile = ['--prefix=.git/', `--add-file=${join(exported, lastFileName)}`, '--prefix='];
   const args = ['-c', 'tar.umask=0022', 'archive', '--format=tar', ...lastFile, 'HEAD^{tree}'];
-  const { stdout, exited, end } = git.start({ args, folder: exported, environment: { GIT_DIR: exported } }, signal);
-  // Handled below; if reading fails, that failure counts.
-  exited.catch(() => null);
-  try {
-    yield* untilTarEnd(stdout as AsyncIterable<Buffer>);
-    const exit = await exited;
+  return untilTarEnd(git.stream({ args, folder: exported, environment: { GIT_DIR: exported } }, signal, (exit) => {
     if (exit.code !== 0) throw new Error(`git ended with ${exit.signal ?? `exit code ${exit.code}`}: ${exit.stderr}`);
-  } finally {
-    end(new Error('the archive is not read any more'));
-    await exited.catch(() => null);
-  }
+  }));
 }
 
 const blockBytes = 512;

@@ -1,25 +1,3 @@
-import type { DatabaseSync } from 'node:sqlite';
-
-/** Marks the file as this program's (`Skep` in ASCII). */
-export const applicationId = 0x536b6570;
-
-/** All steps or none. The version is read again under the write lock, since two processes may migrate at once. */
-export function migrate(database: DatabaseSync, steps: readonly string[] = migrations): void {
-  if (versionOf(database) >= steps.length) return;
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    for (const step of steps.slice(versionOf(database))) database.exec(step);
-    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}; COMMIT`);
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
-}
-
-export function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-}
-
 /**
  * The steps from one version of the schema to the next. The version is the number of steps that were made, and SQLite's
  * `user_version` holds it. A step that was released is never edited: a change is a new step at the end.
@@ -246,4 +224,12 @@ export const migrations: readonly string[] = [
   'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
   // The commit and the branch that were checked out for a conversation, and where it was published, as JSON.
   `ALTER TABLE conversations ADD COLUMN start_point TEXT; ALTER TABLE conversations ADD COLUMN published TEXT NOT NULL DEFAULT '{}'`,
+  // What was changed in a conversation, for when its work tree can't be read, and what it last pushed to each branch.
+  `
+  CREATE TABLE kept_changes (
+    conversation_id TEXT PRIMARY KEY REFERENCES conversations (id) ON DELETE CASCADE,
+    kept_at INTEGER NOT NULL, tree TEXT NOT NULL, list TEXT, patch BLOB
+  ) STRICT;
+  ALTER TABLE conversations ADD COLUMN publications TEXT NOT NULL DEFAULT '{}';
+  `,
 ];

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, untouched, unusable } from './data-folder.ts';
-import { applicationId, migrate, migrations } from './migrations.ts';
+import { applicationId, migrate } from './migrate.ts';
+import { migrations } from './migrations.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { reasonOf } from './sqlite-error.ts';
 

@@ -6,7 +6,7 @@ import {
   createPrivateFile, type DataFolder, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused, syncFolders,
   untouched,
 } from './data-folder.ts';
-import { migrate } from './migrations.ts';
+import { migrate } from './migrate.ts';
 import { openReadOnly } from './open-database.ts';
 import { clearMarker, forgetMarker } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';

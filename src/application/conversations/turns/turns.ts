@@ -2,6 +2,7 @@ import type { Conversation, Message, QueuedMessage } from '../../../domain/conve
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
+import { keepAfterTurn } from '../kept-changes.ts';
 import { Turn } from './turn.ts';
 
 /** How often a first message may have been put back into the queue. */
@@ -30,6 +31,8 @@ export class Turns {
       this.#running.delete(conversation.id);
       if (turn.prompted) this.#introduced.add(agent);
     }
+    // Before the next turn, so that they are those of this one.
+    if (turn.prompted) await keepAfterTurn(this.#deps, conversation, signal);
   }
 
   get(conversationId: string): Turn | undefined {

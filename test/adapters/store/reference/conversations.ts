@@ -2,6 +2,7 @@ import { isInScope } from '../../../../src/domain/principal.ts';
 import { conversationLimitReached, unlimitedConversations } from '../../../../src/domain/conversation-limits.ts';
 import { isUnsettled } from '../../../../src/domain/conversation-next-step.ts';
 import { type Conversation, type ConversationSortOrder, foldTitle } from '../../../../src/domain/conversation.ts';
+import type { KeptChanges } from '../../../../src/domain/change.ts';
 import type { PageKey } from '../../../../src/domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../../../src/ports/conversation-store.ts';
 import type { ReferenceEvents } from './events.ts';
@@ -9,11 +10,13 @@ import { atOnce, Claims, pageIn, scanOf } from './records.ts';
 
 export function createReferenceConversations(log: ReferenceEvents): ConversationStore {
   const records = new Map<string, Conversation>();
+  const kept = new Map<string, KeptChanges>();
   const claims = new Claims();
   const all = (): Conversation[] => [...records.values()];
 
   function forget(id: string): void {
     records.delete(id);
+    kept.delete(id);
     claims.forget(id);
   }
 
@@ -69,6 +72,14 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
       atOnce(() => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null)),
 
     scanUnsettled: (afterId, limit) => atOnce(() => scanOf(all().filter(isUnsettled), afterId, limit)),
+
+    keepChanges: (id, changes, events = []) =>
+      atOnce(() => {
+        kept.set(id, changes);
+        log.write(events);
+      }),
+
+    findKeptChanges: (id) => atOnce(() => kept.get(id) ?? null),
 
     purge: (removedBefore) =>
       atOnce(() => {

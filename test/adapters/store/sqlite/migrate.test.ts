@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { applicationId, migrate, migrations, versionOf } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { applicationId, migrate, versionOf } from '../../../../src/adapters/store/sqlite/migrate.ts';
+import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 
 const steps = ['CREATE TABLE log (step TEXT) STRICT', `INSERT INTO log VALUES ('two')`, `INSERT INTO log VALUES ('three')`];
 

@@ -4,7 +4,7 @@ import { createEventLog, createEventStore } from '../../../../src/adapters/store
 import { createExecutionStore } from '../../../../src/adapters/store/execution-store.ts';
 import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
 import { createSandboxStore } from '../../../../src/adapters/store/sandbox-store.ts';
-import { migrate } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { latestSequence } from '../../../../src/adapters/store/sqlite/store.ts';
 import { conversationSortOrders } from '../../../../src/domain/conversation.ts';
 import { eventKinds } from '../../../../src/domain/event.ts';

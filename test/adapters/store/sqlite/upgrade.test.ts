@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
-import { migrate, migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
+import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
+import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { defaultIsolation, defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import type { Store } from '../../../../src/ports/store.ts';
@@ -154,7 +155,7 @@ describe('a database of the version before agents and pools', () => {
         sandboxParameters: {},
         selectedRepository: 'acme/shop',
         selectedBranch: null,
-        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, published: {},
+        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, published: {}, publications: {},
         queue: [{ messageId: `message-of-${status}`, message, sandboxVersion: 0 }],
         turn: null,
         permission: null,

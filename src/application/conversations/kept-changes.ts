@@ -1,0 +1,171 @@
+import { type ChangeList, countsOf, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
+import type { Conversation } from '../../domain/conversation.ts';
+import { type EventActor, eventOf } from '../../domain/event.ts';
+import { Failure, isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Reason } from '../../domain/reason.ts';
+import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
+import { timeout } from '../timers.ts';
+import type { ConversationDeps } from './conversations.ts';
+import { getVisible } from './get-conversation.ts';
+import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './take-snapshot.ts';
+
+type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;
+
+/** How long a next message, a pause and the end of a sandbox wait at most until the changes are kept, in milliseconds. */
+const afterTurnMs = 10_000;
+const beforePauseMs = 10_000;
+const beforeEndMs = 60_000;
+
+/** Keeps the changes after a turn. If that fails or takes too long, what was kept before stays, and only the log says so. */
+export async function keepAfterTurn(deps: KeepDeps, conversation: Conversation, signal: AbortSignal): Promise<void> {
+  await tryToKeep(deps, conversation, { withinMs: afterTurnMs, actor: 'agent', signal });
+}
+
+/** The same for all conversations of a sandbox that is about to be paused, since more than turns may have changed their work trees. */
+export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
+  const conversations = await deps.store.findUsing(sandboxId);
+  const keeping = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
+  await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, keeping)));
+}
+
+async function tryToKeep(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
+  if (conversation.startPoint === null || keeping.signal.aborted) return;
+  try {
+    await keepChanges(deps, conversation, keeping);
+  } catch (error) {
+    deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not kept');
+  }
+}
+
+/**
+ * Keeps the changes before the sandbox ends. Returns why there are none; null if there are, also those of an earlier turn, and if the
+ * signal fires. Throws if the store fails.
+ */
+export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, signal: AbortSignal): Promise<Reason | null> {
+  const { id, startPoint } = conversation;
+  if (startPoint === null) return null;
+  try {
+    await keepChanges(deps, conversation, { withinMs: beforeEndMs, actor: 'skep', signal });
+    return null;
+  } catch (error) {
+    if (signal.aborted) return null;
+    if (isFailureOf(error, 'store_unavailable')) throw error;
+    deps.logger.warn({ conversation: id, error }, 'the last changes of a conversation were not kept');
+    return (await deps.store.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause: causeOf(error) } : null;
+  }
+}
+
+function causeOf(error: unknown): Reason {
+  if (error instanceof SnapshotRefusal) return error.reason;
+  return isFailure(error) ? reasonOfFailure(error) : { code: 'internal_error' };
+}
+
+interface Keeping {
+  readonly withinMs: number;
+  /** Of the event. */
+  readonly actor: EventActor;
+  readonly signal: AbortSignal;
+}
+
+/** Keeps the changes as they are now. Writes an event if the files are not those that were kept before. */
+async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
+  const { withinMs, actor } = keeping;
+  const { store, clock } = deps;
+  using limit = timeout(clock, withinMs);
+  const signal = AbortSignal.any([keeping.signal, limit.signal]);
+  try {
+    await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
+    const before = await store.findKeptChanges(conversation.id);
+    const keptAt = clock.now();
+    if (before !== null && before.tree === snapshot.tree && before.list?.head === snapshot.head) {
+      await store.keepChanges(conversation.id, { ...before, keptAt });
+      return;
+    }
+    const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
+    const list = { head: snapshot.head, complete: snapshot.complete, commits, files };
+    const hasRoom = JSON.stringify(list).length <= maxKeptBytes;
+    const patch = hasRoom ? await boundedPatch(snapshot, signal) : null;
+    const isNew = before === null ? files.length > 0 : before.tree !== snapshot.tree;
+    const body = { kind: 'work_tree_changed', data: countsOf(files) } as const;
+    const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor, reason: null })] : [];
+    await store.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
+  } catch (error) {
+    throw limit.signal.aborted ? new SnapshotRefusal({ code: 'not_done_in_time', withinMs }, { cause: error }) : error;
+  }
+}
+
+async function boundedPatch(snapshot: WorkTreeSnapshot, signal: AbortSignal): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of snapshot.patch(null, signal)) {
+    bytes += chunk.length;
+    if (bytes > maxKeptBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+interface Readings<T> {
+  readonly read: (workTree: ConversationWorkTree) => Promise<T>;
+  readonly kept: (kept: KeptChanges, startPoint: StartPoint, conversation: Conversation) => T;
+}
+
+/**
+ * Reads the work tree, or what was kept of it if its sandbox does not run. Of an archived conversation only what was kept is read: others
+ * may use its sandbox.
+ */
+export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: string, { read, kept }: Readings<T>): Promise<T> {
+  const { store } = deps;
+  const conversation = await getVisible(store, scope, id);
+  const startPoint = getStartPoint(conversation);
+  let failure: unknown = notKept(conversation);
+  if (conversation.releasedAt === null) {
+    try {
+      return await read(await findWorkTree(deps, conversation));
+    } catch (error) {
+      if (!isFailureOf(error, 'sandbox_not_running') && !isFailureOf(error, 'sandbox_not_found')) throw error;
+      failure = error;
+    }
+  }
+  const found = await store.findKeptChanges(id);
+  if (found === null) throw failure;
+  return kept(found, startPoint, conversation);
+}
+
+function notKept({ id, statusReason }: Conversation): Failure {
+  const reason = statusReason?.code === 'changes_not_kept' ? statusReason : { code: 'changes_not_kept', cause: null } as const;
+  return new Failure('conversation_changes_unavailable', { id, reason });
+}
+
+function tooLarge(id: string): Failure {
+  const reason = { code: 'too_large', limit: `${maxKeptBytes} bytes that are kept` } as const;
+  return new Failure('conversation_changes_unavailable', { id, reason });
+}
+
+export function keptList(id: string, { list }: KeptChanges): ChangeList {
+  if (list === null) throw tooLarge(id);
+  return list;
+}
+
+/** Returns the kept patch, or the part of it that is about one file. */
+export function keptPatch(id: string, { list, patch }: KeptChanges, path: string | null): Uint8Array {
+  if (list === null || patch === null) throw tooLarge(id);
+  return path === null ? patch : patchOfFile(patch, list.files, path);
+}
+
+/** The patch has the files in the order of the list, and no line inside of a part begins as a part does. */
+function patchOfFile(patch: Uint8Array, files: readonly FileChange[], path: string): Uint8Array {
+  const index = files.findIndex((file) => file.path === path);
+  const file = files[index];
+  if (file === undefined) throw new Failure('file_not_found', { path });
+  const text = Buffer.from(patch.buffer, patch.byteOffset, patch.byteLength).toString('latin1');
+  const starts = [0, ...Array.from(text.matchAll(/(?<=\n)diff --git /gu), (match) => match.index), patch.length];
+  const first = files.slice(0, index).reduce((sum, before) => sum + partsOf(before), 0);
+  return patch.subarray(starts[first], starts[first + partsOf(file)]);
+}
+
+/** A file that became a link, or the other way round, is deleted in one part and made in another. */
+function partsOf({ oldMode, mode }: FileChange): number {
+  return oldMode !== null && mode !== null && oldMode.slice(0, 2) !== mode.slice(0, 2) ? 2 : 1;
+}
