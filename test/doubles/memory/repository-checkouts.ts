@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack } from 'tar-stream';
+import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import type { FileChange } from '../../../src/domain/change.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { CheckoutRequest, RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
@@ -78,11 +79,13 @@ export function createMemoryCheckouts(): MemoryCheckouts {
     async takeSnapshot({ base, run }, signal) {
       const before = commits.get(base);
       const execution = await run(['tar', '-c', '.'], signal);
-      if (signal.aborted) await execution.kill();
-      signal.throwIfAborted();
-      const after = await filesIn(execution.stdout);
-      if (before === undefined || (await execution.exited) !== 0) throw new SnapshotRefusal({ code: 'history_rewritten' });
-      return snapshotOf(base, before, after, pushed);
+      try {
+        const [after, exitCode] = await raceSignal(Promise.all([filesIn(execution.stdout), execution.exited]), signal);
+        if (before === undefined || exitCode !== 0) throw new SnapshotRefusal({ code: 'history_rewritten' });
+        return snapshotOf(base, before, after, pushed);
+      } finally {
+        await execution.kill();
+      }
     },
     check: async () => ({ ok: true, detail: `${repositories.size} repositories in memory` }),
     async close() {
