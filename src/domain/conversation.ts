@@ -9,6 +9,7 @@ export const conversationStartStatuses = [
   'WORKING',
   'WAITING_FOR_SANDBOX',
   'PREPARING_REPOSITORY',
+  'RUNNING_SETUP_SCRIPT',
   'LISTING_MICROAGENTS',
   'STARTING_AGENT',
   'READY',

@@ -25,6 +25,8 @@ export interface EventData {
   turn_started: { readonly messageId: string };
   turn_ended: { readonly messageId: string; readonly stopReason: TurnStopReason };
   start_step: { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus };
+  /** The setup script of the repository began, or ended. `executionId` is null if it could not be started. */
+  setup_script: { readonly executionId: string | null; readonly status: 'running' | 'succeeded' | 'failed' };
   execution_changed: { readonly from: ExecutionStatus | null; readonly to: ExecutionStatus | null };
   /** The agent was started. `loaded`: with the session that it had before. */
   agent_started: { readonly sessionId: string; readonly loaded: boolean };
@@ -38,7 +40,7 @@ export type EventKind = keyof EventData;
 
 export const eventKinds = [
   'message', 'message_chunk', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started',
-  'turn_ended', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_archived',
+  'turn_ended', 'start_step', 'setup_script', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_archived',
   'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 

@@ -195,12 +195,14 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
         await conversations.insert(someConversation(`x-${id}`, { startStatus, deletedAt: someTime }));
         await conversations.insert(someConversation(`y-${id}`, { startStatus, deletedAt: someTime, removedAt: someTime }));
       }
-      const starting = ['listing-microagents', 'preparing-repository', 'starting-agent', 'waiting-for-sandbox', 'working'];
+      const starting = [
+        'listing-microagents', 'preparing-repository', 'running-setup-script', 'starting-agent', 'waiting-for-sandbox', 'working',
+      ];
       const ending = [...starting, 'error', 'ready'].map((id) => `x-${id}`).toSorted();
       deepEqual(idsOf(await conversations.scanUnsettled(null, 100)), [...starting, ...ending]);
       deepEqual(idsOf(await conversations.scanUnsettled('working', 2)), ['x-error', 'x-listing-microagents']);
       await conversations.replace(nextVersion(someConversation('listing-microagents', { startStatus: 'READY' })));
-      deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['preparing-repository', 'starting-agent']);
+      deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['preparing-repository', 'running-setup-script']);
     }),
     storeCase(harness, 'sweeps over those that have work, until they have none', async ([{ conversations }]) => {
       const ready = { startStatus: 'READY', executionStatus: 'idle' } as const;

@@ -48,6 +48,8 @@ const everyKind: readonly EventDraft[] = [
   eventOf('turn_started', { messageId: 'm' }, { actor: 'skep' }),
   eventOf('turn_ended', { messageId: 'm', stopReason: 'interrupted' }, { actor: 'runtime', reason: { code: 'vanished' } }),
   eventOf('start_step', { from: null, to: 'WORKING' }, { sandboxId: null }),
+  eventOf('setup_script', { executionId: 'exec-1', status: 'running' }),
+  eventOf('setup_script', { executionId: null, status: 'failed' }, { reason: { code: 'setup_script_failed', exitCode: null, cause: null } }),
   eventOf('execution_changed', { from: 'idle', to: null }),
   eventOf('agent_started', { sessionId: 's', loaded: true }),
   eventOf('sandbox_moved', { from: 'RUNNING', to: 'PAUSED', pauseKind: 'freeze' }, { conversationId: null }),

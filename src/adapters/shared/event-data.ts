@@ -65,6 +65,7 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
     stopReason: z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted']),
   }),
   start_step: z.object({ from: startStatus.nullable(), to: startStatus }),
+  setup_script: z.object({ executionId: z.string().nullable(), status: z.enum(['running', 'succeeded', 'failed']) }),
   execution_changed: z.object({ from: executionStatus, to: executionStatus }),
   agent_started: z.object({ sessionId: z.string(), loaded: z.boolean() }),
   sandbox_moved: z.object({ from: sandboxStatus, to: sandboxStatus, pauseKind: z.enum(pauseKinds).nullable() }),

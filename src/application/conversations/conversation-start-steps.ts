@@ -9,6 +9,7 @@ import { ProgressReporter } from '../progress-reporter.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import type { Changed } from './conversation-records.ts';
+import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
 
 const prepareWithinMs = 30 * 60_000;
 
@@ -58,8 +59,12 @@ async function take(
     case 'prepare-repository':
       await within(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
         const startPoint = await prepare(deps, step, conversation, signal);
-        await advance(deps, conversation, statusAfter(conversation, step.sandbox), null, { startPoint });
+        const next = statusAfter(conversation, step.sandbox, await hasSetupScript(deps, conversation, step.sandbox, signal));
+        await advance(deps, conversation, next, null, { to: { startPoint } });
       });
+      return true;
+    case 'run-setup-script':
+      await setUp(deps, step, conversation, signal);
       return true;
     case 'list-microagents':
       await within(deps, listWithinMs, step.sandbox, signal, (signal) => list(deps, step, conversation, signal));
@@ -94,11 +99,20 @@ async function prepare(
   return { commit, branch };
 }
 
+/** Whatever becomes of the script, the start goes on. */
+async function setUp(
+  deps: StepDeps, { sandbox }: StepOf<'run-setup-script'>, conversation: Conversation, signal: AbortSignal,
+): Promise<void> {
+  const { executionId, failed } = await runSetupScript(deps, conversation, sandbox, signal);
+  const event = { kind: 'setup_script', data: { executionId, status: failed === null ? 'succeeded' : 'failed' } } as const;
+  await advance(deps, conversation, statusAfter(conversation, sandbox), failed, { events: [event] });
+}
+
 async function list(
   deps: StepDeps, { repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
   const { microagents } = await deps.microagents.listingOf(deps.repositories.located(repository), signal);
-  await advance(deps, conversation, statusAfter(conversation, sandbox), null, { microagents: microagents.map(({ path }) => path) });
+  await advance(deps, conversation, statusAfter(conversation, sandbox), null, { to: { microagents: microagents.map(({ path }) => path) } });
 }
 
 /** Takes the step within the time, and keeps the sandbox awake meanwhile. */
@@ -120,11 +134,11 @@ async function advance(
   { id, startStatus: from }: Conversation,
   startStatus: ConversationStartStatus,
   reason: Reason | null,
-  also: Changed['to'] = {},
+  { to = {}, events = [] }: Partial<Pick<Changed, 'to' | 'events'>> = {},
 ): Promise<void> {
   await deps.records.change(id, (conversation) =>
     !isEnded(conversation) && conversation.startStatus === from && startSteps[from].includes(startStatus)
-      ? { to: { ...also, startStatus, statusReason: reason }, actor: 'skep', reason }
+      ? { to: { ...to, startStatus, statusReason: reason }, actor: 'skep', reason, events }
       : null,
   );
 }
