@@ -49,7 +49,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         },
         permissionPolicy: 'deny',
         agentSessionId: 'session-1',
-        microagents: ['.skep/microagents/deploy.md'],
+        microagents: [{ path: '.skep/microagents/deploy.md', blobId: '5e1f', triggers: ['deploy'], isSettled: true }],
         updatedAt: someTime + 1,
         deletedAt: someTime + 2,
         removedAt: someTime + 3,
@@ -95,7 +95,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
           turn: someMessage(text, text),
           permission: { permissionId: text, toolCallId: text, title: text, options: [{ optionId: text, name: text, kind: 'allow_once' }] },
           agentSessionId: text,
-          microagents: [text],
+          microagents: [{ path: text, blobId: text, triggers: [text], isSettled: false }],
         });
         await conversations.insert(conversation, { ownerId: text, key: text, fingerprint: text });
         deepEqual(await conversations.find(conversation.id), conversation);

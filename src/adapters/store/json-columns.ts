@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import type { StartPoint } from '../../domain/change.ts';
+import type { ConversationMicroagent } from '../../domain/conversation-microagents.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
@@ -154,6 +155,10 @@ export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMe
 export const StartPointColumn: z.ZodType<StartPoint> = z.object({ commit: z.string().nullable(), branch: z.string().nullable() });
 
 export const PublishedColumn = z.record(z.string(), z.array(z.string()));
+
+export const MicroagentsColumn: z.ZodType<readonly ConversationMicroagent[]> = z.array(
+  z.object({ path: z.string(), blobId: z.string(), triggers: z.array(z.string()), isSettled: z.boolean() }),
+);
 
 export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 

@@ -1,5 +1,6 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
+import { toldOf } from '../../domain/conversation-microagents.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
@@ -9,6 +10,7 @@ import { ProgressReporter } from '../progress-reporter.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import type { Changed } from './conversation-records.ts';
+import { findMicroagents } from './find-microagents.ts';
 import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
 
 const prepareWithinMs = 30 * 60_000;
@@ -67,7 +69,7 @@ async function take(
       await setUp(deps, step, conversation, signal);
       return true;
     case 'list-microagents':
-      await within(deps, listWithinMs, step.sandbox, signal, (signal) => list(deps, step, conversation, signal));
+      await list(deps, step, conversation, signal);
       return true;
     case 'start-agent':
       await openAgent(deps, conversation, step.sandbox, signal, ({ startStatus }) =>
@@ -108,21 +110,32 @@ async function setUp(
   await advance(deps, conversation, statusAfter(conversation, sandbox), failed, { events: [event] });
 }
 
+/** A git host in trouble does not end the start. */
 async function list(
   deps: StepDeps, { repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
-  const { microagents } = await deps.microagents.listingOf(deps.repositories.located(repository), signal);
-  await advance(deps, conversation, statusAfter(conversation, sandbox), null, { to: { microagents: microagents.map(({ path }) => path) } });
+  const next = statusAfter(conversation, sandbox);
+  try {
+    const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.located(repository), signal);
+    const { microagents, omitted } = await within(deps, listWithinMs, sandbox, signal, find);
+    const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: toldOf([], omitted) } as const];
+    await advance(deps, conversation, next, null, { to: { microagents }, events });
+  } catch (error) {
+    const cause = signal.aborted || isStoreFailure(error) ? null : reasonOf(error);
+    if (cause === null) throw error;
+    const event = { kind: 'microagents', data: toldOf([], []) } as const;
+    await advance(deps, conversation, next, { code: 'microagents_unavailable', cause }, { to: { microagents: [] }, events: [event] });
+  }
 }
 
 /** Takes the step within the time, and keeps the sandbox awake meanwhile. */
-async function within(
-  deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
+async function within<T>(
+  deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   using limit = timeout(deps.clock, ms);
   using _ = deps.access.keepAwake(sandbox);
   try {
-    await step(AbortSignal.any([signal, limit.signal]));
+    return await step(AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     if (signal.aborted || !limit.signal.aborted) throw error;
     throw new StepTimeout(ms, error);
@@ -192,7 +205,8 @@ export async function openAgent(
     written = await records.change(id, (conversation) => {
       const to = isEnded(conversation) ? null : change(conversation);
       return to === null ? null : {
-        to: { ...to, agentSessionId: sessionId },
+        // A new session has not got any of them.
+        to: { ...to, agentSessionId: sessionId, ...(!loaded && { microagents: unsettled(conversation) }) },
         actor: 'skep',
         reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,
         events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
@@ -201,4 +215,8 @@ export async function openAgent(
   } finally {
     if (written === null) await agents.end(id);
   }
+}
+
+function unsettled({ microagents }: Conversation): Conversation['microagents'] {
+  return microagents?.map((microagent) => ({ ...microagent, isSettled: false })) ?? null;
 }

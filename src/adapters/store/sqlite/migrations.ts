@@ -23,7 +23,6 @@ export function versionOf(database: DatabaseSync): number {
 /**
  * The steps from one version of the schema to the next. The version is the number of steps that were made, and SQLite's
  * `user_version` holds it. A step that was released is never edited: a change is a new step at the end.
- *
  * STRICT tables hold each value to its column's type. AUTOINCREMENT gives no number twice, not even after a purge.
  */
 export const migrations: readonly string[] = [
@@ -246,4 +245,6 @@ export const migrations: readonly string[] = [
   'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
   // The commit and the branch that were checked out for a conversation, and where it was published, as JSON.
   `ALTER TABLE conversations ADD COLUMN start_point TEXT; ALTER TABLE conversations ADD COLUMN published TEXT NOT NULL DEFAULT '{}'`,
+  // Microagents have the id of their content. Of those that were listed by their paths alone, the agent knows already.
+  'UPDATE conversations SET microagents = NULL',
 ];
