@@ -18,6 +18,7 @@ const shownEvent = z.discriminatedUnion('kind', [
   event('permission_answered', z.looseObject({ option_id: z.string().nullable() })),
   event('turn_ended', z.looseObject({ message_id: z.string(), stop_reason: z.string() })),
   event('start_step', z.looseObject({ to: z.string() })),
+  event('setup_script', z.looseObject({ execution_id: z.string().nullable(), status: z.string() })),
   event('agent_started', z.looseObject({})),
   event('sandbox_moved', z.looseObject({ from: z.string().nullable(), to: z.string().nullable(), pause_kind: z.string().nullable() })),
   event('conversation_archived', z.looseObject({})),

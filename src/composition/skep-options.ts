@@ -145,7 +145,7 @@ export const optionsSchema = z.strictObject({
     .describe('a list of container modules of inversify'),
   /** Folder for the embedded store, the deployment's id and the process runtime's workspaces. */
   dataDir: path,
-  /** The `<product>` word of the microagents' directories. Default: `skep`. */
+  /** The `<product>` word in the paths of microagents and setup scripts. Default: `skep`. */
   product: setting.product,
   specs: z.array(specSchema).min(1).readonly().describe("a list of sandbox specs, for example [{ id: 'node', image: 'node:26' }]"),
   limits: z.strictObject({
@@ -167,6 +167,8 @@ export const optionsSchema = z.strictObject({
   agentMemoryBytes: bytes,
   /** How many sandboxes are started at a time. Default: twice the number of cores. */
   startsAtOnce: positiveInteger('4'),
+  /** How long the setup script of a repository may run, in milliseconds. Default: 5 minutes. */
+  setupTimeoutMs: milliseconds,
   /** How long events are kept, in milliseconds. Default: 30 days. */
   keepEventsForMs: milliseconds,
   /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
@@ -202,10 +204,9 @@ export type StoreOptions = z.output<typeof store>;
 export type ApiKeyAuthOptions = z.output<typeof auth>;
 
 type ReadonlyDeep<T> = T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> } : T;
-
 /** What a factory of the options gets to know about the deployment. */
 export interface Deployment {
-  /** The `<product>` word of the microagents' directories. */
+  /** The `<product>` word in the paths of microagents and setup scripts. */
   readonly product: string;
   /** Null: nothing is to be written to disk. */
   readonly dataDir: string | null;
@@ -244,7 +245,6 @@ export function checkOptions(options: SkepOptions): CheckedOptions {
     const problem = `is missing, while the spec ${isolated.id} asks for a container; the default, process, would run it on this machine`;
     mistakes.push({ path: ['runtime'], problem });
   }
-  throw new ConfigError(mistakes.map(({ path, problem, form = formAt(optionsSchema, path) }) => ({
-    name: fieldName(path, specs), problem, form,
-  })));
+  const told = mistakes.map(({ path, problem, form = formAt(optionsSchema, path) }) => ({ name: fieldName(path, specs), problem, form }));
+  throw new ConfigError(told);
 }

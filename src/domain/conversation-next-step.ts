@@ -12,7 +12,8 @@ import type { SandboxSpec } from './sandbox-spec.ts';
 export const startSteps: Readonly<Record<ConversationStartStatus, readonly ConversationStartStatus[]>> = {
   WORKING: ['WAITING_FOR_SANDBOX', 'ERROR'],
   WAITING_FOR_SANDBOX: ['PREPARING_REPOSITORY', 'STARTING_AGENT', 'READY', 'ERROR'],
-  PREPARING_REPOSITORY: ['LISTING_MICROAGENTS', 'ERROR'],
+  PREPARING_REPOSITORY: ['RUNNING_SETUP_SCRIPT', 'LISTING_MICROAGENTS', 'ERROR'],
+  RUNNING_SETUP_SCRIPT: ['LISTING_MICROAGENTS', 'ERROR'],
   LISTING_MICROAGENTS: ['STARTING_AGENT', 'READY', 'ERROR'],
   STARTING_AGENT: ['READY', 'ERROR'],
   READY: [],
@@ -39,6 +40,7 @@ export type StartStep =
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
   | { readonly kind: 'prepare-repository'; readonly sandbox: Sandbox; readonly repository: RepositoryLocation }
+  | { readonly kind: 'run-setup-script'; readonly sandbox: Sandbox }
   | { readonly kind: 'list-microagents'; readonly sandbox: Sandbox; readonly repository: RepositoryLocation }
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
   | { readonly kind: 'record'; readonly status: ConversationStartStatus; readonly reason: Reason | null };
@@ -57,9 +59,11 @@ export function nextStartStep(conversation: Conversation, sandbox: Sandbox | nul
 export function statusAfter(
   { startStatus, selectedRepository }: Pick<Conversation, 'startStatus' | 'selectedRepository'>,
   { spec }: Pick<Sandbox, 'spec'>,
+  hasSetupScript = false,
 ): ConversationStartStatus {
   if (startStatus === 'WAITING_FOR_SANDBOX' && selectedRepository !== null) return 'PREPARING_REPOSITORY';
-  if (startStatus === 'PREPARING_REPOSITORY') return 'LISTING_MICROAGENTS';
+  if (startStatus === 'PREPARING_REPOSITORY' && hasSetupScript) return 'RUNNING_SETUP_SCRIPT';
+  if (startStatus === 'PREPARING_REPOSITORY' || startStatus === 'RUNNING_SETUP_SCRIPT') return 'LISTING_MICROAGENTS';
   return spec.agent !== null && startStatus !== 'STARTING_AGENT' ? 'STARTING_AGENT' : 'READY';
 }
 
@@ -84,6 +88,7 @@ function stepInRunningSandbox(conversation: Conversation, sandbox: Sandbox): Sta
   const { startStatus: status, gitProvider: provider, repositoryPath: path } = conversation;
   const repository = provider === null || path === null ? null : { provider, path };
   if (status === 'PREPARING_REPOSITORY' && repository !== null) return { kind: 'prepare-repository', sandbox, repository };
+  if (status === 'RUNNING_SETUP_SCRIPT') return { kind: 'run-setup-script', sandbox };
   if (status === 'LISTING_MICROAGENTS' && repository !== null) return { kind: 'list-microagents', sandbox, repository };
   if (status === 'STARTING_AGENT' && sandbox.spec.agent !== null) return { kind: 'start-agent', sandbox };
   return { kind: 'record', status: statusAfter(conversation, sandbox), reason: null };

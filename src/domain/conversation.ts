@@ -1,5 +1,6 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
 import type { StartPoint } from './change.ts';
+import type { ConversationMicroagent } from './conversation-microagents.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxParameters } from './sandbox-parameters.ts';
@@ -9,6 +10,7 @@ export const conversationStartStatuses = [
   'WORKING',
   'WAITING_FOR_SANDBOX',
   'PREPARING_REPOSITORY',
+  'RUNNING_SETUP_SCRIPT',
   'LISTING_MICROAGENTS',
   'STARTING_AGENT',
   'READY',
@@ -78,8 +80,8 @@ export interface Conversation {
   readonly permissionPolicy: PermissionPolicy;
   /** The agent's own id of its session, to load it again; null before the first. */
   readonly agentSessionId: string | null;
-  /** Paths of the repository's microagents, relative to its root; null before they are listed. */
-  readonly microagents: readonly string[] | null;
+  /** Those of the repository that could be read; null before they are listed. */
+  readonly microagents: readonly ConversationMicroagent[] | null;
   readonly startStatus: ConversationStartStatus;
   /** What the agent does; null while there is none. */
   readonly executionStatus: ExecutionStatus | null;

@@ -3,6 +3,7 @@ import type { ChangeCounts } from './change.ts';
 import {
   type Conversation, type ConversationStartStatus, type ExecutionStatus, type QueuedMessage, textOf,
 } from './conversation.ts';
+import type { MicroagentsTold } from './conversation-microagents.ts';
 import type { Reason } from './reason.ts';
 import { isPooled, type PauseKind, type Sandbox, type SandboxStatus } from './sandbox.ts';
 
@@ -28,6 +29,10 @@ export interface EventData {
   /** What differs from where the conversation began, after a turn that changed it. */
   work_tree_changed: ChangeCounts;
   start_step: { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus };
+  /** The setup script of the repository began, or ended. `executionId` is null if it could not be started. */
+  setup_script: { readonly executionId: string | null; readonly status: 'running' | 'succeeded' | 'failed' };
+  /** Microagents that the agent gets with the message of the turn that follows, and those that it does not get. */
+  microagents: MicroagentsTold;
   execution_changed: { readonly from: ExecutionStatus | null; readonly to: ExecutionStatus | null };
   /** The agent was started. `loaded`: with the session that it had before. */
   agent_started: { readonly sessionId: string; readonly loaded: boolean };
@@ -41,8 +46,8 @@ export type EventKind = keyof EventData;
 
 export const eventKinds = [
   'message', 'message_chunk', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started',
-  'turn_ended', 'work_tree_changed', 'start_step', 'execution_changed', 'agent_started', 'sandbox_moved', 'conversation_archived',
-  'conversation_deleted',
+  'turn_ended', 'work_tree_changed', 'start_step', 'setup_script', 'microagents', 'execution_changed', 'agent_started', 'sandbox_moved',
+  'conversation_archived', 'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 
 export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';

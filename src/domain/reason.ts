@@ -155,6 +155,10 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   fetching_repository: { readonly phase: 'receiving' | 'unpacking' | null; readonly percent: number | null };
   fetching_repository_again: None;
   copying_files: None;
+  running_setup_script: { readonly executionId: string };
+  /** `cause` is null if it exited by itself, and `exitCode` if it did not. */
+  setup_script_failed: Cause & { readonly exitCode: number | null };
+  microagents_unavailable: Cause;
   message_waiting: Cause;
   messages_dropped: Cause & { readonly count: number };
   start_failed: Cause;

@@ -74,7 +74,7 @@ specs:
   - id: plain
     agent: { protocol: acp, command: [agent] }
 limits: { existing_per_owner: 20, existing: 200, when_full: pause_idle }
-starts: { at_once: 3 }
+starts: { at_once: 3, setup_timeout: 90s }
 events: { keep_for: 2d }
 quarantine: { keep_for: 3d }
 `);
@@ -93,7 +93,7 @@ quarantine: { keep_for: 3d }
       agent: { env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 },
     });
     expect(options).toMatchObject({
-      limits: { existingPerOwner: 20, existing: 200 }, whenFull: 'pause_idle', startsAtOnce: 3, keepEventsForMs: 2 * 86_400_000, quarantineForMs: 3 * 86_400_000,
+      limits: { existingPerOwner: 20, existing: 200 }, whenFull: 'pause_idle', startsAtOnce: 3, setupTimeoutMs: 90_000, keepEventsForMs: 2 * 86_400_000, quarantineForMs: 3 * 86_400_000,
     });
   });
 

@@ -53,7 +53,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         },
         permissionPolicy: 'deny',
         agentSessionId: 'session-1',
-        microagents: ['.skep/microagents/deploy.md'],
+        microagents: [{ path: '.skep/microagents/deploy.md', blobId: '5e1f', triggers: ['deploy'], isSettled: true }],
         updatedAt: someTime + 1,
         deletedAt: someTime + 2,
         removedAt: someTime + 3,
@@ -99,7 +99,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
           turn: someMessage(text, text),
           permission: { permissionId: text, toolCallId: text, title: text, options: [{ optionId: text, name: text, kind: 'allow_once' }] },
           agentSessionId: text,
-          microagents: [text],
+          microagents: [{ path: text, blobId: text, triggers: [text], isSettled: false }],
         });
         await conversations.insert(conversation, { ownerId: text, key: text, fingerprint: text });
         deepEqual(await conversations.find(conversation.id), conversation);
@@ -199,12 +199,14 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
         await conversations.insert(someConversation(`x-${id}`, { startStatus, deletedAt: someTime }));
         await conversations.insert(someConversation(`y-${id}`, { startStatus, deletedAt: someTime, removedAt: someTime }));
       }
-      const starting = ['listing-microagents', 'preparing-repository', 'starting-agent', 'waiting-for-sandbox', 'working'];
+      const starting = [
+        'listing-microagents', 'preparing-repository', 'running-setup-script', 'starting-agent', 'waiting-for-sandbox', 'working',
+      ];
       const ending = [...starting, 'error', 'ready'].map((id) => `x-${id}`).toSorted();
       deepEqual(idsOf(await conversations.scanUnsettled(null, 100)), [...starting, ...ending]);
       deepEqual(idsOf(await conversations.scanUnsettled('working', 2)), ['x-error', 'x-listing-microagents']);
       await conversations.replace(nextVersion(someConversation('listing-microagents', { startStatus: 'READY' })));
-      deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['preparing-repository', 'starting-agent']);
+      deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['preparing-repository', 'running-setup-script']);
     }),
     storeCase(harness, 'sweeps over those that have work, until they have none', async ([{ conversations }]) => {
       const ready = { startStatus: 'READY', executionStatus: 'idle' } as const;

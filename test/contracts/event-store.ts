@@ -49,6 +49,11 @@ const everyKind: readonly EventDraft[] = [
   eventOf('turn_ended', { messageId: 'm', stopReason: 'interrupted' }, { actor: 'runtime', reason: { code: 'vanished' } }),
   eventOf('work_tree_changed', { files: 2, linesAdded: 30, linesRemoved: 4 }),
   eventOf('start_step', { from: null, to: 'WORKING' }, { sandboxId: null }),
+  eventOf('setup_script', { executionId: 'exec-1', status: 'running' }),
+  eventOf('setup_script', { executionId: null, status: 'failed' }, { reason: { code: 'setup_script_failed', exitCode: null, cause: null } }),
+  eventOf('microagents', {
+    given: [{ path: 'a.md', trigger: 'deploy' }, { path: 'b.md', trigger: null }], leftOut: [{ path: 'c.md', why: 'too_large' }], leftOutCount: 2,
+  }),
   eventOf('execution_changed', { from: 'idle', to: null }),
   eventOf('agent_started', { sessionId: 's', loaded: true }),
   eventOf('sandbox_moved', { from: 'RUNNING', to: 'PAUSED', pauseKind: 'freeze' }, { conversationId: null }),

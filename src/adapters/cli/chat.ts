@@ -101,6 +101,7 @@ export class Chat {
       case 'message_chunk':
       case 'tool_call':
       case 'plan':
+      case 'setup_script':
       case 'agent_started':
     }
     this.#leaveWhenDone();

@@ -80,6 +80,10 @@ export class Transcript {
         return event.data.stop_reason === 'end_turn' ? [] : [this.#faint(`the turn ended: ${event.data.stop_reason}${because}`)];
       case 'start_step':
         return [this.#faint(`${event.data.to}${because}`)];
+      case 'setup_script': {
+        const { status, execution_id: execution } = event.data;
+        return [this.#faint(`setup script: ${status}${execution === null ? '' : `, as ${execution}`}`)];
+      }
       case 'agent_started':
         return [this.#faint(`the agent has started${because}`)];
       case 'sandbox_moved':

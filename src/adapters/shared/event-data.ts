@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type PermissionRequest, toolCallStatuses } from '../../domain/agent.ts';
+import { omissions } from '../../domain/conversation-microagents.ts';
 import { conversationStartStatuses, executionStatuses } from '../../domain/conversation.ts';
 import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
 import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
@@ -66,6 +67,12 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
   }),
   work_tree_changed: z.object({ files: z.int(), linesAdded: z.int(), linesRemoved: z.int() }),
   start_step: z.object({ from: startStatus.nullable(), to: startStatus }),
+  setup_script: z.object({ executionId: z.string().nullable(), status: z.enum(['running', 'succeeded', 'failed']) }),
+  microagents: z.object({
+    given: z.array(z.object({ path: z.string(), trigger: z.string().nullable() })),
+    leftOut: z.array(z.object({ path: z.string(), why: z.enum(omissions) })),
+    leftOutCount: z.number(),
+  }),
   execution_changed: z.object({ from: executionStatus, to: executionStatus }),
   agent_started: z.object({ sessionId: z.string(), loaded: z.boolean() }),
   sandbox_moved: z.object({ from: sandboxStatus, to: sandboxStatus, pauseKind: z.enum(pauseKinds).nullable() }),

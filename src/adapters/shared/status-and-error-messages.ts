@@ -117,6 +117,10 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `Fetching the repository${phase === null ? '' : `: ${percent ?? 0}% ${phase === 'receiving' ? 'received' : 'unpacked'}`}.`,
   fetching_repository_again: () => 'Fetching the repository again, because the earlier copy was damaged.',
   copying_files: () => 'Copying the files into the sandbox.',
+  running_setup_script: ({ executionId }) => `The setup script of the repository is running as the execution ${executionId}.`,
+  setup_script_failed: ({ exitCode, cause }) =>
+    join(`The setup script of the repository failed${exitCode === null ? '' : ` with exit code ${exitCode}`}.`, cause),
+  microagents_unavailable: ({ cause }) => join('The microagents of the repository could not be listed.', cause),
   message_waiting: ({ cause }) => join('A message is waiting.', cause),
   messages_dropped: ({ count, cause }) =>
     join(`The agent did not get ${count === 1 ? 'one message that was' : `${count} messages that were`} waiting.`, cause),

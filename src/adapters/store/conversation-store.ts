@@ -19,8 +19,8 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  ChangeListColumn, columnReader, jsonReader, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn,
-  StartPointColumn, TextMapColumn, TextsColumn,
+  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull,
+  SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -205,7 +205,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),
     permissionPolicy: word(permissionPolicies),
-    microagents: orNull(jsonReader(TextsColumn)),
+    microagents: orNull(jsonReader(MicroagentsColumn)),
     startStatus: word(conversationStartStatuses),
     executionStatus: orNull(word(executionStatuses)),
     statusReason: reasonOrNull,

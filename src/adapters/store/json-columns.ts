@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import { type ChangeList, fileChangeStatuses, type StartPoint } from '../../domain/change.ts';
+import type { ConversationMicroagent } from '../../domain/conversation-microagents.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
@@ -174,6 +175,10 @@ export const ChangeListColumn: z.ZodType<ChangeList> = z.object({
     committed: z.boolean(),
   })),
 });
+
+export const MicroagentsColumn: z.ZodType<readonly ConversationMicroagent[]> = z.array(
+  z.object({ path: z.string(), blobId: z.string(), triggers: z.array(z.string()), isSettled: z.boolean() }),
+);
 
 export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 

@@ -3,6 +3,8 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Agents } from '../agents/agents.ts';
+import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
+import type { Executions } from '../executions/executions.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/microagents.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
@@ -15,7 +17,16 @@ import { keepBeforeEnd } from './kept-changes.ts';
 import { SandboxAccess } from './conversation-sandbox.ts';
 import { Turns } from './turns/turns.ts';
 
-export interface ConversationReconcilerDeps extends ConversationDeps {
+/** What the setup script of a repository needs. */
+export interface SetupDeps {
+  readonly executions: Pick<Executions, 'run'>;
+  readonly executionReconciler: Pick<ExecutionReconciler, 'ended'>;
+  readonly product: string;
+  /** How long it may run. */
+  readonly setupTimeoutMs: number;
+}
+
+export interface ConversationReconcilerDeps extends ConversationDeps, SetupDeps {
   readonly events: EventStore;
   readonly sandboxReconciler: SandboxReconciler;
   readonly runtime: SandboxRuntime;

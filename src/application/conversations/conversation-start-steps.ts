@@ -1,5 +1,6 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
+import { toldOf } from '../../domain/conversation-microagents.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
@@ -9,6 +10,8 @@ import { ProgressReporter } from '../progress-reporter.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import type { Changed } from './conversation-records.ts';
+import { findMicroagents } from './find-microagents.ts';
+import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
 
 const prepareWithinMs = 30 * 60_000;
 
@@ -58,11 +61,15 @@ async function take(
     case 'prepare-repository':
       await within(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
         const startPoint = await prepare(deps, step, conversation, signal);
-        await advance(deps, conversation, statusAfter(conversation, step.sandbox), null, { startPoint });
+        const next = statusAfter(conversation, step.sandbox, await hasSetupScript(deps, conversation, step.sandbox, signal));
+        await advance(deps, conversation, next, null, { to: { startPoint } });
       });
       return true;
+    case 'run-setup-script':
+      await setUp(deps, step, conversation, signal);
+      return true;
     case 'list-microagents':
-      await within(deps, listWithinMs, step.sandbox, signal, (signal) => list(deps, step, conversation, signal));
+      await list(deps, step, conversation, signal);
       return true;
     case 'start-agent':
       await openAgent(deps, conversation, step.sandbox, signal, ({ startStatus }) =>
@@ -94,21 +101,41 @@ async function prepare(
   return { commit, branch };
 }
 
+/** Whatever becomes of the script, the start goes on. */
+async function setUp(
+  deps: StepDeps, { sandbox }: StepOf<'run-setup-script'>, conversation: Conversation, signal: AbortSignal,
+): Promise<void> {
+  const { executionId, failed } = await runSetupScript(deps, conversation, sandbox, signal);
+  const event = { kind: 'setup_script', data: { executionId, status: failed === null ? 'succeeded' : 'failed' } } as const;
+  await advance(deps, conversation, statusAfter(conversation, sandbox), failed, { events: [event] });
+}
+
+/** A git host in trouble does not end the start. */
 async function list(
   deps: StepDeps, { repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
-  const { microagents } = await deps.microagents.listingOf(deps.repositories.located(repository), signal);
-  await advance(deps, conversation, statusAfter(conversation, sandbox), null, { microagents: microagents.map(({ path }) => path) });
+  const next = statusAfter(conversation, sandbox);
+  try {
+    const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.located(repository), signal);
+    const { microagents, omitted } = await within(deps, listWithinMs, sandbox, signal, find);
+    const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: toldOf([], omitted) } as const];
+    await advance(deps, conversation, next, null, { to: { microagents }, events });
+  } catch (error) {
+    const cause = signal.aborted || isStoreFailure(error) ? null : reasonOf(error);
+    if (cause === null) throw error;
+    const event = { kind: 'microagents', data: toldOf([], []) } as const;
+    await advance(deps, conversation, next, { code: 'microagents_unavailable', cause }, { to: { microagents: [] }, events: [event] });
+  }
 }
 
 /** Takes the step within the time, and keeps the sandbox awake meanwhile. */
-async function within(
-  deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
+async function within<T>(
+  deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   using limit = timeout(deps.clock, ms);
   using _ = deps.access.keepAwake(sandbox);
   try {
-    await step(AbortSignal.any([signal, limit.signal]));
+    return await step(AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     if (signal.aborted || !limit.signal.aborted) throw error;
     throw new StepTimeout(ms, error);
@@ -120,11 +147,11 @@ async function advance(
   { id, startStatus: from }: Conversation,
   startStatus: ConversationStartStatus,
   reason: Reason | null,
-  also: Changed['to'] = {},
+  { to = {}, events = [] }: Partial<Pick<Changed, 'to' | 'events'>> = {},
 ): Promise<void> {
   await deps.records.change(id, (conversation) =>
     !isEnded(conversation) && conversation.startStatus === from && startSteps[from].includes(startStatus)
-      ? { to: { ...also, startStatus, statusReason: reason }, actor: 'skep', reason }
+      ? { to: { ...to, startStatus, statusReason: reason }, actor: 'skep', reason, events }
       : null,
   );
 }
@@ -178,7 +205,8 @@ export async function openAgent(
     written = await records.change(id, (conversation) => {
       const to = isEnded(conversation) ? null : change(conversation);
       return to === null ? null : {
-        to: { ...to, agentSessionId: sessionId },
+        // A new session has not got any of them.
+        to: { ...to, agentSessionId: sessionId, ...(!loaded && { microagents: unsettled(conversation) }) },
         actor: 'skep',
         reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,
         events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
@@ -187,4 +215,8 @@ export async function openAgent(
   } finally {
     if (written === null) await agents.end(id);
   }
+}
+
+function unsettled({ microagents }: Conversation): Conversation['microagents'] {
+  return microagents?.map((microagent) => ({ ...microagent, isSettled: false })) ?? null;
 }

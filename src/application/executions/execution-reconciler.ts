@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
-import { timeout } from '../timers.ts';
+import { timeout, unlessAborted } from '../timers.ts';
 import type { ExecutionRecordsDeps } from './execution-records.ts';
 
 export interface ExecutionReconcilerDeps extends ExecutionRecordsDeps {
@@ -30,6 +30,8 @@ export class ExecutionReconciler {
   readonly #closing = new AbortController();
   /** The executions whose end this process waits for. */
   readonly #awaited = new Set<string>();
+  /** Called after each look at an execution. */
+  readonly #looked = new Set<(id: string) => void>();
 
   constructor(deps: ExecutionReconcilerDeps) {
     this.#deps = deps;
@@ -72,6 +74,22 @@ export class ExecutionReconciler {
     } catch (error) {
       if (!isGone(error)) throw error;
       return await this.#lose(execution);
+    }
+  }
+
+  /** Resolves with the record once the execution has ended or is deleted; null if there is none. Rejects with the signal's reason. */
+  async ended(id: string, signal: AbortSignal): Promise<ExecutionRecord | null> {
+    let looked = Promise.withResolvers<void>();
+    const note = (lookedAt: string): void => void (lookedAt === id && looked.resolve());
+    using ends = new DisposableStack();
+    ends.defer(() => this.#looked.delete(note));
+    this.#looked.add(note);
+    this.enqueue(id);
+    for (;;) {
+      const execution = await this.#deps.store.find(id);
+      if (execution === null || execution.status !== 'running' || execution.deletedAt !== null) return execution;
+      await unlessAborted(signal, looked.promise);
+      looked = Promise.withResolvers();
     }
   }
 
@@ -119,6 +137,8 @@ export class ExecutionReconciler {
     } catch (error) {
       const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
       this.#deps.logger.warn({ execution: id, ...fields }, 'an execution could not be reconciled; the next sweep tries again');
+    } finally {
+      for (const note of this.#looked) note(id);
     }
   }
 

@@ -36,12 +36,21 @@ export class Microagents {
 
   /** The same, with the time of its last confirmation. */
   async listing(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentListing> {
-    return await this.listingOf(await this.#deps.repositories.locate(repositoryName, patterns, signal), signal);
-  }
-
-  async listingOf(located: LocatedRepository, signal?: AbortSignal): Promise<MicroagentListing> {
+    const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
     const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
     return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
+  }
+
+  /** Lists the files of the microagents, sorted by path. Failures: those of `GitProvider.listFiles`. */
+  async files(located: LocatedRepository, signal: AbortSignal): Promise<readonly FileContentId[]> {
+    const { directory, files } = await this.#listFiles(located, signal);
+    const byPath = new Map(files.map((file) => [file.path, file] as const));
+    return microagentsOf(directory, files).flatMap(({ path }) => byPath.get(path) ?? []);
+  }
+
+  /** Reads a file that {@link files} has listed. Failures: those of `GitProvider.readFile`. */
+  async readFile(located: LocatedRepository, file: FileContentId, signal: AbortSignal): Promise<ReadMicroagent> {
+    return await readMicroagent(this.#deps, located, file, signal);
   }
 
   /** Throws what a listing throws, `file_not_found`, and `provider_failed` for a file of more than 1 MiB. */

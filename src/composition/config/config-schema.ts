@@ -150,8 +150,8 @@ const limits = z.strictObject(limitFields).partial()
 export const fileSchema = z.object({
   specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]'),
   limits,
-  starts: z.strictObject({ at_once: positiveInteger('4').optional() })
-    .describe('a mapping that says how starts are done, for example { at_once: 4 }'),
+  starts: z.strictObject({ at_once: positiveInteger('4'), setup_timeout: duration('5m') }).partial()
+    .describe('a mapping that says how starts are done, for example { at_once: 4, setup_timeout: 5m }'),
   events: z.strictObject({ keep_for: duration('30d').optional() })
     .describe('a mapping that says how events are kept, for example { keep_for: 30d }'),
   quarantine: z.strictObject({ keep_for: duration('24h').optional() })

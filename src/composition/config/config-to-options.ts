@@ -19,7 +19,7 @@ export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly 
     diskUsedPercent: config.disk_used_percent,
     agentMemoryBytes: config.agent_memory,
     limits: defined(inCamelCase(ofSandboxes)),
-    ...defined({ specs, whenFull, startsAtOnce: starts?.at_once }),
+    ...defined({ specs, whenFull, startsAtOnce: starts?.at_once, setupTimeoutMs: starts?.setup_timeout }),
     ...defined({ keepEventsForMs: events?.keep_for, quarantineForMs: quarantine?.keep_for }),
   };
 }

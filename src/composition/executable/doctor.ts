@@ -9,6 +9,7 @@ import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import { defaultQuarantineForMs, quarantineOwner } from '../../domain/quarantine.ts';
+import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
@@ -144,14 +145,15 @@ function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
     return line(variable, `${isDuration ? duration(value) : shownValue(value, isSecret)}${origin}`);
   });
   const { specs, requestsPerMinute, streamsPerKey, options } = config;
-  const { limits = {}, whenFull = 'refuse', startsAtOnce, keepEventsForMs = defaultKeepEventsForMs } = options;
+  const { limits = {}, whenFull = 'refuse', keepEventsForMs = defaultKeepEventsForMs } = options;
+  const { startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;
   const configured = { ...unlimited, ...unlimitedConversations, ...limits, whenFull, requestsPerMinute, streamsPerKey };
   const allLimits = Object.entries(inSnakeCase(configured));
   return [
     ...lines,
     line('specs', specs === null ? 'the default one' : specs.map(specText).join(', ')),
     line('limits', allLimits.map(([name, value]) => `${name} ${value ?? '-'}`).join(', ')),
-    line('starts', `at_once ${startsAtOnce ?? 'twice the number of cores'}`),
+    line('starts', `at_once ${startsAtOnce ?? 'twice the number of cores'}, setup_timeout ${duration(setupTimeoutMs)}`),
     line('events', `keep_for ${keepEventsForMs / 86_400_000} days`),
     line('quarantine', `keep_for ${(options.quarantineForMs ?? defaultQuarantineForMs) / 3_600_000} hours`),
   ].join('');

@@ -3,7 +3,7 @@ import { ContainerModule } from 'inversify';
 import { createLruMap } from '../../adapters/shared/lru-map.ts';
 import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
-import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
+import { ConversationReconciler, type SetupDeps } from '../../application/conversations/conversation-reconciler.ts';
 import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
@@ -27,6 +27,7 @@ import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultExecutionLimits } from '../../domain/execution.ts';
 import { poolStartsAtOnce } from '../../domain/pool-plan.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
+import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import { defined } from '../config/field-schemas.ts';
@@ -38,6 +39,7 @@ const { executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
+const setupDeps = token<SetupDeps>('SetupDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
 const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
@@ -96,9 +98,11 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
     ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
       ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
-  provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, closers],
-    (deps, { events }, sandboxReconciler, runtime, microagents, agents, closers) =>
-      closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents }), close));
+  provide(bind, setupDeps, [tokens.executions, executionReconciler, tokens.deployment, rules],
+    (executions, executionReconciler, { product }, { setupTimeoutMs }) => ({ executions, executionReconciler, product, setupTimeoutMs }));
+  provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, setupDeps, closers],
+    (deps, { events }, sandboxReconciler, runtime, microagents, agents, setup, closers) =>
+      closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents, ...setup }), close));
   provide(bind, tokens.conversations,
     [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
     (deps, rules, specs, runtime, agentMemory, reconciler, events, { product }) =>
@@ -140,6 +144,7 @@ export function rulesOf(options: CheckedOptions) {
     agentMemoryBytes: options.agentMemoryBytes ?? defaultAgentMemoryBytes,
     startsAtOnce,
     poolStartsAtOnce: poolStartsAtOnce(startsAtOnce),
+    setupTimeoutMs: options.setupTimeoutMs ?? defaultSetupTimeoutMs,
     answerWithinMs: options.answerWithinMs ?? defaultAnswerWithinMs,
     keepEventsForMs: options.keepEventsForMs ?? defaultKeepEventsForMs,
     orphanGraceMs: defaultOrphanGraceMs,

@@ -29,10 +29,13 @@ export class Host {
   readonly puts: Put[] = [];
   /** Commands that are told to end never say that they have. */
   stuck = false;
+  readonly #brings: Readonly<Record<string, string>>;
   readonly #running = new Set<Executed>();
 
-  constructor(engine: MemoryEngine) {
+  /** `brings` are files, by their paths, that each archive is taken to hold. */
+  constructor(engine: MemoryEngine, brings: Readonly<Record<string, string>> = {}) {
     this.engine = engine;
+    this.#brings = brings;
     engine.subscribe(() => this.notice());
   }
 
@@ -72,6 +75,7 @@ export class Host {
         let archive = '';
         for await (const chunk of stream) archive += new TextDecoder().decode(chunk);
         this.puts.push({ instanceId, directory, archive });
+        for (const [path, text] of Object.entries(this.#brings)) this.engine.files(instanceId).set(`${directory}/${path}`, text);
       },
       close: async () => {
         cut();

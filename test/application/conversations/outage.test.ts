@@ -200,7 +200,7 @@ test('an agent learns of the microagents also if the store fails just before its
   expect(w.handed).toEqual([]);
   await w.reconciler.sweep();
   await until(() => w.handed.length === 1);
-  expect(w.handed[0]).toMatch(/^Microagents of this repository.*\|go$/s);
+  expect(w.handed[0]).toMatch(/^<REPOSITORY_INSTRUCTIONS>.*\|go$/s);
 });
 
 const restless = { rest: { freezeAfterMs: 60_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } };

@@ -20,5 +20,5 @@ test('a conversation uses the repository that its caller may use, although its n
   const record = await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY' || found?.startStatus === 'ERROR');
   expect(record).toMatchObject({ startStatus: 'READY', selectedRepository: 'acme/nickname', repositoryPath: 'acme/shop' });
   expect(w.checkedOut).toEqual([expect.stringMatching(/^acme\/shop /)]);
-  expect(record?.microagents).toEqual(['.skep/microagents/deploy/aws.md', '.skep/microagents/style.md']);
+  expect(record?.microagents?.map(({ path }) => path)).toEqual(['.skep/microagents/deploy/aws.md', '.skep/microagents/style.md']);
 });

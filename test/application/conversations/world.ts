@@ -1,5 +1,5 @@
 import {
-  createManualClock, createMemoryGitProvider, createMemoryProbe, createSeededRandom, MemoryEngine,
+  createManualClock, createMemoryGitProvider, createMemoryProbe, createSeededRandom, type MemoryCommand, MemoryEngine,
 } from '../../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
@@ -10,6 +10,7 @@ import type { Rules } from '../../../src/composition/wiring/use-case-modules.ts'
 import { type Token, tokens } from '../../../src/composition/wiring/tokens.ts';
 import type { AgentSpec } from '../../../src/domain/agent.ts';
 import type { Event, EventData, EventKind } from '../../../src/domain/event.ts';
+import type { ExecutionLimits } from '../../../src/domain/execution.ts';
 import type { SandboxLimits } from '../../../src/domain/sandbox-limits.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent-protocol.ts';
@@ -41,7 +42,7 @@ export const shop = {
 export interface WorldOptions {
   readonly spec?: Partial<SandboxSpecInput>;
   readonly agent?: Partial<AgentSpec> | null;
-  readonly limits?: Partial<SandboxLimits>;
+  readonly limits?: Partial<SandboxLimits & ExecutionLimits>;
   readonly script?: MemoryAgentScript;
   readonly beforeOpen?: (request: OpenAgentSession) => Promise<void> | void;
   readonly remembers?: boolean;
@@ -51,6 +52,10 @@ export interface WorldOptions {
   readonly secrets?: Readonly<Record<string, string>>;
   readonly store?: (store: Store) => Store;
   readonly keepForMs?: number;
+  /** Files of the repository, by their paths. */
+  readonly brings?: Readonly<Record<string, string>>;
+  /** What runs as an execution. */
+  readonly command?: MemoryCommand;
 }
 
 const owner = 'me';
@@ -59,8 +64,8 @@ const owner = 'me';
 export function createWorld(options: WorldOptions = {}) {
   const clock = createManualClock();
   const random = createSeededRandom(1);
-  const engine = new MemoryEngine();
-  const host = new Host(engine);
+  const engine = new MemoryEngine(undefined, options.command);
+  const host = new Host(engine, options.brings);
   const probe = createMemoryProbe();
   const store = (options.store ?? ((made) => made))(createInMemoryStore());
   const logged: string[] = [];
@@ -128,6 +133,7 @@ export function createWorld(options: WorldOptions = {}) {
       agentMemory: get(tokens.agentMemory),
       conversationDriver: get(tokens.conversationReconciler),
       conversations: get(tokens.conversations),
+      executions: get(tokens.executions),
       reconciler: get(tokens.sweeper),
       events: get(tokens.events),
       close: async () => await closers.disposeAsync(),

@@ -23,6 +23,8 @@ export interface SceneOptions {
   /** The configuration of the server, once it is known where the model answers. */
   readonly config: (model: ModelDouble, folder: string) => unknown;
   readonly env?: Readonly<Record<string, string>>;
+  /** The repository `acme/shop`. Default: {@link shop}. */
+  readonly repository?: RepositoryDescription;
   /** Where the model listens. */
   readonly modelHost?: string;
 }
@@ -40,10 +42,10 @@ export interface Scene {
   close(clear: (dataDir: string) => Promise<void> | void): Promise<void>;
 }
 
-export async function createScene({ config, env = {}, modelHost }: SceneOptions): Promise<Scene> {
+export async function createScene({ config, env = {}, modelHost, repository = shop }: SceneOptions): Promise<Scene> {
   const folder = await temporaryFolder();
   const dataDir = join(folder, 'data');
-  await createRepository(join(folder, 'git/acme/shop.git'), shop);
+  await createRepository(join(folder, 'git/acme/shop.git'), repository);
   const model = await startModel(modelHost === undefined ? {} : { host: modelHost });
   const start = (): Promise<Server> =>
     startServer({

@@ -1,7 +1,6 @@
 /**
  * The steps from one version of the schema to the next. The version is the number of steps that were made, and SQLite's
  * `user_version` holds it. A step that was released is never edited: a change is a new step at the end.
- *
  * STRICT tables hold each value to its column's type. AUTOINCREMENT gives no number twice, not even after a purge.
  */
 export const migrations: readonly string[] = [
@@ -232,4 +231,6 @@ export const migrations: readonly string[] = [
   ) STRICT;
   ALTER TABLE conversations ADD COLUMN publications TEXT NOT NULL DEFAULT '{}';
   `,
+  // Microagents have the id of their content. Of those that were listed by their paths alone, the agent knows already.
+  'UPDATE conversations SET microagents = NULL',
 ];

@@ -9,6 +9,7 @@ import type { LiveAgent } from '../../agents/live-agent.ts';
 import { onAbort, throughStoreOutage } from '../../timers.ts';
 import type { Change, Changed } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
+import type { MicroagentContext } from './microagent-context.ts';
 import { TurnPermissions } from './turn-permissions.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { TurnWatch } from './turn-watch.ts';
@@ -21,6 +22,8 @@ export interface TurnOf {
   readonly sandbox: Sandbox;
   readonly queued: QueuedMessage;
   readonly agent: LiveAgent;
+  /** What goes before the message; null is nothing. */
+  readonly context: MicroagentContext | null;
   /** The sequence number of the newest event before the turn. */
   readonly from: number;
   /** Fires when the turn is to end, and its agent with it. */
@@ -71,6 +74,12 @@ export class Turn {
     return this.#prompted;
   }
 
+  /** The message as the agent gets it. The log has it as the user wrote it. */
+  get #message(): Message {
+    const { context, queued: { message } } = this.#of;
+    return context === null ? message : { content: [{ type: 'text', text: context.text }, ...message.content] };
+  }
+
   look(): void {
     if (this.#prompted) this.#watch.look();
   }
@@ -85,11 +94,11 @@ export class Turn {
   }
 
   /** Resolves when the end is written. The signal ends the agent, and a message that it did not get goes back into the queue. */
-  async run(message: Message): Promise<void> {
+  async run(): Promise<void> {
     if (!(await this.#isAwake()) || !(await this.#dequeue())) return;
     const canPrompt = this.#of.agent.alive && !this.#of.signal.aborted;
     if (!canPrompt && !this.#cancelled) await this.#putBack();
-    else await this.#end(await this.#prompt(message));
+    else await this.#end(await this.#prompt());
   }
 
   /** Notes the activity. From then on no rule pauses the sandbox. Returns false if one just did. */
@@ -103,7 +112,7 @@ export class Turn {
   }
 
   async #dequeue(): Promise<boolean> {
-    const { queued } = this.#of;
+    const { queued, context } = this.#of;
     const { messageId } = queued;
     let isTaken = false;
     await this.#change(({ deletedAt, turn, queue }) => {
@@ -112,22 +121,25 @@ export class Turn {
       if (isTaken || deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId) return null;
       isTaken = true;
       return {
-        to: { turn: queued, queue: queue.slice(1), executionStatus: 'running', statusReason: null },
+        to: {
+          turn: queued, queue: queue.slice(1), executionStatus: 'running', statusReason: null,
+          ...(context !== null && { microagents: context.microagents }),
+        },
         actor: 'skep',
         reason: null,
-        events: [{ kind: 'turn_started', data: { messageId } }],
+        events: [...(context === null ? [] : [context.event]), { kind: 'turn_started', data: { messageId } }],
       };
     });
     return isTaken;
   }
 
-  async #prompt(message: Message): Promise<EndedTurn> {
+  async #prompt(): Promise<EndedTurn> {
     const { agent, signal } = this.#of;
     if (this.#cancelled) return { stopReason: 'cancelled', reason: null, actor: 'user' };
     using _ = onAbort(signal, () => void agent.kill());
     this.#prompted = true;
     // The agent gets the message before anything else is done.
-    const prompting = agent.prompt(message, {
+    const prompting = agent.prompt(this.#message, {
       update: (update) => {
         this.#watch.noteOutput();
         return this.#recorder.record(update);
@@ -171,17 +183,19 @@ export class Turn {
 
   async #end({ stopReason, reason, actor }: EndedTurn): Promise<void> {
     const { queued } = this.#of;
-    await this.#change(({ turn, permission }) =>
-      turn?.messageId === queued.messageId ? endOfTurn({ turn, permission }, stopReason, reason, actor) : null,
-    );
+    await this.#change(({ turn, permission }) => {
+      if (turn?.messageId !== queued.messageId) return null;
+      const ended = endOfTurn({ turn, permission }, stopReason, reason, actor);
+      return this.#prompted ? ended : { ...ended, to: { ...ended.to, microagents: this.#of.conversation.microagents } };
+    });
   }
 
   async #putBack(): Promise<void> {
-    const { queued } = this.#of;
+    const { queued, conversation: { microagents } } = this.#of;
     await this.#change(({ turn, permission, queue }) => {
       if (turn?.messageId !== queued.messageId) return null;
       const ended = endOfTurn({ turn, permission }, 'interrupted', { code: 'message_requeued' }, 'skep');
-      return { ...ended, to: { ...ended.to, queue: [queued, ...queue], executionStatus: 'idle', statusReason: null } };
+      return { ...ended, to: { ...ended.to, queue: [queued, ...queue], executionStatus: 'idle', statusReason: null, microagents } };
     });
   }
 

@@ -1,0 +1,83 @@
+import { type Conversation, isEnded, workingDirOf } from '../../domain/conversation.ts';
+import type { ExecutionRecord } from '../../domain/execution.ts';
+import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
+import { isSameReason, type Reason } from '../../domain/reason.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { setupCommand, setupScriptPath } from '../../domain/setup-script.ts';
+import { unlessAborted, waitAtMost } from '../timers.ts';
+import type { StepDeps } from './conversation-reconciler.ts';
+
+/** No user has this name, so the claims of callers have nothing to do with these. */
+const claimOwner = 'skep:conversations';
+
+/** From the end of its time until a script is not waited for any more. One in a frozen sandbox is ended only when that runs again. */
+const endWithinMs = 30_000;
+
+/** Returns true if the repository that was just brought into the sandbox has a setup script. */
+export async function hasSetupScript(
+  { runtime, product }: StepDeps, conversation: Conversation, sandbox: Sandbox, signal: AbortSignal,
+): Promise<boolean> {
+  const path = `${workingDirOf(conversation, sandbox.spec)}/${setupScriptPath(product)}`;
+  try {
+    return (await runtime.files.stat(sandbox.instanceId, path, true, signal)).type === 'file';
+  } catch (error) {
+    if (isFailureOf(error, 'file_not_found') || isFailureOf(error, 'wrong_file_type')) return false;
+    throw error;
+  }
+}
+
+export interface EndedSetup {
+  /** Null if it could not be started. */
+  readonly executionId: string | null;
+  /** Null if the script succeeded. */
+  readonly failed: Reason | null;
+}
+
+/**
+ * Runs the setup script of the repository as an execution, whose time is limited, and returns how it ended. If this is called again for
+ * the conversation, it waits for the same execution. Throws `store_unavailable`, or the signal's reason.
+ */
+export async function runSetupScript(
+  deps: StepDeps, conversation: Conversation, sandbox: Sandbox, signal: AbortSignal,
+): Promise<EndedSetup> {
+  const { access, executions, executionReconciler, clock, product, setupTimeoutMs: timeoutMs } = deps;
+  const { id, ownerId, sandboxId } = conversation;
+  using _ = access.keepAwake(sandbox);
+  let executionId: string | null = null;
+  try {
+    const execution = await unlessAborted(signal, executions.run(ownerId, sandboxId, {
+      command: setupCommand(setupScriptPath(product)), env: {}, workingDir: workingDirOf(conversation, sandbox.spec), timeoutMs,
+      stdin: false, tty: null, claim: { ownerId: claimOwner, key: id, fingerprint: 'setup' },
+    }));
+    executionId = execution.id;
+    await noteRunning(deps, id, executionId);
+    const leftMs = Math.max(0, execution.startedAt + timeoutMs - clock.now());
+    const ended = await waitAtMost(clock, leftMs + endWithinMs, executionReconciler.ended(executionId, signal));
+    return { executionId, failed: ended === null ? failedBy({ code: 'execution_timed_out', afterMs: timeoutMs }) : failureOf(ended) };
+  } catch (error) {
+    if (signal.aborted || !isFailure(error) || isFailureOf(error, 'store_unavailable')) throw error;
+    return { executionId, failed: failedBy(reasonOfFailure(error)) };
+  }
+}
+
+/** Says once that the script runs, and as which execution. */
+async function noteRunning({ records }: StepDeps, id: string, executionId: string): Promise<void> {
+  const reason: Reason = { code: 'running_setup_script', executionId };
+  await records.change(id, (conversation) => {
+    const { startStatus, statusReason } = conversation;
+    if (startStatus !== 'RUNNING_SETUP_SCRIPT' || isEnded(conversation) || isSameReason(statusReason, reason)) return null;
+    const events = [{ kind: 'setup_script', data: { executionId, status: 'running' } }] as const;
+    return { to: { statusReason: reason }, actor: 'skep', reason: null, events };
+  });
+}
+
+function failureOf({ status, exitCode, statusReason }: ExecutionRecord): Reason | null {
+  if (status === 'exited' && exitCode === 0) return null;
+  // Of one that exited by itself, the reason says only why it was not durable.
+  const wasEnded = status !== 'exited' || statusReason?.code === 'execution_timed_out';
+  return failedBy(wasEnded ? statusReason : null, exitCode);
+}
+
+function failedBy(cause: Reason | null, exitCode: number | null = null): Reason {
+  return { code: 'setup_script_failed', exitCode, cause };
+}

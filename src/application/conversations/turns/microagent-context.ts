@@ -1,0 +1,52 @@
+import {
+  type AppliedMicroagent, applying, contextText, type ConversationMicroagent, fitting, type MicroagentText, type OmittedMicroagent, toldOf,
+} from '../../../domain/conversation-microagents.ts';
+import { type Conversation, type Message, type RepositoryLocation, textOf } from '../../../domain/conversation.ts';
+import type { EventBody } from '../../../domain/event.ts';
+import { timeout } from '../../timers.ts';
+import type { StepDeps } from '../conversation-reconciler.ts';
+
+/** How long a message waits for what the git host has to say. What was read for an earlier message is in memory. */
+const readWithinMs = 10_000;
+
+/** What goes to the agent before a message, and what the turn writes of it. */
+export interface MicroagentContext {
+  readonly text: string;
+  readonly microagents: readonly ConversationMicroagent[];
+  readonly event: EventBody;
+}
+
+/** Returns the microagents that the message calls or that always apply, each once a session of the agent. Null if there are none. */
+export async function microagentContext(
+  deps: StepDeps, conversation: Conversation, message: Message, signal: AbortSignal,
+): Promise<MicroagentContext | null> {
+  const { microagents, gitProvider: provider, repositoryPath: path } = conversation;
+  const applied = applying(microagents ?? [], textOf(message));
+  if (microagents === null || provider === null || path === null || applied.length === 0) return null;
+  using limit = timeout(deps.clock, readWithinMs);
+  const within = AbortSignal.any([signal, limit.signal]);
+  const read = await Promise.all(applied.map((one) => readText(deps, { provider, path }, one, within)));
+  if (signal.aborted) return null;
+  const { given, tooLarge } = fitting(read.flatMap((one) => ('why' in one ? [] : one)));
+  const omitted = [...read.flatMap((one) => ('why' in one ? one : [])), ...tooLarge];
+  const settled = new Set(applied.map(({ microagent }) => microagent));
+  return {
+    text: contextText(given, omitted),
+    microagents: microagents.map((one) => (settled.has(one) ? { ...one, isSettled: true } : one)),
+    event: { kind: 'microagents', data: toldOf(given, omitted) },
+  };
+}
+
+/** Whatever fails, the message goes to the agent. */
+async function readText(
+  { microagents, repositories, logger }: StepDeps, repository: RepositoryLocation, applied: AppliedMicroagent, signal: AbortSignal,
+): Promise<MicroagentText | OmittedMicroagent> {
+  const { path } = applied.microagent;
+  try {
+    const { content } = await microagents.readFile(repositories.located(repository), applied.microagent, signal);
+    return { ...applied, content };
+  } catch (error) {
+    if (!signal.aborted) logger.warn({ repository: repository.path, path, error }, 'a microagent could not be read');
+    return { path, why: 'not_readable' };
+  }
+}

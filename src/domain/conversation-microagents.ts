@@ -1,0 +1,110 @@
+/** A microagent of a conversation's repository, as it was when the conversation began. */
+export interface ConversationMicroagent {
+  /** Relative to the repository's root. */
+  readonly path: string;
+  /** The id of its content. */
+  readonly blobId: string;
+  /** The words that call it. Without any it always applies. */
+  readonly triggers: readonly string[];
+  /** True once the agent's session got it, or it was left out. */
+  readonly isSettled: boolean;
+}
+
+/** Why the agent does not get a microagent. */
+export const omissions = ['too_many', 'too_large', 'not_readable', 'front_matter'] as const;
+
+export interface OmittedMicroagent {
+  readonly path: string;
+  readonly why: (typeof omissions)[number];
+}
+
+/** How many microagents of a repository are read for a conversation. Each may cost a request of the git host. */
+export const maxMicroagents = 32;
+/** How much of them is given to the agent with one message. */
+export const maxContextBytes = 65_536;
+/** How long the triggers of one may be together, because they are part of the conversation's record. */
+export const maxTriggerCharacters = 1000;
+/** How many are named in one event. */
+const maxNamed = 100;
+
+export interface AppliedMicroagent {
+  readonly microagent: ConversationMicroagent;
+  /** The trigger that the message mentions. Null: it always applies. */
+  readonly trigger: string | null;
+}
+
+/** Returns the microagents that apply to the message and were not settled before. Those that always apply are the first. */
+export function applying(microagents: readonly ConversationMicroagent[], text: string): readonly AppliedMicroagent[] {
+  const open = microagents.filter(({ isSettled }) => !isSettled);
+  const always = open.filter(({ triggers }) => triggers.length === 0).map((microagent) => ({ microagent, trigger: null }));
+  const called = open.flatMap((microagent) => {
+    const trigger = microagent.triggers.find((each) => mentions(text, each));
+    return trigger === undefined ? [] : [{ microagent, trigger }];
+  });
+  return [...always, ...called];
+}
+
+/** Returns true if the trigger is in the text as whole words, in any case. */
+function mentions(text: string, trigger: string): boolean {
+  const literal = trigger.replaceAll(/[\\^$.*+?()[\]{}|]/gu, String.raw`\$&`);
+  const words = literal.split(/\s+/u).filter((word) => word !== '');
+  if (words.length === 0) return false;
+  const inWord = String.raw`[\p{L}\p{N}_]`;
+  return new RegExp(String.raw`(?<!${inWord})${words.join(String.raw`\s+`)}(?!${inWord})`, 'iu').test(text);
+}
+
+/** An applying microagent with its text. */
+export interface MicroagentText extends AppliedMicroagent {
+  readonly content: string;
+}
+
+/** Chooses what fits into one message, in the given order. */
+export function fitting(read: readonly MicroagentText[]) {
+  let left = maxContextBytes;
+  const given: MicroagentText[] = [];
+  const tooLarge: OmittedMicroagent[] = [];
+  for (const one of read) {
+    const size = new TextEncoder().encode(one.content).length;
+    if (size > left) tooLarge.push({ path: one.microagent.path, why: 'too_large' });
+    else {
+      left -= size;
+      given.push(one);
+    }
+  }
+  return { given, tooLarge };
+}
+
+/** Returns the text that the agent gets before the message of its user. */
+export function contextText(given: readonly MicroagentText[], omitted: readonly OmittedMicroagent[]): string {
+  const parts = given.map(({ microagent: { path }, trigger, content }) => {
+    const body = `\n\n${content.trim()}\n`;
+    if (trigger === null) {
+      return `<REPOSITORY_INSTRUCTIONS>\nThe file ${path} of the repository, which always applies.${body}</REPOSITORY_INSTRUCTIONS>`;
+    }
+    const why = `The message mentions ${JSON.stringify(trigger)}, so the file ${path} of the repository may be relevant.`;
+    return `<EXTRA_INFO>\n${why}${body}</EXTRA_INFO>`;
+  });
+  if (omitted.length > 0) {
+    const list = omitted.map(({ path }) => `- ${path}`).join('\n');
+    parts.push(`<EXTRA_INFO>\nThese files of the repository apply too. Read them before you begin.\n${list}\n</EXTRA_INFO>`);
+  }
+  return parts.join('\n');
+}
+
+/** The data of the event that tells what became of microagents. */
+export interface MicroagentsTold {
+  /** What the agent gets with the next message. */
+  readonly given: readonly { readonly path: string; readonly trigger: string | null }[];
+  /** The first of those that the agent does not get. */
+  readonly leftOut: readonly OmittedMicroagent[];
+  /** How many they are. */
+  readonly leftOutCount: number;
+}
+
+export function toldOf(given: readonly AppliedMicroagent[], leftOut: readonly OmittedMicroagent[]): MicroagentsTold {
+  return {
+    given: given.map(({ microagent: { path }, trigger }) => ({ path, trigger })),
+    leftOut: leftOut.slice(0, maxNamed),
+    leftOutCount: leftOut.length,
+  };
+}

@@ -1,0 +1,15 @@
+/** How long a setup script may run in a deployment that chooses no other time. */
+export const defaultSetupTimeoutMs = 5 * 60_000;
+
+/** Returns the path of a repository's setup script, relative to its root. */
+export function setupScriptPath(product: string): string {
+  return `.${product}/setup.sh`;
+}
+
+/** An executable script chooses its interpreter by its first line. Another one may be written for bash, so `sh` is the last choice. */
+const runsScript = '[ -x "$0" ] && exec "$0"; command -v bash >/dev/null && exec bash "$0"; exec sh "$0"';
+
+/** Returns the command that runs the script in the root of its repository. */
+export function setupCommand(path: string): readonly string[] {
+  return ['sh', '-c', runsScript, `./${path}`];
+}

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { applying, type ConversationMicroagent, contextText, fitting, maxContextBytes, toldOf } from '../../src/domain/conversation-microagents.ts';
+
+const one = (path: string, triggers: readonly string[] = [], isSettled = false): ConversationMicroagent => ({ path, blobId: path, triggers, isSettled });
+const text = (path: string, content: string) => ({ microagent: one(path), trigger: null, content });
+
+describe('a trigger', () => {
+  test.each([
+    ['deploy', 'Please deploy it', true],
+    ['deploy', 'DEPLOY!', true],
+    ['Deploy', 'deploy', true],
+    ['deploy', 'Where is the deployment?', false],
+    ['deploy', 'redeploy it', false],
+    ['deploy', 'the variable deploy_key', false],
+    ['deploy', 'src/deploy/aws.ts', true],
+    ['c++', 'Is it C++?', true],
+    ['c++', 'C', false],
+    ['a.b', 'axb', false],
+    ['/test', 'run /test now', true],
+    ['code review', 'a Code\nReview, please', true],
+    ['größe', 'die GRÖSSE', false],
+    ['größe', 'die GRÖßE', true],
+    ['测试', '运行 测试 吧', true],
+    ['(', 'what (', true],
+    ['', 'anything', false],
+    ['  ', 'any  thing', false],
+  ])('%j in %j: %s', (trigger, text, isMentioned) => {
+    expect(applying([one('a', [trigger])], text).length === 1).toBe(isMentioned);
+  });
+});
+
+test('those without a trigger always apply and come first, one that is settled does not', () => {
+  const all = [one('a', ['tea', 'cup']), one('b'), one('c', [], true), one('d', ['tea'], true), one('e')];
+  expect(applying(all, 'a cup of tea').map(({ microagent: { path }, trigger }) => [path, trigger])).toEqual([['b', null], ['e', null], ['a', 'tea']]);
+});
+
+test('what does not fit into a message is left out, and what comes after it may fit', () => {
+  const { given, tooLarge } = fitting([text('a', 'x'.repeat(maxContextBytes - 2)), text('b', 'ß!'), text('c', '2')]);
+  expect(given.map(({ microagent }) => microagent.path)).toEqual(['a', 'c']);
+  expect(tooLarge).toEqual([{ path: 'b', why: 'too_large' }]);
+});
+
+test('the agent is told where each text is from and why it gets it, and what it has to read by itself', () => {
+  const given = [{ microagent: one('style.md'), trigger: null, content: '\nBe brief.\n' }, { microagent: one('aws.md', ['deploy']), trigger: 'deploy', content: 'Use make.' }];
+  expect(`\n${contextText(given, [{ path: 'big.md', why: 'too_large' }])}\n`).toBe(`
+<REPOSITORY_INSTRUCTIONS>
+The file style.md of the repository, which always applies.
+
+Be brief.
+</REPOSITORY_INSTRUCTIONS>
+<EXTRA_INFO>
+The message mentions "deploy", so the file aws.md of the repository may be relevant.
+
+Use make.
+</EXTRA_INFO>
+<EXTRA_INFO>
+These files of the repository apply too. Read them before you begin.
+- big.md
+</EXTRA_INFO>
+`);
+});
+
+test('an event names a bounded number of those that were left out, and counts them all', () => {
+  const leftOut = Array.from({ length: 250 }, (_, index) => ({ path: `${index}.md`, why: 'too_many' as const }));
+  const told = toldOf([], leftOut);
+  expect([told.leftOut.length, told.leftOutCount]).toEqual([100, 250]);
+});

@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RepositoryDescription } from '../../contracts/git-repository.ts';
+import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
+import { acpScript } from '../../doubles/acp-agent/steps.ts';
+import { items } from '../../support/client.ts';
+import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { killSandboxes } from '../../support/processes.ts';
+import { createScene, type Scene } from './scene.ts';
+
+const repository: RepositoryDescription = {
+  commits: [{
+    id: 'first',
+    at: 1_600_000_000,
+    files: [
+      ['.skep/setup.sh', 'echo installing\necho ready >installed.txt\n'],
+      ['.skep/microagents/style.md', 'Be brief.\n'],
+      ['.skep/microagents/deploy.md', '---\ntriggers: [deploy]\n---\nUse make.\n'],
+    ],
+  }],
+};
+
+let scene: Scene;
+let talk: Talk;
+
+beforeAll(async () => {
+  scene = await createScene({
+    repository,
+    config: (_, folder) => {
+      const agent = { protocol: 'acp', command: acpAgentCommand({ sessions: join(folder, 'sessions') }) };
+      return { specs: [{ id: 'scripted', command: ['sh', '-c', 'exec sleep infinity'], agent }] };
+    },
+  });
+  talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
+  await talk.ready();
+});
+afterAll(async () => await scene?.close((dataDir) => killSandboxes(dataDir)));
+
+const dataOf = async (wanted: string): Promise<unknown[]> => (await talk.events()).filter(({ kind }) => kind === wanted).map(({ data }) => data);
+const answerTo = async (text: string): Promise<string> => saidIn(await talk.turn(await talk.say(text))).join('');
+
+test('the setup script has run before the agent starts, and its output is read as that of an execution', async () => {
+  const executions = `/api/v1/sandboxes/${await talk.sandboxId()}/executions`;
+  const [execution] = items(await scene.call('GET', executions));
+  const id = String(execution?.['id']);
+  expect(await dataOf('setup_script')).toEqual([{ execution_id: id, status: 'running' }, { execution_id: id, status: 'succeeded' }]);
+  expect((await scene.call('GET', `${executions}/${id}/output`)).body).toBe('installing\n');
+  const steps = (await dataOf('start_step')) as { readonly to: string }[];
+  expect(steps.map(({ to }) => to).slice(-4)).toEqual(['RUNNING_SETUP_SCRIPT', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY']);
+});
+
+test('the agent gets the microagents that apply, each once, also over the death of the server; and what the script made is there', async () => {
+  expect(saidIn(await talk.turn()).join('')).toMatch(/^heard: <REPOSITORY_INSTRUCTIONS>[^<]*style\.md[^<]*Be brief\.[^<]*<\/REPOSITORY_INSTRUCTIONS>hello$/);
+  expect(await answerTo('Deploy it!')).toMatch(/^heard: <EXTRA_INFO>[^<]*deploy\.md[^<]*Use make\.[^<]*<\/EXTRA_INFO>Deploy it!$/);
+  await scene.crash();
+  expect(await answerTo('deploy again')).toBe('heard: deploy again');
+  expect(await answerTo(acpScript({ read: 'installed.txt' }))).toBe('ready\n');
+  const [style, deploy] = ['.skep/microagents/style.md', '.skep/microagents/deploy.md'];
+  expect(await dataOf('microagents')).toEqual([
+    { given: [{ path: style, trigger: null }], left_out: [], left_out_count: 0 },
+    { given: [{ path: deploy, trigger: 'deploy' }], left_out: [], left_out_count: 0 },
+  ]);
+  expect(await dataOf('setup_script')).toHaveLength(2);
+});
