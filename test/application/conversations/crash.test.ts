@@ -117,6 +117,8 @@ describe.each(['before', 'after'] as const)('a call that fails %s it has its eff
   test.each(calls.map((call, index) => [index + 1, call] as const))('%i: %s', async (call, name) => {
     const made = world();
     const { skep, acknowledged } = await talk(made, { call, when, kind: 'fail' });
+    // What Skep does beside the turns makes the calls come in another order: this one may have been yet to come.
+    skep.mortal.spare();
     try {
       const [record] = (await made.store.conversations.search('me', {}, 'CREATED_AT', { after: null, limit: 10 })).items;
       if (record === undefined) return;

@@ -18,7 +18,7 @@ export interface Mishap {
 export class Mortal {
   /** The ports' methods that were called, in order. */
   readonly calls: string[] = [];
-  readonly #mishap: Mishap | null;
+  #mishap: Mishap | null;
   readonly #onDeath: (() => void)[] = [];
   #dead = false;
 
@@ -34,6 +34,11 @@ export class Mortal {
     if (this.#dead) return;
     this.#dead = true;
     for (const end of this.#onDeath) end();
+  }
+
+  /** From now on nothing goes wrong any more. */
+  spare(): void {
+    this.#mishap = null;
   }
 
   onDeath(end: () => void): void {
