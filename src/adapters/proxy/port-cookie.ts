@@ -29,7 +29,8 @@ export function cookieTokens({ headers }: IncomingMessage): readonly string[] {
 }
 
 export function passedCookies(cookies: string | undefined): string | undefined {
-  const kept = (cookies ?? '').split(';').map((pair) => pair.trim()).filter((pair) => pair !== '' && !isOwnCookie(pair));
+  if (cookies === undefined) return undefined;
+  const kept = cookies.split(';').map((pair) => pair.trim()).filter((pair) => pair !== '' && !isOwnCookie(pair));
   return kept.length === 0 ? undefined : kept.join('; ');
 }
 

@@ -72,8 +72,10 @@ async function byGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken):
 
 /** Returns whether `Authorization` is for the program in the sandbox, and no credential of Skep's. */
 export async function keepsAuthorization({ auth }: Skep, request: IncomingMessage, { sessionApiKey }: Sandbox): Promise<boolean> {
+  const { authorization } = request.headers;
+  if (authorization === undefined) return false;
   const bearer = bearerOf(request);
-  if (bearer === null) return !/bearer/i.test(headerOf(request, 'authorization') ?? '');
+  if (bearer === null) return !/bearer/i.test(authorization);
   if (bearer.startsWith('skep_') || isSameSecret(bearer, sessionApiKey)) return false;
   try {
     await auth.authenticate(bearer);

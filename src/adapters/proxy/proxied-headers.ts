@@ -5,9 +5,9 @@ import { e2bKeyHeader } from './port-visitor.ts';
 import { addressHeaders, type Target } from './port-target.ts';
 
 /** Headers of one connection, which are not for the next. The framing of the body stays, since the library makes its own from it. */
-const ofConnection: ReadonlySet<string> = new Set([
+const ofConnection = [
   'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'upgrade', 'expect',
-]);
+];
 
 /**
  * The framing of a body. A WebSocket has none: a sandbox that declined it would read the next request on the connection as the body
@@ -15,9 +15,9 @@ const ofConnection: ReadonlySet<string> = new Set([
  */
 const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 
-/** Headers that Skep reads, and those that only a proxy in front may set. */
-const ofSkep: ReadonlySet<string> = new Set([
-  'x-session-api-key', e2bKeyHeader, 'forwarded', 'x-real-ip', ...addressHeaders.flat(),
+/** Besides, headers that Skep reads, and those that only a proxy in front may set. */
+const neverSent: ReadonlySet<string> = new Set([
+  ...ofConnection, 'x-session-api-key', e2bKeyHeader, 'cookie', 'forwarded', 'x-real-ip', ...addressHeaders.flat(),
 ]);
 
 export interface ForwardedRequest {
@@ -39,7 +39,7 @@ export interface ForwardedRequest {
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
   const { target, client, protocol, isWebSocket, keepsAuthorization, keepsPrefix, sessionKey } = forwarded;
   const kept = headersWithout(headers, (name) =>
-    ofSkep.has(name) || name.startsWith('x-forwarded-') || name === 'cookie' || (name === 'authorization' && !keepsAuthorization) ||
+    neverSent.has(name) || name.startsWith('x-forwarded-') || (name === 'authorization' && !keepsAuthorization) ||
     (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framing.has(name)));
   const cookie = passedCookies(headers.cookie);
   if (cookie !== undefined) kept.cookie = cookie;
@@ -52,13 +52,13 @@ export function requestHeaders({ headers }: IncomingMessage, forwarded: Forwarde
   return kept;
 }
 
-/** Returns a copy without those that are to be dropped, and those that are for one connection, also if only `Connection` says so. */
+/** Returns a copy without those that are to be dropped, and those that `Connection` names. */
 function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) => boolean): IncomingHttpHeaders {
-  const named = new Set((headers.connection ?? '').toLowerCase().split(',').map((name) => name.trim()));
+  const named = headers.connection?.toLowerCase().split(',').map((name) => name.trim()) ?? [];
   const kept: IncomingHttpHeaders = {};
   for (const name of Object.keys(headers)) {
-    const isOfConnection = ofConnection.has(name) || (named.has(name) && !framing.has(name));
-    if (!isOfConnection && !isDropped(name)) kept[name] = headers[name];
+    const isNamed = named.includes(name) && !framing.has(name);
+    if (!isNamed && !isDropped(name)) kept[name] = headers[name];
   }
   return kept;
 }
@@ -76,7 +76,7 @@ const forBrowsers = ['service-worker-allowed', 'alt-svc'];
 /** The server frames the body itself. With these, a server in front would send one of its own files, or read one answer as two. */
 const forServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
 
-const neverReturned: ReadonlySet<string> = new Set([...forBrowsers, ...forServers]);
+const neverReturned: ReadonlySet<string> = new Set([...ofConnection, ...forBrowsers, ...forServers]);
 
 /** The same, where several sandboxes share an origin. */
 const notByPath: ReadonlySet<string> = new Set([

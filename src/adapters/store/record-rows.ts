@@ -54,8 +54,8 @@ export function rowReader<T extends object, R extends RowOf<T>>(
  * its only parameter.
  */
 export function compiledOnce<R>(db: Db, build: (parameter: string) => Compilable<R>): (parameter: string) => Promise<R[]> {
-  const query = build('').compile();
-  return async (parameter) => (await db.executeQuery<R>({ ...query, parameters: [parameter] })).rows;
+  const { query, queryId, sql } = build('').compile();
+  return async (parameter) => (await db.executeQuery<R>({ query, queryId, sql, parameters: [parameter] })).rows;
 }
 
 /** Makes a reader of a column that holds one of these words. It throws `store_unavailable` for another. */
