@@ -20,6 +20,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
@@ -72,6 +73,7 @@ export const tokens = {
   /** One binding for each protocol. */
   agentProtocol: token<AgentProtocol>('AgentProtocol'),
   secrets: token<Secrets>('Secrets'),
+  parseFrontMatter: token<ParseFrontMatter>('ParseFrontMatter'),
 
   repositories: token<Repositories>('Repositories'),
   microagents: token<Microagents>('Microagents'),

@@ -32,7 +32,7 @@ import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import { defined } from '../config/field-schemas.ts';
 import type { CheckedOptions } from '../skep-options.ts';
-import { all, provide, token, tokens } from './tokens.ts';
+import { all, provide, provideValue, token, tokens } from './tokens.ts';
 
 const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
 const { executionReconciler } = tokens;
@@ -80,13 +80,14 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
 const cachedTexts = 256;
 const cachedCharacters = 4 * 2 ** 20;
 
-const parseFrontMatter: ParseFrontMatter = async (text) =>
+const parseYamlLazily: ParseFrontMatter = async (text) =>
   (await import('../../adapters/front-matter/yaml-front-matter.ts')).parseYamlFrontMatter(text);
 
 /** The use cases of repositories, events and conversations, and what keeps conversations going. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
-  provide(bind, microagents, [repositories, tokens.deployment], (repositories, { product }) => {
+  provideValue(bind, tokens.parseFrontMatter, parseYamlLazily);
+  provide(bind, microagents, [repositories, tokens.deployment, tokens.parseFrontMatter], (repositories, { product }, parseFrontMatter) => {
     const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
     return new Microagents({ repositories, product, parseFrontMatter, texts });
   });

@@ -1,6 +1,7 @@
 import {
   createManualClock, createMemoryGitProvider, createMemoryProbe, createSeededRandom, type MemoryCommand, MemoryEngine,
 } from '../../doubles/memory/index.ts';
+import { parseYamlFrontMatter } from '../../../src/adapters/front-matter/yaml-front-matter.ts';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
@@ -118,6 +119,8 @@ export function createWorld(options: WorldOptions = {}) {
       gitProvider: (options.providers ?? [provider]).map((provider) => mortal.port('git', provider)),
       agentProtocol: [mortal.port('protocol', protocol)],
       checkouts: mortal.port('checkouts', checkouts),
+      // Loaded at once: tests count turns of the event loop.
+      parseFrontMatter: async (text) => parseYamlFrontMatter(text),
       secrets: { get: (name) => options.secrets?.[name] ?? null },
       rules: {
         ...container.get<Rules>(tokens.rules.id),
