@@ -34,9 +34,9 @@ export function demandWhole({ code, stderr }: { readonly code: number | null; re
 }
 
 /** The commits since the base, newest first. */
-export async function listCommits({ git, folder, header }: SnapshotFolder, signal: AbortSignal): Promise<AgentCommit[]> {
+export async function listCommits({ git, folder, base, header }: SnapshotFolder, signal: AbortSignal): Promise<AgentCommit[]> {
   const { head, boundary } = header;
-  if (head === null) return [];
+  if (head === null || head === base) return [];
   const format = '--format=%H%x00%an%x00%ae%x00%ct%x00%s';
   const args = ['log', '-z', '--no-mailmap', '--no-show-signature', `-n${maxCommits}`, format, head, '--not', ...boundary];
   const fields: string[] = [];
@@ -50,9 +50,12 @@ export async function listCommits({ git, folder, header }: SnapshotFolder, signa
 /** The files that differ from the base. */
 export async function listFiles(snapshot: SnapshotFolder, signal: AbortSignal): Promise<FileChange[]> {
   const { tree } = snapshot.header;
-  const entries = await entriesOf(snapshot, [...diff, '-z', '--raw', '--numstat', '--no-abbrev', baseOf(snapshot), tree], signal);
   const names = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', headOf(snapshot), tree];
-  return filesIn(entries, new Set(await entriesOf(snapshot, names, signal)));
+  const [entries, uncommitted] = await Promise.all([
+    entriesOf(snapshot, [...diff, '-z', '--raw', '--numstat', '--no-abbrev', baseOf(snapshot), tree], signal),
+    entriesOf(snapshot, names, signal),
+  ]);
+  return filesIn(entries, new Set(uncommitted));
 }
 
 async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[], signal: AbortSignal): Promise<string[]> {

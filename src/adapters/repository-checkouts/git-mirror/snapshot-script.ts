@@ -29,7 +29,10 @@ mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
 complete=1
-g add -A --ignore-errors . >&2 || { [ $? -eq 1 ] && complete=0; }
+# Only what has another content is left to be added then. As if each file was big, all go into one pack, and not each into a file of its
+# own, which takes several times as long.
+g update-index -q --refresh >/dev/null || :
+g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || { [ $? -eq 1 ] && complete=0; }
 tree=$(g write-tree)
 empty=$(g hash-object -t tree -w --stdin </dev/null)
 from=\${base:-$empty}
@@ -45,7 +48,8 @@ if [ -n "$base" ]; then
   boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; } | sort -u)
 fi
 {
-  g rev-list --objects "$tree" \${head:+"$head"} \${base:+"^$base"}
+  # Without the tree, git leaves out what the base has only if there are commits since.
+  g rev-list --objects "$tree" \${head:+"$head"} \${base:+"^$base" "^$base^{tree}"}
   oids "$from" "$tree"
   [ "$from" = "$to" ] || { oids "$from" "$to"; oids "$to" "$tree"; }
   g rev-parse "$from^{tree}" "$to^{tree}" "$tree" $boundary
