@@ -83,7 +83,11 @@ export const conversationChanges = z.looseObject({
   })),
 });
 
-export const publication = z.looseObject({ branch: z.string(), commit: z.string() });
+export const publication = z.looseObject({
+  branch: z.string(),
+  commit: z.string(),
+  pull_request: z.looseObject({ number: z.int(), url: z.string() }).nullable(),
+});
 
 export const sandbox = z.looseObject({
   id: z.string(),

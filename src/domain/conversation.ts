@@ -1,5 +1,5 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
-import type { StartPoint } from './change.ts';
+import type { PullRequest, StartPoint } from './change.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxParameters } from './sandbox-parameters.ts';
@@ -70,6 +70,8 @@ export interface Conversation {
   readonly startPoint: StartPoint | null;
   /** From each branch that it pushed to, the commits at which it may have left it. The last one is the newest. */
   readonly published: Readonly<Record<string, readonly string[]>>;
+  /** From each branch that it pushed to, the pull request that it last opened or updated for it. */
+  readonly pullRequests: Readonly<Record<string, PullRequest>>;
   readonly queue: readonly QueuedMessage[];
   readonly turn: QueuedMessage | null;
   readonly permission: PermissionRequest | null;
@@ -139,6 +141,7 @@ export function newConversation(from: NewConversation): Conversation {
     repositoryPath: repository?.path ?? null,
     startPoint: null,
     published: {},
+    pullRequests: {},
     sandboxSpecId: spec.id,
     startsSandbox: taken === null,
     sandboxParameters,

@@ -1,3 +1,4 @@
+import type { PullRequest, PullRequestContent } from '../domain/change.ts';
 import type { GitHostFamily } from '../domain/microagent.ts';
 import type { CheckResult } from './check-result.ts';
 
@@ -45,6 +46,11 @@ export interface GitRemote {
   readonly authorization: string | null;
 }
 
+export interface PullRequestRequest extends PullRequestContent {
+  /** The branch to merge: one of the same repository, which was pushed. */
+  readonly branch: string;
+}
+
 /**
  * A host of git repositories. Only the default branch is listed, without reading the content of a file.
  *
@@ -53,8 +59,8 @@ export interface GitRemote {
  *
  * Every method rejects with a `Failure`: `repository_not_found` (it does not exist, or the credential can't see it),
  * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout` (every call has a time limit, which the adapter chooses), or
- * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is read-only and
- * idempotent.
+ * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is
+ * idempotent, and all but `openPullRequest` are read-only. Optional methods are capabilities, which a host may lack.
  *
  * If `signal` fires, the call ends early and rejects with `signal.reason` itself. The caller chooses it: it can be any value, and is not
  * wrapped in a failure. A signal that has fired before the call counts, too.
@@ -87,6 +93,14 @@ export interface GitProvider {
 
   /** Where git fetches the repository from. The path is one that `find` returned; the host is asked only if a credential is needed. */
   remote(repository: string, signal?: AbortSignal): Promise<GitRemote>;
+
+  /**
+   * Opens a pull request, or updates the title, the body and, if it is given, the base of the open one of the branch: the one with this
+   * base, otherwise the newest. Calls for one branch at once, and again after any failure, end as one pull request. `repository` is a path
+   * that `find` returned. Further failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported` or
+   * `nothing_to_merge`.
+   */
+  openPullRequest?(repository: string, request: PullRequestRequest, signal?: AbortSignal): Promise<PullRequest>;
 
   /** One line for a person: what it serves and whether it answers. Never rejects. */
   check(): Promise<CheckResult>;

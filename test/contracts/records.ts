@@ -63,6 +63,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     gitProvider: 'local',
     repositoryPath: 'acme/shop',
     published: { 'skep/one': ['5e1f', '6a'] },
+    pullRequests: { 'skep/one': { number: 17, url: 'https://git.example/17' } },
     startPoint: { commit: '5e1f', branch: 'main' },
     queue: [],
     turn: null,

@@ -25,7 +25,9 @@ export async function callEachOfChanges(ask: Ask): Promise<void> {
     await writeFile(join(server.dataDir, 'sandboxes', String(sandboxId), 'workspace/new.txt'), 'new\n');
     expect(object(await call('GET', '/changes', `${path}/changes`))).toMatchObject({ start_branch: 'main', commits: [], files: [{ path: 'new.txt', status: 'added' }] });
     expect((await call('GET', '/changes', `${path}/changes?format=patch`)).body).toContain('+new\n');
-    expect(object(await call('POST', '/publish', `${path}/publish`, {}))).toEqual({ branch: `skep/${path.split('/').at(-1)}`, commit: expect.any(String) });
+    expect(object(await call('POST', '/publish', `${path}/publish`, {}))).toEqual({ branch: `skep/${path.split('/').at(-1)}`, commit: expect.any(String), pull_request: null });
+    const refused = object(await call('POST', '/publish', `${path}/publish`, { pull_request: { title: 'New' } }));
+    expect(refused).toMatchObject({ status: 409, code: 'pull_requests_unsupported', provider: 'local' });
     expect(object(await call('POST', '/publish', `${path}/publish`, { branch: 'main' }))).toMatchObject({ status: 409, code: 'conversation_publish_refused' });
   } finally {
     await server.stop();

@@ -18,8 +18,8 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  columnReader, jsonReader, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn, StartPointColumn,
-  TextsColumn,
+  columnReader, jsonReader, PublishedColumn, PullRequestsColumn, QueueColumn, QueuedMessageColumn, reasonOrNull, SandboxParametersColumn,
+  StartPointColumn, TextsColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -180,6 +180,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     sandboxParameters: columnReader(SandboxParametersColumn),
     startPoint: orNull(jsonReader(StartPointColumn)),
     published: jsonReader(PublishedColumn),
+    pullRequests: jsonReader(PullRequestsColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),

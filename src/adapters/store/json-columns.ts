@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
-import type { StartPoint } from '../../domain/change.ts';
+import type { PullRequest, StartPoint } from '../../domain/change.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
@@ -154,6 +154,10 @@ export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMe
 export const StartPointColumn: z.ZodType<StartPoint> = z.object({ commit: z.string().nullable(), branch: z.string().nullable() });
 
 export const PublishedColumn = z.record(z.string(), z.array(z.string()));
+
+export const PullRequestsColumn: z.ZodType<Readonly<Record<string, PullRequest>>> = z.record(
+  z.string(), z.object({ number: z.number(), url: z.string() }),
+);
 
 export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 

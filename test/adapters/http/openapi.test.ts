@@ -151,7 +151,7 @@ describe('the OpenAPI document', () => {
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',
-      'start_status', 'execution_status', 'status_detail', 'status_reason', 'created_at', 'updated_at', 'archived_at',
+      'start_status', 'execution_status', 'status_detail', 'status_reason', 'pull_requests', 'created_at', 'updated_at', 'archived_at',
     ]);
     expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
     expect(schemas['ToolCallEvent']?.required).toEqual(

@@ -9,6 +9,7 @@ import { createTimeLimit } from '../provider-time-limit.ts';
 import { createAskGraphql, createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
+import { openGitHubPullRequest } from './github-pull-requests.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
 import { createRestListing, createRestTrees } from './rest-listing.ts';
 
@@ -43,9 +44,11 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
         if (blob === null) await source.find(repository, signal);
         return blob;
       },
+      openPullRequest: async (repository, request, signal) =>
+        await openGitHubPullRequest(api, await source.find(repository, signal), request, signal),
       check: (signal) => check(api, resolved, signal),
       failureOf: (error) => error,
-      permissions: 'It needs to read the contents and metadata of the repositories.',
+      permissions: 'It needs to read the contents and metadata of the repositories; to publish, to write contents and pull requests.',
     },
     limit,
     resolved,

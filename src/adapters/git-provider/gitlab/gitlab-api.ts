@@ -1,6 +1,7 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
-import { Commits, Projects, Repositories } from '@gitbeaker/rest';
+import { Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
 import { z } from 'zod';
+import type { RepositoryInfo } from '../../../ports/git-provider.ts';
 import {
   CommitDate, HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, Oid, rateLimitIn,
 } from '../http-client.ts';
@@ -16,6 +17,11 @@ const Project = z.object({
   default_branch: z.string().nullish(),
   empty_repo: z.boolean().optional(),
 });
+export type Project = z.infer<typeof Project>;
+
+export function infoOf({ path_with_namespace: path, empty_repo: empty, default_branch: branch }: Project): RepositoryInfo {
+  return { path, defaultBranch: empty === true ? null : (branch ?? null) };
+}
 
 const HeadCommit = z.object({
   id: Oid,
@@ -37,6 +43,20 @@ const TreeEntry = z.object({
   path: z.string().min(1),
   mode: z.string(),
 });
+
+const MergeRequest = z
+  .object({
+    iid: z.int().positive(),
+    web_url: z.url({ protocol: /^https?$/u }),
+    target_branch: z.string(),
+    // Null if the fork was deleted.
+    source_project_id: z.int().nullish(),
+    draft: z.boolean().optional(),
+  })
+  .transform(({ iid: number, web_url: url, target_branch: base, source_project_id: sourceProject, draft: isDraft = false }) => ({
+    number, url, base, sourceProject, isDraft,
+  }));
+export type MergeRequest = z.infer<typeof MergeRequest>;
 
 const Version = z.object({ version: z.string().regex(/^[\w.+-]{1,64}$/u) });
 
@@ -60,6 +80,11 @@ export interface HistoryQuery {
   readonly page?: number;
 }
 
+interface MergeRequestText {
+  readonly title: string;
+  readonly description: string;
+}
+
 export interface GitLabApi extends ReturnType<typeof apiOf> {
   blob(project: ProjectName, id: string, maxAnswerBytes: number): Promise<Buffer>;
 }
@@ -70,7 +95,7 @@ export const pageSize = 100;
 /** Returns the API for requests that end when the signal fires. */
 export type ApiFor = (signal: AbortSignal) => GitLabApi;
 
-type Get = (endpoint: string, options?: Record<string, unknown>) => Promise<FormattedResponse<Record<string, unknown>>>;
+type Ask = (endpoint: string, options?: Record<string, unknown>) => Promise<FormattedResponse<Record<string, unknown>>>;
 
 /** gitbeaker makes the requests; the shared HTTP client sends them. */
 export function createGitLabApi(options: ResolvedOptions): ApiFor {
@@ -82,19 +107,20 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
   });
 
   return (signal) => {
-    const send = async (endpoint: string, query: string, limits: Pick<HttpRequest, 'maxAnswerBytes'> = {}): Promise<HttpResponse> => {
-      const headers = { accept: 'application/json', 'user-agent': 'skep', ...(await credentialHeaders(credential)) };
+    const send = async (endpoint: string, query: string, more: Omit<HttpRequest, 'url' | 'headers'> = {}): Promise<HttpResponse> => {
+      const type = more.body === undefined ? {} : { 'content-type': 'application/json' };
+      const headers = { accept: 'application/json', 'user-agent': 'skep', ...type, ...(await credentialHeaders(credential)) };
       const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
-      const response = await http.send({ url: urlOf(host, endpoint, query), headers, redirectTarget, ...limits }, signal);
+      const response = await http.send({ url: urlOf(host, endpoint, query), headers, redirectTarget, ...more }, signal);
       if (response.status < 200 || response.status > 299) throw new Refusal(response);
       return response;
     };
-    const get: Get = async (endpoint, { searchParams = '' } = {}) => {
-      const response = await send(endpoint, String(searchParams));
+    const ask: Ask = async (endpoint, { searchParams = '', method = 'GET', body } = {}) => {
+      const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });
       return { body: bodyOf(response, host), headers: {}, status: response.status };
     };
     return {
-      ...apiOf(get, host),
+      ...apiOf(ask, host),
       // gitbeaker would take the bytes for JSON or text.
       async blob(project, id, maxAnswerBytes) {
         const endpoint = `projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`;
@@ -105,11 +131,12 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
 }
 
 /** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
-function apiOf(get: Get, { origin }: HostUrl) {
+function apiOf(ask: Ask, { origin }: HostUrl) {
   // The HTTP client limits the time, and adds the credential.
-  const requesterFn = createRequesterFn(async (_, request) => request, get);
+  const requesterFn = createRequesterFn(async (_, request) => request, ask);
   const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
+  const mergeRequests = new MergeRequests(resource);
   return {
     project: async (project: ProjectName) => parse(Project, await projects.show(project), 'a project'),
     commit: async (project: ProjectName, name: string) =>
@@ -136,8 +163,19 @@ function apiOf(get: Get, { origin }: HostUrl) {
       };
       return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
+    /** Those that want this branch of the project, or the branch of this name of a fork, to be merged. The newest comes first. */
+    async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
+      const query = { sourceBranch: branch, state: 'opened' as const, perPage: pageSize, ...page };
+      return parse(pageOf(MergeRequest), await mergeRequests.all({ projectId, ...query }), 'merge requests');
+    },
+    createMergeRequest: async (projectId: number, branch: string, base: string, { title, description }: MergeRequestText) =>
+      parse(MergeRequest, await mergeRequests.create(projectId, branch, base, title, { description }), 'a merge request'),
+    async editMergeRequest(projectId: number, number: number, { base, ...text }: MergeRequestText & { readonly base: string | null }) {
+      const changes = { ...text, ...(base !== null && { targetBranch: base }) };
+      return parse(MergeRequest, await mergeRequests.edit(projectId, number, changes), 'a merge request');
+    },
     // gitbeaker has no method for it.
-    version: async () => parse(Version, (await get('version')).body, 'its version').version,
+    version: async () => parse(Version, (await ask('version')).body, 'its version').version,
   };
 }
 

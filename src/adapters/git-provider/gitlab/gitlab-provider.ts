@@ -4,9 +4,10 @@ import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
 } from '../hosted-provider.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
-import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
+import { createGitLabApi, credentialHeaders, type GitLabApi, infoOf } from './gitlab-api.ts';
 import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
+import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
 
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
@@ -27,8 +28,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       },
       async find(repository, signal) {
         checkName(repository);
-        const { path_with_namespace: path, empty_repo: empty, default_branch: branch } = await apiFor(signal).project(repository);
-        return { path, defaultBranch: empty === true ? null : (branch ?? null) };
+        return infoOf(await apiFor(signal).project(repository));
       },
       async remote(repository) {
         checkName(repository);
@@ -43,9 +43,14 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
           throw error;
         }
       },
+      async openPullRequest(repository, request, signal) {
+        checkName(repository);
+        const api = apiFor(signal);
+        return await openGitLabMergeRequest(api, await api.project(repository), request);
+      },
       check: (signal) => check(apiFor(signal), resolved),
       failureOf: (error, repository) => (error instanceof Refusal ? failureOf(error, repository) : error),
-      permissions: 'It needs the scope read_api, of an account that is not blocked.',
+      permissions: 'It needs the scope read_api, or api to publish, of an account that is not blocked.',
     },
     limit,
     resolved,
@@ -79,7 +84,7 @@ export interface GitLabClient {
 }
 
 /**
- * One of `token` and `client`, or neither: then only public projects are read. A token needs the scope `read_api`.
+ * One of `token` and `client`, or neither: then only public projects are read. A token needs the scope `read_api`, and `api` to publish.
  *
  * GitLab follows a file's history to its former names, unless its commits API knows the parameter `follow`. A version
  * without it dates a file that was moved by the first commit of its first name.

@@ -244,6 +244,7 @@ export const migrations: readonly string[] = [
   `,
   // Archived conversations, of which the log stays.
   'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
-  // The commit and the branch that were checked out for a conversation, and where it was published, as JSON.
+  // The commit and the branch that were checked out for a conversation, where it was published, and its pull requests, as JSON.
   `ALTER TABLE conversations ADD COLUMN start_point TEXT; ALTER TABLE conversations ADD COLUMN published TEXT NOT NULL DEFAULT '{}'`,
+  `ALTER TABLE conversations ADD COLUMN pull_requests TEXT NOT NULL DEFAULT '{}'`,
 ];

@@ -154,7 +154,7 @@ describe('a database of the version before agents and pools', () => {
         sandboxParameters: {},
         selectedRepository: 'acme/shop',
         selectedBranch: null,
-        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, published: {},
+        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, published: {}, pullRequests: {},
         queue: [{ messageId: `message-of-${status}`, message, sandboxVersion: 0 }],
         turn: null,
         permission: null,
