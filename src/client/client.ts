@@ -89,6 +89,10 @@ export const publication = z.looseObject({
   pull_request: z.looseObject({ number: z.int(), url: z.string() }).nullable(),
 });
 
+export const repository = z.looseObject({ name: z.string(), git_provider: z.string() });
+
+export const branch = z.looseObject({ name: z.string(), commit: z.string(), is_default: z.boolean() });
+
 export const sandbox = z.looseObject({
   id: z.string(),
   sandbox_spec_id: z.string(),

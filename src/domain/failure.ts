@@ -36,6 +36,8 @@ export interface FailureContexts {
   /** What was changed in the conversation can't be told. */
   conversation_changes_unavailable: { readonly id: string; readonly reason: Reason };
   conversation_publish_refused: { readonly id: string; readonly branch: string; readonly reason: Reason };
+  /** No git provider can list this. */
+  listing_unsupported: { readonly provider: string; readonly listing: 'repositories' | 'branches' };
   /** The git provider can't open pull requests. */
   pull_requests_unsupported: { readonly provider: string };
   /** The branch is there, and no pull request was opened or updated for it. */

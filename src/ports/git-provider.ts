@@ -46,6 +46,29 @@ export interface GitRemote {
   readonly authorization: string | null;
 }
 
+/** A repository that a search found. */
+export type ListedRepository = Pick<RepositoryInfo, 'path'>;
+
+export interface Branch {
+  readonly name: string;
+  /** The id of its last commit. */
+  readonly commit: string;
+}
+
+export interface HostPageRequest {
+  /** The `next` of the page before; null for the first page. */
+  readonly after: string | null;
+  /** 1 to 100. */
+  readonly limit: number;
+}
+
+/** A page of what a host has. It may have fewer items than asked for, or none, and yet not be the last one. */
+export interface HostPage<T> {
+  readonly items: readonly T[];
+  /** Where the next page begins: a text that only the provider understands, and that is not empty. Null on the last page. */
+  readonly next: string | null;
+}
+
 export interface PullRequestRequest extends PullRequestContent {
   /** The branch to merge: one of the same repository, which was pushed. */
   readonly branch: string;
@@ -101,6 +124,15 @@ export interface GitProvider {
    * `nothing_to_merge`.
    */
   openPullRequest?(repository: string, request: PullRequestRequest, signal?: AbortSignal): Promise<PullRequest>;
+
+  /**
+   * Finds repositories whose name, or path, has the text in it. The text means itself, in any case. What else matches, the order, and
+   * whether public repositories of others are found, is up to the host. Nothing that matches is an empty page.
+   */
+  searchRepositories?(text: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<ListedRepository>>;
+
+  /** Lists the branches, sorted by name; none of an empty repository. `repository` is a path that `find` returned. */
+  listBranches?(repository: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<Branch>>;
 
   /** One line for a person: what it serves and whether it answers. Never rejects. */
   check(): Promise<CheckResult>;

@@ -37,6 +37,10 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
+function runSkep(...args: string[]) {
+  return promisify(execFile)(process.execPath, [executable, ...args, '--url', server.url], { env: { ...process.env, SKEP_API_KEY: key } });
+}
+
 interface Work {
   readonly path: string;
   readonly branch: string;
@@ -109,10 +113,13 @@ test('a refusal says what is the matter, and a base that does not exist keeps ev
 test('the command line opens one, and needs a title for it', async () => {
   const { path, branch, write } = await startWork();
   await write('one');
-  const env = { ...process.env, SKEP_API_KEY: key };
-  const skep = (...args: string[]) =>
-    promisify(execFile)(process.execPath, [executable, 'publish', path.split('/').at(-1) ?? '', ...args, '--url', server.url], { env });
+  const skep = (...args: string[]) => runSkep('publish', path.split('/').at(-1) ?? '', ...args);
   await expect(skep('--pull-request', '--draft')).rejects.toMatchObject({ stderr: expect.stringContaining('--title') });
   expect((await skep('--title', 'By hand', '--body', 'x', '--base', 'feature', '--draft')).stdout).toMatch(/^skep\/\S+ [0-9a-f]{40}\nhttp:\S+\/pull\/\d+\n$/u);
   expect(pullRequests(branch)).toMatchObject([{ title: 'By hand', body: 'x', base: 'feature', draft: true }]);
+});
+
+test('the command line finds repositories and branches', async () => {
+  expect((await runSkep('repositories', 'search', 'SHOP')).stdout).toBe('NAME       PROVIDER\nacme/shop  github\n');
+  expect((await runSkep('repositories', 'branches', 'acme/shop')).stdout).toMatch(/^NAME +COMMIT +DEFAULT\nfeature +[0-9a-f]{40} +no\nmain +[0-9a-f]{40} +yes\n/u);
 });

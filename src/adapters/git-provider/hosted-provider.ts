@@ -6,7 +6,8 @@ import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type {
-  DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, PullRequestRequest, RepositoryInfo,
+  Branch, DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, HostPage, HostPageRequest, ListedRepository,
+  PullRequestRequest, RepositoryInfo,
 } from '../../ports/git-provider.ts';
 import type { ListingCache } from '../../ports/listing-cache.ts';
 import { oidForm } from '../shared/git-process.ts';
@@ -85,6 +86,8 @@ export interface GitHost {
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
   /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxAnswerBytes`. */
   readBlob(repository: string, blobId: string, maxAnswerBytes: number, signal: AbortSignal): Promise<Buffer | null>;
+  searchRepositories(text: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<ListedRepository>>;
+  listBranches(repository: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<Branch>>;
   /** Never called twice at once for one branch. */
   openPullRequest(repository: string, request: PullRequestRequest, signal: AbortSignal): Promise<PullRequest>;
   check(signal: AbortSignal): Promise<CheckResult>;
@@ -140,6 +143,8 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     find: (repository, signal) =>
       limit.run(signal, (within) => join(finds, repository, within, (inner) => host.find(repository, inner))),
     remote: (repository, signal) => limit.run(signal, (within) => host.remote(repository, within)),
+    searchRepositories: (text, page, signal) => ask('', signal, (within) => host.searchRepositories(text, page, within)),
+    listBranches: (repository, page, signal) => ask(repository, signal, (within) => host.listBranches(repository, page, within)),
     openPullRequest: (repository, request, signal) =>
       ask(repository, signal, (within) => {
         const open = (): Promise<PullRequest> => host.openPullRequest(repository, request, within);

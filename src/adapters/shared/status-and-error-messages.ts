@@ -208,6 +208,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
   conversation_changes_unavailable: ({ id, reason }) => join(`The changes of the conversation ${id} can't be told.`, reason),
   conversation_publish_refused: ({ branch, reason }) => join(`Nothing was pushed to the branch ${quoted(branch)}.`, reason),
+  listing_unsupported: ({ provider, listing }) => `The git provider ${provider} can't list ${listing}. Give the name yourself.`,
   pull_requests_unsupported: ({ provider }) =>
     `The git provider ${provider} has no pull requests. Publish without one: that pushes a branch.`,
   pull_request_refused: ({ branch, repository, reason }) =>

@@ -67,6 +67,8 @@ describe('the OpenAPI document', () => {
     expect(operations().map(({ path, method, operation }) => `${method} ${path} ${Object.keys(operation.responses)[0]}`)).toEqual([
       'get /api/user/repository/{repository_name}/microagents 200',
       'get /api/user/repository/{repository_name}/microagents/content 200',
+      'get /api/v1/repositories/search 200',
+      'get /api/v1/repositories/{repository_name}/branches 200',
       'post /api/v1/app-conversations 201',
       'get /api/v1/app-conversations 200',
       'get /api/v1/app-conversations/{id} 200',

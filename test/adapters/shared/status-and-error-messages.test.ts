@@ -183,7 +183,7 @@ const failures: FailureContexts = {
   conversation_not_ready: { id: 'conv-1', reason: { code: 'agent_not_named' } },
   conversation_changes_unavailable: { id: 'conv-1', reason: { code: 'history_rewritten' } },
   conversation_publish_refused: { id: 'conv-1', branch: 'main', reason: { code: 'default_branch' } },
-  pull_requests_unsupported: { provider: 'local' }, pull_request_refused: { provider: 'github', repository: 'acme/shop', branch: 'skep/conv-1', reason: { code: 'pull_request_forbidden' } },
+  listing_unsupported: { provider: 'local', listing: 'branches' }, pull_requests_unsupported: { provider: 'local' }, pull_request_refused: { provider: 'github', repository: 'acme/shop', branch: 'skep/conv-1', reason: { code: 'pull_request_forbidden' } },
   idempotency_conflict: { key: 'order-4711' },
   invalid_request: { problems: [{ argument: 'sandboxSpecId', reason: { code: 'unknown_sandbox_spec', specId: 'x' } }] },
   sandbox_limit_reached: { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 },

@@ -6,6 +6,7 @@ import { answerGraphql } from './graphql/execute.ts';
 import { usualBehavior, type GraphqlBehavior } from './graphql/history.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { githubDescription } from './rest/openapi.ts';
+import { searchOperation, searchRepositories } from './rest/lists.ts';
 import { findRoute, locate } from './rest/routes.ts';
 import { createPullRequests, type PullRequests } from './pull-requests.ts';
 import { createRepositories, type Repositories } from './repositories.ts';
@@ -97,6 +98,10 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
     if (typeof credential !== 'boolean') return credential;
     if (request.isGraphql && request.method === 'POST') return await answerGraphql(request, double.repositories, double.graphql);
     if (request.method === 'GET' && request.path === '/rate_limit') return limits();
+    if (request.method === 'GET' && request.path === searchOperation.path) {
+      refuseStrayParameters(request, githubDescription().queryParameters(searchOperation));
+      return searchRepositories(request, double.repositories, credential);
+    }
     return await answerRest(byName(request, double.repositories), credential);
   }
 

@@ -2,6 +2,8 @@ import { listCommits, showCommit } from './commits.ts';
 import { json, refusal, type Exchange, type ProjectExchange, type Reply } from './request.ts';
 import type { RouteName } from './faults.ts';
 import { fromBytes } from './git.ts';
+import type { Projects } from './projects.ts';
+import { listBranches, searchProjects } from './lists.ts';
 import { createMergeRequest, editMergeRequest, listMergeRequests, type MergeRequestExchange } from './merge-requests.ts';
 import { listTree, type TreeTokens } from './tree.ts';
 
@@ -13,13 +15,16 @@ export interface Route {
 }
 
 const segment = '([^/]+)';
-const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree)(?:/${segment})?)?$`, 'u');
+const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree|branches)(?:/${segment})?)?$`, 'u');
 const blobRoute = new RegExp(`^/projects/${segment}/repository/blobs/${segment}/raw$`, 'u');
 
 const mergeRequestRoute = new RegExp(`^/projects/${segment}/merge_requests(?:/([0-9]+))?$`, 'u');
 
 /** The route of a path below the API's, which is still encoded; null where there is none. */
-export function routeOf(method: string, path: string): Route | null {
+export function routeOf(method: string, path: string, projects: Projects): Route | null {
+  if (path === '/projects' && method === 'GET') {
+    return { name: 'search', project: null, answer: (exchange, isKnown) => searchProjects(exchange, projects, isKnown) };
+  }
   const [mergeRequests, target, iid] = mergeRequestRoute.exec(path) ?? [];
   if (mergeRequests !== undefined && target !== undefined) return mergeRequestRouteOf(method, decodeURIComponent(target), iid);
   return method === 'GET' ? readingRouteOf(path) : null;
@@ -47,6 +52,7 @@ function readingRouteOf(path: string): Route | null {
   if (id === undefined) return null;
   const project = decodeURIComponent(id);
   if (kind === undefined) return { name: 'project', project, answer: async (exchange) => await showProject(inProject(exchange)) };
+  if (kind === 'branches') return rest === undefined ? { name: 'branches', project, answer: async (exchange) => await listBranches(inProject(exchange)) } : null;
   if (kind === 'tree') {
     return rest === undefined ? { name: 'tree', project, answer: async (exchange, _, tokens) => await listTree(inProject(exchange), tokens) } : null;
   }

@@ -70,7 +70,7 @@ export async function startGitLab({ token = 'glpat-double', root = '', treeToken
     const prefix = `${root}/api/v4`;
     const [path = ''] = target.split('?');
     const asked = new URL(target, url);
-    const route = path.startsWith(`${prefix}/`) && asked.pathname === path ? routeOf(request.method ?? '', path.slice(prefix.length)) : null;
+    const route = path.startsWith(`${prefix}/`) && asked.pathname === path ? routeOf(request.method ?? '', path.slice(prefix.length), projects) : null;
     if (route === null) {
       unexpected.push(`${request.method} ${target}`);
       return { reply: { status: 404, body: { error: '404 Not Found' } }, fault: null };

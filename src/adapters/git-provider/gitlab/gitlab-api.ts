@@ -1,76 +1,12 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
-import { Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
-import { z } from 'zod';
-import type { RepositoryInfo } from '../../../ports/git-provider.ts';
-import {
-  CommitDate, HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, Oid, rateLimitIn,
-} from '../http-client.ts';
+import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
+import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, rateLimitIn } from '../http-client.ts';
+import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-answers.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 
-// Only what is read of the host's answers.
-
-const Project = z.object({
-  id: z.number().int().positive(),
-  path: z.string().min(1),
-  path_with_namespace: z.string().min(1),
-  default_branch: z.string().nullish(),
-  empty_repo: z.boolean().optional(),
-});
-export type Project = z.infer<typeof Project>;
-
-export function infoOf({ path_with_namespace: path, empty_repo: empty, default_branch: branch }: Project): RepositoryInfo {
-  return { path, defaultBranch: empty === true ? null : (branch ?? null) };
-}
-
-const HeadCommit = z.object({
-  id: Oid,
-  project_id: z.number().int().positive().optional(),
-  web_url: z.string().optional(),
-});
-export type HeadCommit = z.infer<typeof HeadCommit>;
-
-const Commit = z.object({
-  id: Oid,
-  parent_ids: z.array(Oid),
-  committed_date: CommitDate,
-});
-export type Commit = z.infer<typeof Commit>;
-
-const TreeEntry = z.object({
-  id: Oid,
-  type: z.string(),
-  path: z.string().min(1),
-  mode: z.string(),
-});
-
-const MergeRequest = z
-  .object({
-    iid: z.int().positive(),
-    web_url: z.url({ protocol: /^https?$/u }),
-    target_branch: z.string(),
-    // Null if the fork was deleted.
-    source_project_id: z.int().nullish(),
-    draft: z.boolean().optional(),
-  })
-  .transform(({ iid: number, web_url: url, target_branch: base, source_project_id: sourceProject, draft: isDraft = false }) => ({
-    number, url, base, sourceProject, isDraft,
-  }));
-export type MergeRequest = z.infer<typeof MergeRequest>;
-
-const Version = z.object({ version: z.string().regex(/^[\w.+-]{1,64}$/u) });
-
 /** By its full path, or by the number that GitLab gave it. */
 export type ProjectName = string | number;
-
-/** A page of a list. GitLab names the next one by a number or by a token; null if there is none. */
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly next: PageName | null;
-}
-
-export type PageName = z.infer<typeof PageName>;
-const PageName = z.union([z.object({ pageToken: z.string() }), z.object({ page: z.number() })]);
 
 export interface HistoryQuery {
   /** A commit, or a range of them. */
@@ -136,7 +72,7 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
   const requesterFn = createRequesterFn(async (_, request) => request, ask);
   const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
-  const mergeRequests = new MergeRequests(resource);
+  const [branches, mergeRequests] = [new Branches(resource), new MergeRequests(resource)];
   return {
     project: async (project: ProjectName) => parse(Project, await projects.show(project), 'a project'),
     commit: async (project: ProjectName, name: string) =>
@@ -163,6 +99,14 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
       };
       return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
+    /** Sorted by their age, so that a new one moves none to another page. */
+    async search(text: string, onlyOfMember: boolean, page: number) {
+      const scope = { ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }) };
+      const query = { search: text, simple: true, orderBy: 'id' as const, sort: 'asc' as const, perPage: pageSize, page, ...scope };
+      return parse(pageOf(Project), await projects.all(query), 'a search');
+    },
+    branches: async (project: ProjectName, page: number) =>
+      parse(pageOf(BranchAnswer), await branches.all(project, { perPage: pageSize, page }), 'branches'),
     /** Those that want this branch of the project, or the branch of this name of a fork, to be merged. The newest comes first. */
     async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
       const query = { sourceBranch: branch, state: 'opened' as const, perPage: pageSize, ...page };
@@ -177,10 +121,6 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
     // gitbeaker has no method for it.
     version: async () => parse(Version, (await ask('version')).body, 'its version').version,
   };
-}
-
-function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
-  return z.object({ items: z.array(item), next: PageName.nullable() });
 }
 
 /** Throws if a name in the endpoint would lead elsewhere. */

@@ -1,7 +1,8 @@
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest } from '../../../ports/git-provider.ts';
 import { openPullRequest } from '../pull-requests.ts';
-import { type GitLabApi, infoOf, type MergeRequest, type PageName, type Project } from './gitlab-api.ts';
+import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-answers.ts';
+import type { GitLabApi } from './gitlab-api.ts';
 import { failures, Refusal } from './gitlab-failures.ts';
 
 /** What GitLab takes for a draft. */

@@ -17,6 +17,8 @@ export interface Description {
   complete(operation: Operation, fields: unknown): unknown;
   /** Like `complete`, for each element of an answer that is a list. */
   completeList(operation: Operation, elements: readonly unknown[]): unknown;
+  /** Like `complete`, for an answer whose field `items` is a list. */
+  completeItems(operation: Operation, fields: object, items: readonly unknown[]): unknown;
 }
 
 export interface Operation {
@@ -82,6 +84,11 @@ function load(): Description {
       return toJson(body);
     },
     complete: (operation, fields) => check(operation, overlay(sampleOf(at(answerPointer(operation)), at), fields)),
+    completeItems(operation, fields, items) {
+      const { properties } = toJson(resolved(at(answerPointer(operation))));
+      const sample = sampleOf(toJson(toJson(properties)['items'])['items'], at);
+      return check(operation, { ...fields, items: items.map((item) => overlay(sample, item)) });
+    },
     completeList(operation, elements) {
       const sample = sampleOf(toJson(resolved(at(answerPointer(operation))))['items'], at);
       return check(operation, elements.map((element) => overlay(sample, element)));

@@ -5,6 +5,7 @@ import { readBlob } from './blobs.ts';
 import { listCommits } from './commits.ts';
 import { compare } from './compare.ts';
 import { listContents } from './contents.ts';
+import { listBranches, searchOperation } from './lists.ts';
 import type { Operation } from './openapi.ts';
 import { createPull, listPulls, updatePull } from './pulls.ts';
 import { readHead, showRepository } from './repository.ts';
@@ -35,6 +36,7 @@ const routes: readonly (readonly [begin: readonly string[], values: number, rout
   [['git', 'trees'], 1, readTree],
   [['git', 'blobs'], 1, readBlob],
   [['compare'], 1, compare],
+  [['branches'], 0, listBranches],
   [['pulls'], 0, listPulls],
   [['pulls'], 0, createPull],
   [['pulls'], 1, updatePull],
@@ -42,7 +44,7 @@ const routes: readonly (readonly [begin: readonly string[], values: number, rout
 ];
 
 /** Those that GitHub's description has to contain. */
-export const operations: readonly Operation[] = routes.map(([, , { operation }]) => operation);
+export const operations: readonly Operation[] = [...routes.map(([, , { operation }]) => operation), searchOperation];
 
 export interface FoundRoute {
   readonly route: Route;
