@@ -26,6 +26,7 @@ export async function createGiteaHarness(
     provider: createProvider(60_000),
     traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url', formerName: 'repository' },
     host: { createProvider, intercept: proxy.intercept },
+    pullRequests: 'none',
     async publish(gitDir, name) {
       published += 1;
       const place = join(folder, `${published}.git`);

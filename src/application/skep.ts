@@ -8,6 +8,7 @@ import type { Executions } from './executions/executions.ts';
 import type { Events } from './events/events.ts';
 import type { Files } from './files/files.ts';
 import type { Microagents } from './microagents/microagents.ts';
+import type { Repositories } from './repositories/repositories.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
@@ -26,6 +27,7 @@ export interface Part extends Pick<PartCheck, 'part' | 'adapter'> {
 /** The use cases of a deployment. Entry adapters call them. */
 export interface Skep {
   readonly microagents: Microagents;
+  readonly repositories: Pick<Repositories, 'search' | 'branches'>;
   readonly sandboxes: Sandboxes;
   readonly executions: Executions;
   readonly files: Files;

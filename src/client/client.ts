@@ -84,7 +84,15 @@ export const conversationChanges = z.looseObject({
   })),
 });
 
-export const publication = z.looseObject({ branch: z.string(), commit: z.string() });
+export const publication = z.looseObject({
+  branch: z.string(),
+  commit: z.string(),
+  pull_request: z.looseObject({ number: z.int(), url: z.string() }).nullable(),
+});
+
+export const repository = z.looseObject({ name: z.string(), git_provider: z.string() });
+
+export const branch = z.looseObject({ name: z.string(), commit: z.string(), is_default: z.boolean() });
 
 export const sandbox = z.looseObject({
   id: z.string(),

@@ -59,6 +59,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
   const parts = await partsOf(get);
   const skep = {
     microagents: await get(tokens.microagents),
+    repositories: await get(tokens.repositories),
     sandboxes: await get(tokens.sandboxes),
     executions: await get(tokens.executions),
     files: await get(tokens.files),

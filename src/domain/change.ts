@@ -8,6 +8,24 @@ export interface StartPoint {
   readonly branch: string | null;
 }
 
+/** A request at the git host to merge a branch: a pull request of GitHub, a merge request of GitLab. */
+export interface PullRequest {
+  /** As people and URLs name it, within its repository. */
+  readonly number: number;
+  /** The page on which people see it. */
+  readonly url: string;
+}
+
+/** What a pull request is to be. */
+export interface PullRequestContent {
+  readonly title: string;
+  readonly body: string;
+  /** The branch to merge into. Null is the default branch for a new pull request, and what an open one has. */
+  readonly base: string | null;
+  /** Whether a new one is a draft. An open one stays what it is: whoever marked it as ready meant it. */
+  readonly draft: boolean;
+}
+
 export const fileChangeStatuses = ['added', 'modified', 'deleted', 'renamed', 'mode_changed'] as const;
 
 export type FileChangeStatus = (typeof fileChangeStatuses)[number];
@@ -99,6 +117,12 @@ export interface ChangeReasonData {
   branch_moved: None;
   /** The credential may read the repository, and not push. */
   push_forbidden: None;
+  /** The credential may push, and not open pull requests. */
+  pull_request_forbidden: None;
+  /** The host has no drafts for this repository. */
+  drafts_unsupported: None;
+  /** The base has all commits of the branch already, or there is no other branch. */
+  nothing_to_merge: None;
   /** Git failed in the sandbox; null if its exit code is not known. */
   snapshot_failed: { readonly exitCode: number | null };
 }

@@ -1,5 +1,5 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
-import type { StartPoint } from './change.ts';
+import type { PullRequest, StartPoint } from './change.ts';
 import type { ConversationMicroagent } from './conversation-microagents.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
@@ -74,6 +74,8 @@ export interface Conversation {
   readonly published: Readonly<Record<string, readonly string[]>>;
   /** The branches that it pushed to, each with the commit that it pushed last. */
   readonly publications: Readonly<Record<string, string>>;
+  /** From each branch that it pushed to, the pull request that it last opened or updated for it. */
+  readonly pullRequests: Readonly<Record<string, PullRequest>>;
   readonly queue: readonly QueuedMessage[];
   readonly turn: QueuedMessage | null;
   readonly permission: PermissionRequest | null;
@@ -144,6 +146,7 @@ export function newConversation(from: NewConversation): Conversation {
     startPoint: null,
     published: {},
     publications: {},
+    pullRequests: {},
     sandboxSpecId: spec.id,
     startsSandbox: taken === null,
     sandboxParameters,

@@ -36,6 +36,12 @@ export interface FailureContexts {
   /** What was changed in the conversation can't be told. */
   conversation_changes_unavailable: { readonly id: string; readonly reason: Reason };
   conversation_publish_refused: { readonly id: string; readonly branch: string; readonly reason: Reason };
+  /** No git provider can list this. */
+  listing_unsupported: { readonly provider: string; readonly listing: 'repositories' | 'branches' };
+  /** The git provider can't open pull requests. */
+  pull_requests_unsupported: { readonly provider: string };
+  /** The branch is there, and no pull request was opened or updated for it. */
+  pull_request_refused: { readonly provider: string; readonly repository: string; readonly branch: string; readonly reason: Reason };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };
   sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };

@@ -1,3 +1,4 @@
+import type { PullRequest, PullRequestContent } from '../domain/change.ts';
 import type { GitHostFamily } from '../domain/microagent.ts';
 import type { CheckResult } from './check-result.ts';
 
@@ -45,6 +46,34 @@ export interface GitRemote {
   readonly authorization: string | null;
 }
 
+/** A repository that a search found. */
+export type ListedRepository = Pick<RepositoryInfo, 'path'>;
+
+export interface Branch {
+  readonly name: string;
+  /** The id of its last commit. */
+  readonly commit: string;
+}
+
+export interface HostPageRequest {
+  /** The `next` of the page before; null for the first page. */
+  readonly after: string | null;
+  /** 1 to 100. */
+  readonly limit: number;
+}
+
+/** A page of what a host has. It may have fewer items than asked for, or none, and yet not be the last one. */
+export interface HostPage<T> {
+  readonly items: readonly T[];
+  /** Where the next page begins: a text that only the provider understands, and that is not empty. Null on the last page. */
+  readonly next: string | null;
+}
+
+export interface PullRequestRequest extends PullRequestContent {
+  /** The branch to merge: one of the same repository, which was pushed. */
+  readonly branch: string;
+}
+
 /**
  * A host of git repositories. Only the default branch is listed, without reading the content of a file.
  *
@@ -53,8 +82,8 @@ export interface GitRemote {
  *
  * Every method rejects with a `Failure`: `repository_not_found` (it does not exist, or the credential can't see it),
  * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout` (every call has a time limit, which the adapter chooses), or
- * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is read-only and
- * idempotent.
+ * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is
+ * idempotent, and all but `openPullRequest` are read-only. Optional methods are capabilities, which a host may lack.
  *
  * If `signal` fires, the call ends early and rejects with `signal.reason` itself. The caller chooses it: it can be any value, and is not
  * wrapped in a failure. A signal that has fired before the call counts, too.
@@ -87,6 +116,23 @@ export interface GitProvider {
 
   /** Where git fetches the repository from. The path is one that `find` returned; the host is asked only if a credential is needed. */
   remote(repository: string, signal?: AbortSignal): Promise<GitRemote>;
+
+  /**
+   * Opens a pull request, or updates the title, the body and, if it is given, the base of the open one of the branch: the one with this
+   * base, otherwise the newest. Calls for one branch at once, and again after any failure, end as one pull request. `repository` is a path
+   * that `find` returned. Further failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported` or
+   * `nothing_to_merge`.
+   */
+  openPullRequest?(repository: string, request: PullRequestRequest, signal?: AbortSignal): Promise<PullRequest>;
+
+  /**
+   * Finds repositories whose name, or path, has the text in it. The text means itself, in any case. What else matches, the order, and
+   * whether public repositories of others are found, is up to the host. Nothing that matches is an empty page.
+   */
+  searchRepositories?(text: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<ListedRepository>>;
+
+  /** Lists the branches, sorted by name; none of an empty repository. `repository` is a path that `find` returned. */
+  listBranches?(repository: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<Branch>>;
 
   /** One line for a person: what it serves and whether it answers. Never rejects. */
   check(): Promise<CheckResult>;

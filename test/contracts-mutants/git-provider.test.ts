@@ -180,6 +180,7 @@ async function createPatternHarness(place: 'directory' | 'history'): Promise<Git
     provider,
     traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'omitted', remote: 'url', formerName: 'nothing' },
     host: 'none',
+    pullRequests: 'none',
     async publish(gitDir, name) {
       // With a slash in front, so that the whole repository is one directory of the memory provider.
       const { files, ...repository } = await readPublished(gitDir, name);

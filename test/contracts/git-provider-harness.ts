@@ -38,6 +38,8 @@ export interface GitProviderHarness {
   acceptsGit(remote: GitRemote): Promise<boolean>;
   /** Control over the host that the provider asks; `'none'` if it asks nobody over a network. */
   readonly host: ProviderHost | 'none';
+  /** The pull requests of the host; `'none'` if the provider can't open any, or has no credential for it. */
+  readonly pullRequests: PullRequestControl | 'none';
   /** Releases everything, the providers included. Rejects if something went wrong that no case can see. */
   close(): Promise<void>;
 }
@@ -48,6 +50,26 @@ export interface ProviderHost {
   createProvider(timeoutMs: number): GitProvider;
   /** Decides what happens to each request of the harness's providers; null, as at the beginning, lets the host answer all. */
   intercept(interceptor: Interceptor | null): void;
+}
+
+/** A pull request as the host has it. */
+export interface HostedPullRequest {
+  readonly number: number;
+  readonly title: string;
+  readonly body: string;
+  readonly branch: string;
+  readonly base: string;
+  readonly isDraft: boolean;
+}
+
+export interface PullRequestControl {
+  /** The open ones of the repository, the oldest first. The title is without what marks a draft. */
+  open(repository: string): readonly HostedPullRequest[];
+  close(repository: string, number: number): void;
+  /** Opens one from a branch of this name in a fork. */
+  openFromFork(repository: string, branch: string, base: string): void;
+  /** From now on the credential may not see or open any. */
+  forbid(): void;
 }
 
 /** What a case has at hand. */
@@ -72,12 +94,13 @@ export function stageCases(createHarness: () => Promise<GitProviderHarness>, cas
 }
 
 function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage {
-  const { provider, traits, host } = harness;
+  const { provider, traits, host, pullRequests } = harness;
   let made = 0;
   return {
     provider,
     traits,
     host,
+    pullRequests,
     rename: (from, to) => harness.rename(from, to),
     acceptsGit: (remote) => harness.acceptsGit(remote),
     async publish(description, name = 'acme/shop') {

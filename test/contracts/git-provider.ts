@@ -3,7 +3,9 @@ import { contentCases } from './git-provider-content.ts';
 import { dateCases } from './git-provider-dates.ts';
 import { fileCases } from './git-provider-files.ts';
 import { stageCases, type GitProviderHarness } from './git-provider-harness.ts';
+import { listCases } from './git-provider-lists.ts';
 import { hostCases } from './git-provider-hosts.ts';
+import { pullRequestCases } from './git-provider-pull-requests.ts';
 import { remoteCases } from './git-provider-remotes.ts';
 import { repositoryCases } from './git-provider-repositories.ts';
 
@@ -12,5 +14,7 @@ import { repositoryCases } from './git-provider-repositories.ts';
  * shown to return the same for the same content and history.
  */
 export function gitProviderContract(createHarness: () => Promise<GitProviderHarness>): ContractCase[] {
-  return stageCases(createHarness, [...fileCases, ...contentCases, ...dateCases, ...repositoryCases, ...remoteCases, ...hostCases]);
+  return stageCases(createHarness, [
+    ...fileCases, ...contentCases, ...dateCases, ...repositoryCases, ...remoteCases, ...pullRequestCases, ...listCases, ...hostCases,
+  ]);
 }

@@ -3,8 +3,11 @@ import { createServer, request as forward } from 'node:http';
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
-/** What happens to a request: the host's own answer, this status in place of it, or no answer at all. */
-export type HostBehaviour = 'answer' | 'stall' | number;
+/**
+ * What happens to a request: the host's own answer, this status in place of it, no answer at all, or, with `lose`, that the host does what
+ * it is asked for, and the connection breaks before its answer.
+ */
+export type HostBehaviour = 'answer' | 'stall' | 'lose' | number;
 
 /** Called for each request before it is answered, which waits for it. */
 export type Interceptor = () => HostBehaviour | Promise<HostBehaviour>;
@@ -34,7 +37,7 @@ export async function startHostProxy(hostUrl: string): Promise<HostProxy> {
     const sent = await buffer(request);
     const behaviour = interceptor === null ? 'answer' : await interceptor();
     if (behaviour === 'stall') return;
-    if (behaviour !== 'answer') {
+    if (typeof behaviour === 'number') {
       response.writeHead(behaviour, { 'content-type': 'application/json' }).end('{"message":"the host fails"}');
       return;
     }
@@ -43,7 +46,9 @@ export async function startHostProxy(hostUrl: string): Promise<HostProxy> {
     const answered = once(outgoing, 'response');
     outgoing.end(sent);
     const [incoming] = (await answered) as [IncomingMessage];
-    const body = (await buffer(incoming)).toString('latin1').replaceAll(host.origin, origin);
+    const answer = await buffer(incoming);
+    if (behaviour === 'lose') return void response.destroy();
+    const body = answer.toString('latin1').replaceAll(host.origin, origin);
     response.writeHead(incoming.statusCode ?? 502, headersOf(incoming, host.origin, origin)).end(Buffer.from(body, 'latin1'));
   }
 

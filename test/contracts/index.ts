@@ -9,7 +9,9 @@ export { conversationStoreContract } from './conversation-store.ts';
 export { eventStoreContract } from './event-store.ts';
 export { executionStoreContract } from './execution-store.ts';
 export { gitProviderContract } from './git-provider.ts';
-export type { GitProviderHarness, GitProviderTraits, ProviderHost } from './git-provider-harness.ts';
+export type {
+  GitProviderHarness, GitProviderTraits, HostedPullRequest, ProviderHost, PullRequestControl,
+} from './git-provider-harness.ts';
 export { startHostProxy, type HostBehaviour, type HostProxy, type Interceptor } from './host-proxy.ts';
 export { listingCacheContract, type ListingCacheHarness } from './listing-cache.ts';
 export { randomContract } from './random.ts';

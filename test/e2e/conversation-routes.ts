@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { createRepository } from '../contracts/git-repository.ts';
-import { createClient, object, type Answer, type Client } from '../support/client.ts';
+import { createClient, items, object, type Answer, type Client } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, temporaryFolder } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -25,7 +25,15 @@ export async function callEachOfChanges(ask: Ask): Promise<void> {
     await writeFile(join(server.dataDir, 'sandboxes', String(sandboxId), 'workspace/new.txt'), 'new\n');
     expect(object(await call('GET', '/changes', `${path}/changes`))).toMatchObject({ start_branch: 'main', commits: [], files: [{ path: 'new.txt', status: 'added' }] });
     expect((await call('GET', '/changes', `${path}/changes?format=patch`)).body).toContain('+new\n');
-    expect(object(await call('POST', '/publish', `${path}/publish`, {}))).toEqual({ branch: `skep/${path.split('/').at(-1)}`, commit: expect.any(String) });
+    expect(object(await call('POST', '/publish', `${path}/publish`, {}))).toEqual({ branch: `skep/${path.split('/').at(-1)}`, commit: expect.any(String), pull_request: null });
+    const repositories = '/api/v1/repositories';
+    expect((await ask('GET', `${repositories}/search`, `${repositories}/search?query=SHOP`, undefined, undefined, client)).body).toEqual({
+      items: [{ name: 'acme/shop', path: 'acme/shop', git_provider: 'local' }], next_page_id: null,
+    });
+    const branches = await ask('GET', `${repositories}/{repository_name}/branches`, `${repositories}/acme%2Fshop/branches`, undefined, undefined, client);
+    expect(items(branches)).toMatchObject([{ name: 'main', is_default: true }, { name: expect.stringMatching(/^skep\//), is_default: false }]);
+    const refused = object(await call('POST', '/publish', `${path}/publish`, { pull_request: { title: 'New' } }));
+    expect(refused).toMatchObject({ status: 409, code: 'pull_requests_unsupported', provider: 'local' });
     expect(object(await call('POST', '/publish', `${path}/publish`, { branch: 'main' }))).toMatchObject({ status: 409, code: 'conversation_publish_refused' });
   } finally {
     await server.stop();

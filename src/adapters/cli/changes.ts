@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { z } from 'zod';
-import { conversationChanges, publication, readBytes, safeText, type SkepClient } from '../../client/client.ts';
+import { ClientError, conversationChanges, publication, readBytes, safeLine, safeText, type SkepClient } from '../../client/client.ts';
 import { clientOf, type JsonOption, notice, print, stopSignal, table } from './console.ts';
 
 /** Adds what the two commands take and do. */
@@ -13,6 +13,11 @@ export function addChanges(changes: Command, publishing: Command): void {
   publishing
     .option('--branch <branch>', 'a branch other than the one of the conversation')
     .option('-m, --message <text>', 'the message of the commit of what is not committed')
+    .option('--pull-request', 'open a pull or merge request for the branch, or update the open one; it needs --title')
+    .addOption(new Option('--title <text>', 'the title of the pull request').implies({ pullRequest: true }))
+    .addOption(new Option('--body <text>', 'the text of the pull request').implies({ pullRequest: true }))
+    .addOption(new Option('--base <branch>', 'what to merge into, if not the default branch').implies({ pullRequest: true }))
+    .addOption(new Option('--draft', 'open a new pull request as a draft').implies({ pullRequest: true }))
     .action(publish);
 }
 
@@ -44,12 +49,20 @@ interface PublishOptions extends JsonOption {
   readonly url?: string;
   readonly branch?: string;
   readonly message?: string;
+  readonly pullRequest?: boolean;
+  readonly title?: string;
+  readonly body?: string;
+  readonly base?: string;
+  readonly draft?: boolean;
 }
 
-/** Pushes what was changed, and prints to which branch. */
-async function publish(id: string, { branch, message, ...options }: PublishOptions): Promise<void> {
-  const pushed = await publishChanges(clientOf(options), id, { branch, commit_message: message });
-  print(options, pushed, `${pushed.branch} ${pushed.commit}\n`);
+/** Pushes what was changed, and prints to which branch, and the address of the pull request. */
+async function publish(id: string, { branch, message, pullRequest = false, title, body, base, draft, ...options }: PublishOptions) {
+  if (pullRequest && title === undefined) throw new ClientError('A pull request needs a title. Give it one with --title.');
+  const wanted = pullRequest ? { title, body, base, draft } : undefined;
+  const pushed = await publishChanges(clientOf(options), id, { branch, commit_message: message, pull_request: wanted });
+  const { pull_request: opened } = pushed;
+  print(options, pushed, `${pushed.branch} ${pushed.commit}\n${opened === null ? '' : `${safeLine(opened.url)}\n`}`);
 }
 
 /** Pushes what was changed. */

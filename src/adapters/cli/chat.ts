@@ -1,4 +1,4 @@
-import { conversation, messageAccepted, safeText, type SkepClient } from '../../client/client.ts';
+import { conversation, messageAccepted, safeLine, safeText, type SkepClient } from '../../client/client.ts';
 import { commandName } from '../../client/command-name.ts';
 import { followEvents, type PermissionRequest, readEvents, type ShownEvent } from '../../client/events.ts';
 import { publishChanges, readPatch } from './changes.ts';
@@ -8,7 +8,7 @@ import { type Screen, Transcript } from './transcript.ts';
 /** Statuses from which a sandbox never runs again. Null: it is deleted. */
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
-  + '/publish pushes them to a branch, /quit leaves; '
+  + '/publish pushes them to a branch, /publish TITLE opens or updates a pull request for it too, /quit leaves; '
   + 'the conversation stays.';
 
 export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
@@ -125,7 +125,7 @@ export class Chat {
     else if (line === '/cancel') this.#enqueue(() => this.#cancel());
     else if (line === '/pause') this.#enqueue(() => this.#pause());
     else if (line === '/diff') this.#enqueue(() => this.#diff());
-    else if (line === '/publish') this.#enqueue(() => this.#publish());
+    else if (line === '/publish' || line.startsWith('/publish ')) this.#enqueue(() => this.#publish(line.slice('/publish'.length).trim()));
     else if (line === '/help') this.#transcript.line(help);
     else this.#enqueue(() => this.#say(line));
   }
@@ -174,9 +174,11 @@ export class Chat {
     await this.#client.post(`/api/v1/sandboxes/${sandbox_id ?? ''}/pause`, undefined, conversation.pick({ id: true }));
   }
 
-  async #publish(): Promise<void> {
-    const { branch, commit } = await publishChanges(this.#client, this.#id, {});
+  async #publish(title: string): Promise<void> {
+    const wanted = title === '' ? {} : { pull_request: { title } };
+    const { branch, commit, pull_request: opened } = await publishChanges(this.#client, this.#id, wanted);
     this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
+    if (opened !== null) this.#transcript.line(`Its pull request: ${safeLine(opened.url)}`);
   }
 
   /** Shows the patch line by line: a line that is not whole yet would be cut by what the agent says meanwhile. */

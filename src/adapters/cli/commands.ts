@@ -6,14 +6,14 @@ import { followEvents } from '../../client/events.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
-import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal } from './console.ts';
+import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal, subcommand, urlHelp } from './console.ts';
 import { addCopy } from './copy.ts';
 import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
+import { addRepositories } from './repositories.ts';
 import { showLogs } from './show-logs.ts';
 import { followConversation, showTranscript } from './transcript.ts';
 
-const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
 const conversations = '/api/v1/app-conversations';
 const conversationPath = (id: string): string => pathOf(conversations, id);
 const sandboxes = '/api/v1/sandboxes';
@@ -60,6 +60,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     subcommand(program, 'changes <conversation>', 'show what was changed in a conversation'),
     subcommand(program, 'publish <conversation>', 'push what was changed in a conversation to a branch'),
   );
+  addRepositories(program.command('repositories').description('search repositories, and list their branches'));
   addConversations(program.command('conversations').description('list, show, follow, archive and end conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
@@ -169,14 +170,6 @@ async function remove(options: Common, collection: string, id: string, text: str
   await clientOf(options).delete(pathOf(collection, id));
   print(options, { id, deleted: true }, '');
   notice(text);
-}
-
-function subcommand(parent: Command, usage: string, description: string, options: { readonly isDefault?: boolean } = {}): Command {
-  return parent
-    .command(usage, options)
-    .description(description)
-    .option('--url <url>', urlHelp)
-    .option('--json', 'print JSON as the API has it; what follows events prints one line for each');
 }
 
 interface ChatOptions extends Common {

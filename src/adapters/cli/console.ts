@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import type { z } from 'zod';
 import { commandName } from '../../client/command-name.ts';
 import { ClientError, type conversation, createClient, safeLine, type sandbox, type SkepClient } from '../../client/client.ts';
@@ -26,6 +27,17 @@ export function localUrl(host: string, port: string | number): string {
 /** Prints a line for the person at the terminal that is not part of the command's output. */
 export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
+}
+
+export const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
+
+/** Adds a command that talks to a server and can print JSON. */
+export function subcommand(parent: Command, usage: string, description: string, options: { readonly isDefault?: boolean } = {}): Command {
+  return parent
+    .command(usage, options)
+    .description(description)
+    .option('--url <url>', urlHelp)
+    .option('--json', 'print JSON as the API has it; what follows events prints one line for each');
 }
 
 export interface JsonOption {

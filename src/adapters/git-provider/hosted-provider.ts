@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
+import type { PullRequest } from '../../domain/change.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type {
-  DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, RepositoryInfo,
+  Branch, DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, HostPage, HostPageRequest, ListedRepository,
+  PullRequestRequest, RepositoryInfo,
 } from '../../ports/git-provider.ts';
 import type { ListingCache } from '../../ports/listing-cache.ts';
 import { oidForm } from '../shared/git-process.ts';
+import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
@@ -83,6 +86,10 @@ export interface GitHost {
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
   /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxAnswerBytes`. */
   readBlob(repository: string, blobId: string, maxAnswerBytes: number, signal: AbortSignal): Promise<Buffer | null>;
+  searchRepositories(text: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<ListedRepository>>;
+  listBranches(repository: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<Branch>>;
+  /** Never called twice at once for one branch. */
+  openPullRequest(repository: string, request: PullRequestRequest, signal: AbortSignal): Promise<PullRequest>;
   check(signal: AbortSignal): Promise<CheckResult>;
   failureOf(error: unknown, repository: string): unknown;
   /** What its credential needs, as a sentence for a person. */
@@ -100,16 +107,8 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();
   const reads = createSingleFlight<Buffer | null>();
-
-  /** `key` says what is asked for besides the repository. */
-  function join<T>(
-    flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>, key = '',
-  ): Promise<T> {
-    const limited = (nobodyLeft: AbortSignal): Promise<T> => limit.run(nobodyLeft, run);
-    return flight.join(`${repository}\0${key}`, signal, limited).catch((error: unknown) => {
-      throw host.failureOf(error, repository);
-    });
-  }
+  const pullRequests = new KeyedMutex();
+  const { join, ask } = createCalls(host, limit);
 
   /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
@@ -144,12 +143,40 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     find: (repository, signal) =>
       limit.run(signal, (within) => join(finds, repository, within, (inner) => host.find(repository, inner))),
     remote: (repository, signal) => limit.run(signal, (within) => host.remote(repository, within)),
+    searchRepositories: (text, page, signal) => ask('', signal, (within) => host.searchRepositories(text, page, within)),
+    listBranches: (repository, page, signal) => ask(repository, signal, (within) => host.listBranches(repository, page, within)),
+    openPullRequest: (repository, request, signal) =>
+      ask(repository, signal, (within) => {
+        const open = (): Promise<PullRequest> => host.openPullRequest(repository, request, within);
+        return pullRequests.inTurn(`${repository}\0${request.branch}`, open, within);
+      }),
     check: () => check(host, limit),
     async close() {
       limit.close();
-      await Promise.all([listings.settled(), finds.settled(), reads.settled()]);
+      await Promise.all([listings.settled(), finds.settled(), reads.settled(), pullRequests.settled()]);
     },
   };
+}
+
+function createCalls(host: GitHost, limit: TimeLimit) {
+  /** Equal calls share one run. `key` says what is asked for besides the repository. */
+  function join<T>(
+    flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>, key = '',
+  ): Promise<T> {
+    const limited = (nobodyLeft: AbortSignal): Promise<T> => limit.run(nobodyLeft, run);
+    return flight.join(`${repository}\0${key}`, signal, limited).catch((error: unknown) => {
+      throw host.failureOf(error, repository);
+    });
+  }
+
+  /** Each call is a run of its own, with a budget of its own. */
+  function ask<T>(repository: string, signal: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return limit.run(signal, (within) => withBudget(() => run(within))).catch((error: unknown) => {
+      throw host.failureOf(error, repository);
+    });
+  }
+
+  return { join, ask };
 }
 
 /** Returns what was read, unless the id is none, or the content is missing or too large. */

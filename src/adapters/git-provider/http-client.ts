@@ -7,7 +7,7 @@ import { oidForm } from '../shared/git-process.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
 
-/** A request that only reads, so that it may be made again. */
+/** A request that may be made again: it only reads, or its caller copes with a request that was done before. */
 export interface HttpRequest {
   readonly url: URL;
   /** Default: `GET`. */

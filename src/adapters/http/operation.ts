@@ -6,6 +6,7 @@ import { parsed, readHeaders, readPath, readQuery } from './request-input.ts';
 
 export const tags = {
   Microagents: 'Files in repositories that guide agents.',
+  Repositories: 'Repositories and branches to choose from.',
   Conversations: 'Conversations with agents; each is powered by a sandbox.',
   Events: 'What was said and done, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',

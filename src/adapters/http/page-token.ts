@@ -9,7 +9,8 @@ const wholeNumber = /^-?\d{1,9}$/;
 export const pageQuery = {
   page_id: z
     .string()
-    .max(512)
+    // A page of repositories or branches may begin at a long name.
+    .max(8192)
     .optional()
     .meta({ description: 'The `next_page_id` of the page before, for the same listing in the same order.' }),
   limit: z

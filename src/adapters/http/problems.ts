@@ -81,6 +81,9 @@ const rows: Rows = {
   conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
   conversation_changes_unavailable: [409, { id: conversationId, reason: { code: 'history_rewritten' } }],
   conversation_publish_refused: [409, { id: conversationId, branch: 'main', reason: { code: 'default_branch' } }],
+  listing_unsupported: [409, { provider, listing: 'branches' }],
+  pull_requests_unsupported: [409, { provider: 'local' }],
+  pull_request_refused: [409, { provider, repository, branch: 'skep/conv-8d2n5q1c', reason: { code: 'pull_request_forbidden' } }],
   idempotency_conflict: [409, { key: 'order-4711' }],
   input_closed: [409, { id: 'exec-4k2m9x7q' }],
   output_dropped: [410, { oldest: 67_108_864 }],
@@ -227,6 +230,7 @@ export const problemSchema = z
     limit_ms: z.int().optional(),
     incident: z.string().optional().meta({ description: 'Id of this error in the log.' }),
     provider: z.string().optional(),
+    listing: z.string().optional().meta({ description: 'What the git provider has no list of.' }),
     runtime: z.string().optional(),
     reason: statusReason.optional(),
   })

@@ -24,6 +24,7 @@ import { fileOperations } from './routes/files.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { portOperations } from './routes/ports.ts';
+import { repositoryOperations } from './routes/repositories.ts';
 import { logOperation } from './routes/sandbox-logs.ts';
 import { usageOperation } from './routes/sandbox-usage.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
@@ -35,6 +36,7 @@ import { createSealer } from './sealed-text.ts';
 /** The routes and the OpenAPI document are made from it. The first path that fits takes a request, so literal ones come first. */
 const operations: readonly Operation[] = [
   ...microagentOperations,
+  ...repositoryOperations,
   ...conversationOperations,
   transcriptOperation,
   ...messageOperations,

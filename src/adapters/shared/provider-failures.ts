@@ -22,6 +22,8 @@ export function providerFailures(provider: string) {
     notFound: (repository: string): Failure<'repository_not_found'> => new Failure('repository_not_found', { repository }),
     forbidden: (repository: string, cause: unknown): Failure<'repository_forbidden'> =>
       new Failure('repository_forbidden', { provider, repository }, { cause }),
+    pullRequestRefused: (repository: string, branch: string, reason: Reason, cause?: unknown): Failure<'pull_request_refused'> =>
+      new Failure('pull_request_refused', { provider, repository, branch, reason }, { cause }),
     unauthorized: (cause?: unknown): Failure<'provider_unauthorized'> => new Failure('provider_unauthorized', { provider }, { cause }),
     rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),

@@ -163,6 +163,9 @@ export const changeReasons: { readonly [C in keyof ChangeReasonData]: (reason: C
   branch_protected: () => 'The git host refused it by a rule of its own, such as a protected branch. Choose another one.',
   branch_moved: () => 'It has commits that this conversation did not push. Choose another one.',
   push_forbidden: () => "The deployment's credential may read the repository, but not push to it.",
+  pull_request_forbidden: () => "The deployment's credential may push, but not open pull requests. Allow it there, and publish again.",
+  drafts_unsupported: () => 'Its host has no drafts for this repository. Publish again without draft.',
+  nothing_to_merge: () => 'There is nothing to merge: the base has all of it, or the repository has no other branch.',
   snapshot_failed: ({ exitCode }) =>
     `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}. The log of the server says more.`,
 };

@@ -213,6 +213,11 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
   conversation_changes_unavailable: ({ id, reason }) => join(`The changes of the conversation ${id} can't be told.`, reason),
   conversation_publish_refused: ({ branch, reason }) => join(`Nothing was pushed to the branch ${quoted(branch)}.`, reason),
+  listing_unsupported: ({ provider, listing }) => `The git provider ${provider} can't list ${listing}. Give the name yourself.`,
+  pull_requests_unsupported: ({ provider }) =>
+    `The git provider ${provider} has no pull requests. Publish without one: that pushes a branch.`,
+  pull_request_refused: ({ branch, repository, reason }) =>
+    join(`The branch ${quoted(branch)} is pushed, but ${quoted(repository)} has no new or updated pull request for it.`, reason),
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => limit === 'disk'

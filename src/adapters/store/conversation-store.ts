@@ -19,8 +19,8 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, QueueColumn, QueuedMessageColumn, reasonOrNull,
-  SandboxParametersColumn, StartPointColumn, TextMapColumn,
+  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, QueuedMessageColumn,
+  reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -201,6 +201,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     startPoint: orNull(jsonReader(StartPointColumn)),
     published: jsonReader(PublishedColumn),
     publications: columnReader(TextMapColumn),
+    pullRequests: jsonReader(PullRequestsColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
     turn: orNull(jsonReader(QueuedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),

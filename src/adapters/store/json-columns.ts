@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
-import { type ChangeList, fileChangeStatuses, type StartPoint } from '../../domain/change.ts';
+import { type ChangeList, fileChangeStatuses, type PullRequest, type StartPoint } from '../../domain/change.ts';
 import type { ConversationMicroagent } from '../../domain/conversation-microagents.ts';
 import type { QueuedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
@@ -178,6 +178,10 @@ export const ChangeListColumn: z.ZodType<ChangeList> = z.object({
 
 export const MicroagentsColumn: z.ZodType<readonly ConversationMicroagent[]> = z.array(
   z.object({ path: z.string(), blobId: z.string(), triggers: z.array(z.string()), isSettled: z.boolean() }),
+);
+
+export const PullRequestsColumn: z.ZodType<Readonly<Record<string, PullRequest>>> = z.record(
+  z.string(), z.object({ number: z.number(), url: z.string() }),
 );
 
 export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());

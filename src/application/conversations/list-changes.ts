@@ -1,6 +1,8 @@
 import type { ChangeList, StartPoint } from '../../domain/change.ts';
+import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { keptList, readOrKept } from './kept-changes.ts';
+import type { Publication } from './publish-changes.ts';
 import { type ChangeDeps, refused, takeSnapshot } from './take-snapshot.ts';
 
 /** How the work tree of a conversation differs from where it began. */
@@ -8,8 +10,7 @@ export interface Changes extends ChangeList {
   readonly startPoint: StartPoint;
   /** When this was kept; null if it was read from the work tree. */
   readonly keptAt: number | null;
-  /** The branches that it was pushed to, each with the commit that was pushed last. */
-  readonly publications: Readonly<Record<string, string>>;
+  readonly publications: readonly Publication[];
 }
 
 /**
@@ -20,15 +21,22 @@ export interface Changes extends ChangeList {
 export async function listChanges(deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Changes> {
   return await readOrKept<Changes>(deps, scope, id, {
     read: async (workTree) => {
-      const { startPoint, conversation: { publications } } = workTree;
+      const { startPoint, conversation } = workTree;
       try {
         await using snapshot = await takeSnapshot(deps, workTree, signal);
         const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
-        return { head: snapshot.head, complete: snapshot.complete, commits, files, startPoint, keptAt: null, publications };
+        const { head, complete } = snapshot;
+        return { head, complete, commits, files, startPoint, keptAt: null, publications: publicationsOf(conversation) };
       } catch (error) {
         throw refused(deps, id, error);
       }
     },
-    kept: (kept, startPoint, { publications }) => ({ ...keptList(id, kept), startPoint, keptAt: kept.keptAt, publications }),
+    kept: (kept, startPoint, conversation) => (
+      { ...keptList(id, kept), startPoint, keptAt: kept.keptAt, publications: publicationsOf(conversation) }
+    ),
   });
+}
+
+function publicationsOf({ publications, pullRequests }: Conversation): Publication[] {
+  return Object.entries(publications).map(([branch, commit]) => ({ branch, commit, pullRequest: pullRequests[branch] ?? null }));
 }

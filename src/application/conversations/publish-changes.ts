@@ -1,3 +1,4 @@
+import type { PullRequest, PullRequestContent } from '../../domain/change.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
@@ -14,12 +15,16 @@ export interface PublishRequest {
   readonly commitMessage: string | null;
   /** The author of that commit. */
   readonly userId: string;
+  /** Null opens and updates none. */
+  readonly pullRequest: PullRequestContent | null;
 }
 
 /** Where the changes of a conversation were published. */
 export interface Publication {
   readonly branch: string;
   readonly commit: string;
+  /** Null if none was asked for. */
+  readonly pullRequest: PullRequest | null;
 }
 
 /** How often a publication that another one of the same conversation overtakes begins again. */
@@ -27,18 +32,36 @@ const maxAttempts = 3;
 
 /**
  * Commits what is not committed, on the host only, and pushes all of it to a branch, with the deployment's credential. Idempotent: again,
- * after more work or after a crash, it moves the branch. A branch is moved only if it is where this conversation has left it. Throws what
- * `listChanges` throws, `conversation_publish_refused`, and the failures of `RepositoryCheckouts`.
+ * after more work or after a crash, it moves the branch. A branch is moved only if it is where this conversation has left it. A pull
+ * request is opened or updated after that; a failure of it leaves the branch. Throws what `listChanges` throws,
+ * `conversation_publish_refused`, `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
   deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<Publication> {
   const workTree = await findWorkTree(deps, await getVisible(deps.store, scope, id));
-  const { conversation: { repositoryPath: path, gitProvider, title, createdAt } } = workTree;
+  const { conversation: { repositoryPath: path, gitProvider } } = workTree;
   const branch = request.branch ?? `${deps.product}/${id}`;
   const { provider } = deps.repositories.located({ provider: gitProvider ?? '', path: path ?? '' });
   const remote = await provider.remote(path ?? '', signal);
   const target = { provider: provider.name, repository: path ?? '', remote, branch };
+  const { pullRequest: content } = request;
+  const isUnsupported = content !== null && provider.openPullRequest === undefined;
+  if (isUnsupported) throw new Failure('pull_requests_unsupported', { provider: provider.name });
+  if (content !== null && content.base !== null) await deps.checkouts.checkBranch({ ...target, branch: content.base }, signal);
+  const commit = await pushCommit(deps, workTree, request, target, signal);
+  const opened = content === null ? null : await provider.openPullRequest?.(target.repository, { ...content, branch }, signal);
+  const pullRequest = opened ?? null;
+  if (pullRequest !== null) await recordPullRequest(deps, id, branch, pullRequest);
+  return { branch, commit, pullRequest };
+}
+
+/** Returns the commit that was pushed. */
+async function pushCommit(
+  deps: ConversationsDeps, workTree: ConversationWorkTree, request: PublishRequest, target: Push['target'], signal: AbortSignal,
+): Promise<string> {
+  const { conversation: { id, title, createdAt } } = workTree;
+  const { branch } = target;
   try {
     await using snapshot = await takeSnapshot(deps, workTree, signal);
     const { userId: name } = request;
@@ -47,7 +70,7 @@ export async function publishChanges(
     const message = `${subject}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
     const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
     await pushAgain(deps, workTree, snapshot, { target, commit }, signal);
-    return { branch, commit };
+    return commit;
   } catch (error) {
     if (!(error instanceof SnapshotRefusal)) throw error;
     deps.logger.warn({ conversation: id, error }, 'the changes of a conversation were not published');
@@ -97,4 +120,12 @@ async function recordTips(
     return { to: { published: { ...published, [branch]: tips }, ...done }, actor: 'user', reason: null };
   });
   return tips;
+}
+
+async function recordPullRequest(deps: ConversationsDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
+  await new ConversationRecords(deps).change(id, ({ pullRequests }) => {
+    const known = pullRequests[branch];
+    if (known?.number === pullRequest.number && known.url === pullRequest.url) return null;
+    return { to: { pullRequests: { ...pullRequests, [branch]: pullRequest } }, actor: 'user', reason: null };
+  });
 }

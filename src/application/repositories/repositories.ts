@@ -2,7 +2,8 @@ import { Failure } from '../../domain/failure.ts';
 import type { RepositoryLocation } from '../../domain/conversation.ts';
 import { matchesRepository } from '../../domain/principal.ts';
 import { parseRepositoryName } from '../../domain/repository-name.ts';
-import type { GitProvider, RepositoryInfo } from '../../ports/git-provider.ts';
+import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
+import type { Branch, GitProvider, HostPage, ListedRepository, RepositoryInfo } from '../../ports/git-provider.ts';
 
 export interface LocatedRepository {
   readonly provider: GitProvider;
@@ -12,6 +13,20 @@ export interface LocatedRepository {
 export interface FoundRepository extends RepositoryInfo {
   readonly provider: GitProvider;
 }
+
+/** A repository to choose. */
+export interface RepositoryChoice extends ListedRepository {
+  /** By which {@link Repositories.locate} finds it. */
+  readonly name: string;
+  readonly gitProvider: string;
+}
+
+export interface BranchChoice extends Branch {
+  readonly isDefault: boolean;
+}
+
+/** How many pages of hosts one search asks for at most, if the caller may see nothing of them. */
+const maxHostPages = 5;
 
 /** The repositories that a caller may use; null is all of them. */
 export type RepositoryPatterns = readonly string[] | null;
@@ -64,4 +79,73 @@ export class Repositories {
     }
     return { ...found, provider };
   }
+
+  /**
+   * Finds repositories by their names, in all providers that can search, one after another. A page may be short, or empty, and yet not the
+   * last one. Failures: `listing_unsupported`, and those of `GitProvider.searchRepositories`: that of one provider fails the page.
+   */
+  async search(
+    text: string, patterns: RepositoryPatterns, { after, limit }: PageRequest, signal?: AbortSignal,
+  ): Promise<Page<RepositoryChoice>> {
+    const providers = this.#providers.filter((provider) => provider.searchRepositories !== undefined);
+    if (providers.length === 0) throw unsupported(this.#providers, 'repositories');
+    let [index, cursor] = after === null ? [0, null] : placeOf(providers, after);
+    for (let pages = 1; ; pages += 1) {
+      const provider = providers[index];
+      const found = await provider?.searchRepositories?.(text, { after: cursor, limit }, signal);
+      if (provider === undefined || found === undefined) return { items: [], next: null };
+      const items = this.#choices(provider, found, patterns);
+      cursor = found.next;
+      if (cursor === null) index += 1;
+      const next = providers[index];
+      if (next === undefined) return { items, next: null };
+      if (items.length > 0 || pages === maxHostPages) return { items, next: keyOf(next, cursor) };
+    }
+  }
+
+  /** Lists the branches of a repository. Failures: `listing_unsupported`, and those of {@link find}. */
+  async branches(
+    name: string, patterns: RepositoryPatterns, { after, limit }: PageRequest, signal?: AbortSignal,
+  ): Promise<Page<BranchChoice>> {
+    const { provider, path, defaultBranch } = await this.find(name, patterns, signal);
+    const found = await provider.listBranches?.(path, { after: after?.id ?? null, limit }, signal);
+    if (found === undefined) throw unsupported([provider], 'branches');
+    const items = found.items.map((branch) => ({ ...branch, isDefault: branch.name === defaultBranch }));
+    return { items, next: found.next === null ? null : { value: 0, id: found.next } };
+  }
+
+  /** What the caller may see, and name. */
+  #choices(provider: GitProvider, { items }: HostPage<ListedRepository>, patterns: RepositoryPatterns): readonly RepositoryChoice[] {
+    const allHosts = this.#providers.flatMap(({ hosts }) => hosts);
+    return items.flatMap(({ path }) => {
+      const name = this.#nameOf(provider, path);
+      const isHidden = patterns !== null && !matchesRepository(patterns, path, provider.hosts, allHosts);
+      return name === null || isHidden ? [] : [{ name, path, gitProvider: provider.name }];
+    });
+  }
+
+  /** Returns a name that leads to the repository: its path, if need be behind a host. Null if there is none. */
+  #nameOf(provider: GitProvider, path: string): string | null {
+    const names = [path, ...provider.hosts.map((host) => `${host}/${path}`)];
+    return names.find((name) => {
+      if (!parseRepositoryName(name).ok) return false;
+      const located = this.#locate(name);
+      return located.provider === provider && located.path === path;
+    }) ?? null;
+  }
+}
+
+function unsupported(providers: readonly GitProvider[], listing: 'repositories' | 'branches'): Error {
+  return new Failure('listing_unsupported', { provider: providers.map(({ name }) => name).join(', '), listing });
+}
+
+/** Names of providers have no space. */
+function keyOf({ name }: GitProvider, cursor: string | null): PageKey {
+  return { value: 0, id: `${name} ${cursor ?? ''}` };
+}
+
+function placeOf(providers: readonly GitProvider[], { id }: PageKey): [index: number, cursor: string | null] {
+  const at = id.indexOf(' ');
+  const index = providers.findIndex(({ name }) => name === id.slice(0, at));
+  return [index, id.slice(at + 1) || null];
 }

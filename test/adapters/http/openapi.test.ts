@@ -67,6 +67,8 @@ describe('the OpenAPI document', () => {
     expect(operations().map(({ path, method, operation }) => `${method} ${path} ${Object.keys(operation.responses)[0]}`)).toEqual([
       'get /api/user/repository/{repository_name}/microagents 200',
       'get /api/user/repository/{repository_name}/microagents/content 200',
+      'get /api/v1/repositories/search 200',
+      'get /api/v1/repositories/{repository_name}/branches 200',
       'post /api/v1/app-conversations 201',
       'get /api/v1/app-conversations 200',
       'get /api/v1/app-conversations/{id} 200',
@@ -151,7 +153,7 @@ describe('the OpenAPI document', () => {
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',
-      'start_status', 'execution_status', 'status_detail', 'status_reason', 'created_at', 'updated_at', 'archived_at',
+      'start_status', 'execution_status', 'status_detail', 'status_reason', 'pull_requests', 'created_at', 'updated_at', 'archived_at',
     ]);
     expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
     expect(schemas['ToolCallEvent']?.required).toEqual(

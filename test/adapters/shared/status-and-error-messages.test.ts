@@ -128,6 +128,7 @@ const examples: Examples = {
   agent_protocol_unknown: { protocol: 'acp' },
   no_repository: none, git_missing: none, history_rewritten: none,
   nothing_to_publish: none, default_branch: none, branch_protected: none, branch_moved: none, push_forbidden: none,
+  pull_request_forbidden: none, drafts_unsupported: none, nothing_to_merge: none,
   snapshot_failed: { exitCode: 128 },
   sandbox_secrets_missing: { names: ['DATABASE_URL'] },
   agent_secrets_missing: { names: ['MODEL_KEY', 'PROXY'] },
@@ -158,14 +159,12 @@ const examples: Examples = {
 };
 
 const failures: FailureContexts = {
-  unauthorized: {},
-  forbidden: { action: 'start sandboxes' },
+  unauthorized: {}, forbidden: { action: 'start sandboxes' },
   repository_not_found: { repository: 'acme/shop' },
   repository_forbidden: { provider: 'github', repository: 'acme/shop' },
   repository_empty: { repository: 'acme/shop', branch: 'main' },
   branch_not_found: { repository: 'acme/shop', branch: 'next' },
-  sandbox_not_found: { id: 'sb-1' },
-  conversation_not_found: { id: 'conv-1' },
+  sandbox_not_found: { id: 'sb-1' }, conversation_not_found: { id: 'conv-1' },
   permission_not_found: { id: 'perm-1' },
   port_not_exposed: { id: 'sb-1', port: 5173, exposed: [8000] },
   proxy_off: {},
@@ -184,6 +183,7 @@ const failures: FailureContexts = {
   conversation_not_ready: { id: 'conv-1', reason: { code: 'agent_not_named' } },
   conversation_changes_unavailable: { id: 'conv-1', reason: { code: 'history_rewritten' } },
   conversation_publish_refused: { id: 'conv-1', branch: 'main', reason: { code: 'default_branch' } },
+  listing_unsupported: { provider: 'local', listing: 'branches' }, pull_requests_unsupported: { provider: 'local' }, pull_request_refused: { provider: 'github', repository: 'acme/shop', branch: 'skep/conv-1', reason: { code: 'pull_request_forbidden' } },
   idempotency_conflict: { key: 'order-4711' },
   invalid_request: { problems: [{ argument: 'sandboxSpecId', reason: { code: 'unknown_sandbox_spec', specId: 'x' } }] },
   sandbox_limit_reached: { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 },

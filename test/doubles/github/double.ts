@@ -6,7 +6,9 @@ import { answerGraphql } from './graphql/execute.ts';
 import { usualBehavior, type GraphqlBehavior } from './graphql/history.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { githubDescription } from './rest/openapi.ts';
+import { searchOperation, searchRepositories } from './rest/lists.ts';
 import { findRoute, locate } from './rest/routes.ts';
+import { createPullRequests, type PullRequests } from './pull-requests.ts';
 import { createRepositories, type Repositories } from './repositories.ts';
 
 export interface DoubleOptions {
@@ -20,6 +22,7 @@ export interface DoubleOptions {
 export interface GitHubDouble {
   readonly url: string;
   readonly repositories: Repositories;
+  readonly pullRequests: PullRequests;
   readonly access: Access;
   readonly faults: Faults;
   readonly graphql: GraphqlBehavior;
@@ -46,6 +49,7 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
   const double: GitHubDouble = {
     url: `http://127.0.0.1:${address.port}${prefix}`,
     repositories: createRepositories(),
+    pullRequests: createPullRequests(),
     access,
     faults: createFaults(),
     graphql: usualBehavior(),
@@ -94,6 +98,10 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
     if (typeof credential !== 'boolean') return credential;
     if (request.isGraphql && request.method === 'POST') return await answerGraphql(request, double.repositories, double.graphql);
     if (request.method === 'GET' && request.path === '/rate_limit') return limits();
+    if (request.method === 'GET' && request.path === searchOperation.path) {
+      refuseStrayParameters(request, githubDescription().queryParameters(searchOperation));
+      return searchRepositories(request, double.repositories, credential);
+    }
     return await answerRest(byName(request, double.repositories), credential);
   }
 
@@ -104,7 +112,8 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
     refuseStrayParameters(request, githubDescription().queryParameters(route.operation));
     const repository = locate(double.repositories, found, request, double.url, credential);
     if ('status' in repository) return repository;
-    return await route.answer({ url: double.url, request, repository, rest, treeLimit: double.treeLimit });
+    const { url, treeLimit, pullRequests } = double;
+    return await route.answer({ url, request, repository, rest, treeLimit, pullRequests, hasCredential: credential });
   }
 
   return double;

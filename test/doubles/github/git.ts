@@ -51,6 +51,12 @@ export async function resolve(gitDir: string, expression: string): Promise<strin
   return await line(gitDir, 'rev-parse', '--verify', '--quiet', '--end-of-options', expression);
 }
 
+/** Sorted by name. */
+export async function branchesOf(gitDir: string): Promise<readonly { readonly name: string; readonly oid: string }[]> {
+  const output = (await line(gitDir, 'for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads')) ?? '';
+  return output.split('\n').filter((each) => each !== '').map((each) => ({ oid: each.slice(0, 40), name: each.slice(41) }));
+}
+
 /** Remembers what can't change: what is a function of an object's id. */
 function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitDir: string, key: string) => Promise<T> {
   const answers = new Map<string, Promise<T>>();

@@ -16,6 +16,7 @@ export interface Repositories {
   /** `moved` where it has another name now. */
   find(path: string): { readonly repository: ServedRepository; readonly moved: boolean } | null;
   byId(id: number): ServedRepository | null;
+  all(): readonly ServedRepository[];
 }
 
 export function createRepositories(): Repositories {
@@ -48,5 +49,6 @@ export function createRepositories(): Repositories {
       return renamed === null ? null : { repository: renamed, moved: true };
     },
     byId,
+    all: () => [...repositories.values()],
   };
 }

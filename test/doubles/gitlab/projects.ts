@@ -14,6 +14,7 @@ export interface Projects {
   /** Requests for the old path are sent on to the new one. */
   rename(from: string, to: string): void;
   remove(path: string): void;
+  all(): readonly HostedProject[];
   find(name: string): { readonly project: HostedProject; readonly moved: boolean } | null;
 }
 
@@ -40,6 +41,7 @@ export function createProjects(): Projects {
       const index = projects.findIndex((each) => each.path === path);
       projects.splice(index, index === -1 ? 0 : 1);
     },
+    all: () => projects,
     find(name) {
       const project = /^\d+$/u.test(name) ? projects.find(({ id }) => id === Number(name)) : byPath(name);
       if (project !== undefined) return { project, moved: false };

@@ -2,21 +2,47 @@ import { listCommits, showCommit } from './commits.ts';
 import { json, refusal, type Exchange, type ProjectExchange, type Reply } from './request.ts';
 import type { RouteName } from './faults.ts';
 import { fromBytes } from './git.ts';
+import type { Projects } from './projects.ts';
+import { listBranches, searchProjects } from './lists.ts';
+import { createMergeRequest, editMergeRequest, listMergeRequests, type MergeRequestExchange } from './merge-requests.ts';
 import { listTree, type TreeTokens } from './tree.ts';
 
 export interface Route {
   readonly name: RouteName;
   /** The project's id or path, decoded; null for a route that is of none. */
   readonly project: string | null;
-  answer(exchange: Exchange & Partial<ProjectExchange>, isKnown: boolean, tokens: TreeTokens): Promise<Reply>;
+  answer(exchange: Exchange & Partial<MergeRequestExchange>, isKnown: boolean, tokens: TreeTokens): Promise<Reply>;
 }
 
 const segment = '([^/]+)';
-const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree)(?:/${segment})?)?$`, 'u');
+const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree|branches)(?:/${segment})?)?$`, 'u');
 const blobRoute = new RegExp(`^/projects/${segment}/repository/blobs/${segment}/raw$`, 'u');
 
+const mergeRequestRoute = new RegExp(`^/projects/${segment}/merge_requests(?:/([0-9]+))?$`, 'u');
+
 /** The route of a path below the API's, which is still encoded; null where there is none. */
-export function routeOf(path: string): Route | null {
+export function routeOf(method: string, path: string, projects: Projects): Route | null {
+  if (path === '/projects' && method === 'GET') {
+    return { name: 'search', project: null, answer: (exchange, isKnown) => searchProjects(exchange, projects, isKnown) };
+  }
+  const [mergeRequests, target, iid] = mergeRequestRoute.exec(path) ?? [];
+  if (mergeRequests !== undefined && target !== undefined) return mergeRequestRouteOf(method, decodeURIComponent(target), iid);
+  return method === 'GET' ? readingRouteOf(path) : null;
+}
+
+function mergeRequestRouteOf(method: string, project: string, iid: string | undefined): Route | null {
+  const answers: Readonly<Record<string, (exchange: MergeRequestExchange) => Promise<Reply>>> =
+    iid === undefined ? { GET: listMergeRequests, POST: createMergeRequest } : { PUT: (exchange) => editMergeRequest(exchange, Number(iid)) };
+  const answer = answers[method];
+  if (answer === undefined) return null;
+  return {
+    name: method === 'GET' ? 'mergeRequests' : 'mergeRequest',
+    project,
+    answer: async (exchange, isKnown) => (isKnown || method === 'GET' ? await answer(withMergeRequests(exchange)) : refusal(401, 'Unauthorized')),
+  };
+}
+
+function readingRouteOf(path: string): Route | null {
   if (path === '/version') return { name: 'version', project: null, answer: async (_, isKnown) => version(isKnown) };
   const [, owner, blob] = blobRoute.exec(path) ?? [];
   if (owner !== undefined && blob !== undefined) {
@@ -26,6 +52,7 @@ export function routeOf(path: string): Route | null {
   if (id === undefined) return null;
   const project = decodeURIComponent(id);
   if (kind === undefined) return { name: 'project', project, answer: async (exchange) => await showProject(inProject(exchange)) };
+  if (kind === 'branches') return rest === undefined ? { name: 'branches', project, answer: async (exchange) => await listBranches(inProject(exchange)) } : null;
   if (kind === 'tree') {
     return rest === undefined ? { name: 'tree', project, answer: async (exchange, _, tokens) => await listTree(inProject(exchange), tokens) } : null;
   }
@@ -36,6 +63,12 @@ export function routeOf(path: string): Route | null {
 function inProject({ request, url, base, query, project, git }: Exchange & Partial<ProjectExchange>): ProjectExchange {
   if (project === undefined || git === undefined) throw new Error('the route is one of a project');
   return { request, url, base, query, project, git };
+}
+
+function withMergeRequests(exchange: Exchange & Partial<MergeRequestExchange>): MergeRequestExchange {
+  const { mergeRequests, body } = exchange;
+  if (mergeRequests === undefined || body === undefined) throw new Error('the route is one of merge requests');
+  return { ...inProject(exchange), mergeRequests, body };
 }
 
 function version(isKnown: boolean): Reply {

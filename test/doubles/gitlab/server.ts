@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json as readJson } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createFaults, type Fault, type Faults, send } from './faults.ts';
 import { gitOf } from './git.ts';
+import { createMergeRequests, type MergeRequests } from './merge-requests.ts';
 import { createProjects, type Projects } from './projects.ts';
 import { BadRequest, queryOf, refusal, type Reply, type RequestLog } from './request.ts';
 import { routeOf } from './routes.ts';
@@ -21,6 +23,7 @@ export interface GitLabDoubleOptions {
 export interface GitLabDouble {
   readonly url: string;
   readonly projects: Projects;
+  readonly mergeRequests: MergeRequests;
   readonly faults: Faults;
   /** The requests that came, redirected ones and their targets each. */
   readonly requests: RequestLog[];
@@ -33,6 +36,7 @@ export interface GitLabDouble {
 
 export async function startGitLab({ token = 'glpat-double', root = '', treeTokens = 'path' }: GitLabDoubleOptions = {}): Promise<GitLabDouble> {
   const projects = createProjects();
+  const mergeRequests = createMergeRequests();
   const faults = createFaults();
   const memory = new Map<string, Promise<string | null>>();
   const requests: RequestLog[] = [];
@@ -43,7 +47,7 @@ export async function startGitLab({ token = 'glpat-double', root = '', treeToken
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${root}`;
-  const double = { url, projects, faults, requests, unexpected, delayMs: 0, close };
+  const double = { url, projects, mergeRequests, faults, requests, unexpected, delayMs: 0, close };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     underWay += 1;
@@ -66,19 +70,20 @@ export async function startGitLab({ token = 'glpat-double', root = '', treeToken
     const prefix = `${root}/api/v4`;
     const [path = ''] = target.split('?');
     const asked = new URL(target, url);
-    const route = path.startsWith(`${prefix}/`) && asked.pathname === path ? routeOf(path.slice(prefix.length)) : null;
-    if (route === null || request.method !== 'GET') {
+    const route = path.startsWith(`${prefix}/`) && asked.pathname === path ? routeOf(request.method ?? '', path.slice(prefix.length), projects) : null;
+    if (route === null) {
       unexpected.push(`${request.method} ${target}`);
       return { reply: { status: 404, body: { error: '404 Not Found' } }, fault: null };
     }
     const query = queryOf(asked.searchParams);
+    const body = request.method === 'GET' ? {} : (await readJson(request) as Record<string, unknown>);
     const log = { route: route.name, target, query: query.values, others: underWay - 1, began: performance.now(), ended: Number.POSITIVE_INFINITY };
     requests.push(log);
     response.once('close', () => (log.ended = performance.now()));
     const fault = faults.next(route.name);
     const identity = identityOf(request);
     if (identity === 'refused') return { reply: refusal(401, 'Unauthorized'), fault };
-    const exchange = { request, url: asked, base: url, query };
+    const exchange = { request, url: asked, base: url, query, mergeRequests, body };
     try {
       const found = route.project === null ? null : projects.find(route.project);
       if (route.project !== null) {

@@ -11,6 +11,7 @@ async function createHarness(): Promise<GitProviderHarness> {
     provider,
     traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'omitted', remote: 'url', formerName: 'nothing' },
     host: 'none',
+    pullRequests: 'none',
     async publish(gitDir, name) {
       const repository = await readPublished(gitDir, name);
       published.set(name, repository);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { GitHostFamily } from '../../../src/domain/microagent.ts';
 import { parseRepositoryName } from '../../../src/domain/repository-name.ts';
-import type { DatedFile, GitProvider, RepositoryInfo } from '../../../src/ports/git-provider.ts';
+import type { Branch, DatedFile, GitProvider, HostPage, HostPageRequest, RepositoryInfo } from '../../../src/ports/git-provider.ts';
 
 /** A regular file; empty if it has no content. */
 export interface MemoryFile extends Omit<DatedFile, 'blobId'> {
@@ -12,6 +12,8 @@ export interface MemoryFile extends Omit<DatedFile, 'blobId'> {
 export interface MemoryRepository extends RepositoryInfo {
   /** The regular files of the default branch. */
   readonly files: readonly MemoryFile[];
+  /** The default branch alone if it is left out. */
+  readonly branches?: readonly Branch[];
 }
 
 export interface MemoryGitProviderOptions {
@@ -70,11 +72,28 @@ export function createMemoryGitProvider(options: MemoryGitProviderOptions = {}):
       signal?.throwIfAborted();
       return { url: `https://memory.invalid/${repository}.git`, authorization: null };
     },
+    async searchRepositories(text, page, signal) {
+      await Promise.resolve();
+      signal?.throwIfAborted();
+      const found = [...repositories.keys()].filter((path) => path.toLowerCase().includes(text.toLowerCase()));
+      return pageAfter(found.map((path) => ({ path })), ({ path }) => path, page);
+    },
+    async listBranches(repository, page, signal) {
+      const { defaultBranch, branches } = await get(repository, signal);
+      const only = defaultBranch === null ? [] : [{ name: defaultBranch, commit: '0'.repeat(40) }];
+      return pageAfter(branches ?? only, ({ name }) => name, page);
+    },
     check: async () => ({ ok: true, detail: `${repositories.size} repositories in memory` }),
     close: async () => {},
     put: (repository) => void repositories.set(repository.path, repository),
     remove: (path) => void repositories.delete(path),
   };
+}
+
+function pageAfter<T>(all: readonly T[], nameOf: (item: T) => string, { after, limit }: HostPageRequest): HostPage<T> {
+  const later = all.filter((item) => after === null || nameOf(item) > after).toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const last = later[limit - 1];
+  return { items: later.slice(0, limit), next: later.length > limit && last !== undefined ? nameOf(last) : null };
 }
 
 function bytesOf({ content = '' }: MemoryFile): Buffer {

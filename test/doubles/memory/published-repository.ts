@@ -4,8 +4,9 @@ import { git, readBlob } from '../../contracts/git-repository.ts';
 /** What a repository has on its default branch, found out in the plainest way: by one log of everything. */
 export async function readPublished(gitDir: string, path: string): Promise<MemoryRepository> {
   const branch = (await git(gitDir, ['symbolic-ref', '--short', 'HEAD'])).trim();
-  const branches = await git(gitDir, ['for-each-ref', '--format=%(refname)', `refs/heads/${branch}`]);
-  if (branches === '') return { path, defaultBranch: null, files: [] };
+  const refs = (await git(gitDir, ['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads'])).split('\n').slice(0, -1);
+  const branches = refs.map((ref) => ({ commit: ref.slice(0, ref.indexOf(' ')), name: ref.slice(ref.indexOf(' ') + 1) }));
+  if (!branches.some(({ name }) => name === branch)) return { path, defaultBranch: null, files: [] };
   const entries = (await git(gitDir, ['ls-tree', '-r', '-z', 'HEAD'])).split('\0').filter((entry) => entry.startsWith('100'));
   const dates = await firstDates(gitDir);
   const contents = new Map<string, Promise<Buffer>>();
@@ -17,7 +18,8 @@ export async function readPublished(gitDir: string, path: string): Promise<Memor
     contents.set(blobId, content);
     return [{ path: name, createdAt: (dates.get(name) ?? Number.NaN) * 1000, content }];
   });
-  return { path, defaultBranch: branch, files: await Promise.all(files.map(async (file) => ({ ...file, content: await file.content }))) };
+  const read = files.map(async (file) => ({ ...file, content: await file.content }));
+  return { path, defaultBranch: branch, branches, files: await Promise.all(read) };
 }
 
 /** The date of each path's first commit: the last one in the log that touches it. */

@@ -124,7 +124,7 @@ describe('the changes of a conversation', () => {
       return (await run('git', ['-C', workTree, 'write-tree'], { env })).stdout.trim();
     };
     const [first, second] = await Promise.all([publish({ commit_message: 'All of it' }), publish({ commit_message: 'All of it' })]);
-    expect(object(first)).toEqual({ branch, commit: expect.any(String) });
+    expect(object(first)).toEqual({ branch, commit: expect.any(String), pull_request: null });
     expect(object(second)).toEqual(object(first));
     expect(object(await publish({ commit_message: 'All of it' }))).toEqual(object(first));
     expect(await runGit(bare, ['rev-parse', `${branch}^{tree}`])).toBe(await treeOf());
@@ -136,7 +136,7 @@ describe('the changes of a conversation', () => {
     expect(await runGit(bare, ['rev-parse', `${branch}^{tree}`])).toBe(await treeOf());
     expect((await publish({ branch: 'main' })).body).toMatchObject(refused('default_branch', 'main'));
     expect((await publish({ branch: 'feature' })).body).toMatchObject(refused('branch_moved', 'feature'));
-    expect((await publish({ pull_request: { title: 'x' } })).status).toBe(422);
+    expect((await publish({ pull_request: { title: 'x' } })).body).toMatchObject({ status: 409, code: 'pull_requests_unsupported' });
     // From here on the hooks would run for git by hand.
     expect(existsSync(canary)).toBe(false);
     await rm(join(bare, 'hooks'), { recursive: true });

@@ -8,7 +8,7 @@ import type { TimeLimit } from '../provider-time-limit.ts';
 import { failed, failures, parse, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
-/** A request that changes nothing, so that it may be made again. */
+/** A request that may be made again: it only reads, or the caller copes with what was done before. */
 export interface Call {
   /** A method and a URL template, as Octokit takes it; its values are encoded. */
   readonly route: string;

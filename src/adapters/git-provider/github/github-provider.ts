@@ -9,7 +9,9 @@ import { createTimeLimit } from '../provider-time-limit.ts';
 import { createAskGraphql, createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
+import { openGitHubPullRequest } from './github-pull-requests.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
+import { listGitHubBranches, searchGitHub } from './repository-lists.ts';
 import { createRestListing, createRestTrees } from './rest-listing.ts';
 
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */
@@ -43,9 +45,13 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
         if (blob === null) await source.find(repository, signal);
         return blob;
       },
+      searchRepositories: (text, page, signal) => searchGitHub(api, text, page, signal),
+      listBranches: (repository, page, signal) => listGitHubBranches(api, repository, page, signal),
+      openPullRequest: async (repository, request, signal) =>
+        await openGitHubPullRequest(api, await source.find(repository, signal), request, signal),
       check: (signal) => check(api, resolved, signal),
       failureOf: (error) => error,
-      permissions: 'It needs to read the contents and metadata of the repositories.',
+      permissions: 'It needs to read the contents and metadata of the repositories; to publish, to write contents and pull requests.',
     },
     limit,
     resolved,

@@ -1,56 +1,12 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
-import { Commits, Projects, Repositories } from '@gitbeaker/rest';
-import { z } from 'zod';
-import {
-  CommitDate, HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, Oid, rateLimitIn,
-} from '../http-client.ts';
+import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
+import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, rateLimitIn } from '../http-client.ts';
+import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-answers.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 
-// Only what is read of the host's answers.
-
-const Project = z.object({
-  id: z.number().int().positive(),
-  path: z.string().min(1),
-  path_with_namespace: z.string().min(1),
-  default_branch: z.string().nullish(),
-  empty_repo: z.boolean().optional(),
-});
-
-const HeadCommit = z.object({
-  id: Oid,
-  project_id: z.number().int().positive().optional(),
-  web_url: z.string().optional(),
-});
-export type HeadCommit = z.infer<typeof HeadCommit>;
-
-const Commit = z.object({
-  id: Oid,
-  parent_ids: z.array(Oid),
-  committed_date: CommitDate,
-});
-export type Commit = z.infer<typeof Commit>;
-
-const TreeEntry = z.object({
-  id: Oid,
-  type: z.string(),
-  path: z.string().min(1),
-  mode: z.string(),
-});
-
-const Version = z.object({ version: z.string().regex(/^[\w.+-]{1,64}$/u) });
-
 /** By its full path, or by the number that GitLab gave it. */
 export type ProjectName = string | number;
-
-/** A page of a list. GitLab names the next one by a number or by a token; null if there is none. */
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly next: PageName | null;
-}
-
-export type PageName = z.infer<typeof PageName>;
-const PageName = z.union([z.object({ pageToken: z.string() }), z.object({ page: z.number() })]);
 
 export interface HistoryQuery {
   /** A commit, or a range of them. */
@@ -58,6 +14,11 @@ export interface HistoryQuery {
   readonly path?: string;
   readonly firstParent?: boolean;
   readonly page?: number;
+}
+
+interface MergeRequestText {
+  readonly title: string;
+  readonly description: string;
 }
 
 export interface GitLabApi extends ReturnType<typeof apiOf> {
@@ -70,7 +31,7 @@ export const pageSize = 100;
 /** Returns the API for requests that end when the signal fires. */
 export type ApiFor = (signal: AbortSignal) => GitLabApi;
 
-type Get = (endpoint: string, options?: Record<string, unknown>) => Promise<FormattedResponse<Record<string, unknown>>>;
+type Ask = (endpoint: string, options?: Record<string, unknown>) => Promise<FormattedResponse<Record<string, unknown>>>;
 
 /** gitbeaker makes the requests; the shared HTTP client sends them. */
 export function createGitLabApi(options: ResolvedOptions): ApiFor {
@@ -82,19 +43,20 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
   });
 
   return (signal) => {
-    const send = async (endpoint: string, query: string, limits: Pick<HttpRequest, 'maxAnswerBytes'> = {}): Promise<HttpResponse> => {
-      const headers = { accept: 'application/json', 'user-agent': 'skep', ...(await credentialHeaders(credential)) };
+    const send = async (endpoint: string, query: string, more: Omit<HttpRequest, 'url' | 'headers'> = {}): Promise<HttpResponse> => {
+      const type = more.body === undefined ? {} : { 'content-type': 'application/json' };
+      const headers = { accept: 'application/json', 'user-agent': 'skep', ...type, ...(await credentialHeaders(credential)) };
       const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
-      const response = await http.send({ url: urlOf(host, endpoint, query), headers, redirectTarget, ...limits }, signal);
+      const response = await http.send({ url: urlOf(host, endpoint, query), headers, redirectTarget, ...more }, signal);
       if (response.status < 200 || response.status > 299) throw new Refusal(response);
       return response;
     };
-    const get: Get = async (endpoint, { searchParams = '' } = {}) => {
-      const response = await send(endpoint, String(searchParams));
+    const ask: Ask = async (endpoint, { searchParams = '', method = 'GET', body } = {}) => {
+      const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });
       return { body: bodyOf(response, host), headers: {}, status: response.status };
     };
     return {
-      ...apiOf(get, host),
+      ...apiOf(ask, host),
       // gitbeaker would take the bytes for JSON or text.
       async blob(project, id, maxAnswerBytes) {
         const endpoint = `projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`;
@@ -105,11 +67,12 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
 }
 
 /** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
-function apiOf(get: Get, { origin }: HostUrl) {
+function apiOf(ask: Ask, { origin }: HostUrl) {
   // The HTTP client limits the time, and adds the credential.
-  const requesterFn = createRequesterFn(async (_, request) => request, get);
+  const requesterFn = createRequesterFn(async (_, request) => request, ask);
   const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
+  const [branches, mergeRequests] = [new Branches(resource), new MergeRequests(resource)];
   return {
     project: async (project: ProjectName) => parse(Project, await projects.show(project), 'a project'),
     commit: async (project: ProjectName, name: string) =>
@@ -136,13 +99,28 @@ function apiOf(get: Get, { origin }: HostUrl) {
       };
       return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
+    /** Sorted by their age, so that a new one moves none to another page. */
+    async search(text: string, onlyOfMember: boolean, page: number) {
+      const scope = { ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }) };
+      const query = { search: text, simple: true, orderBy: 'id' as const, sort: 'asc' as const, perPage: pageSize, page, ...scope };
+      return parse(pageOf(Project), await projects.all(query), 'a search');
+    },
+    branches: async (project: ProjectName, page: number) =>
+      parse(pageOf(BranchAnswer), await branches.all(project, { perPage: pageSize, page }), 'branches'),
+    /** Those that want this branch of the project, or the branch of this name of a fork, to be merged. The newest comes first. */
+    async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
+      const query = { sourceBranch: branch, state: 'opened' as const, perPage: pageSize, ...page };
+      return parse(pageOf(MergeRequest), await mergeRequests.all({ projectId, ...query }), 'merge requests');
+    },
+    createMergeRequest: async (projectId: number, branch: string, base: string, { title, description }: MergeRequestText) =>
+      parse(MergeRequest, await mergeRequests.create(projectId, branch, base, title, { description }), 'a merge request'),
+    async editMergeRequest(projectId: number, number: number, { base, ...text }: MergeRequestText & { readonly base: string | null }) {
+      const changes = { ...text, ...(base !== null && { targetBranch: base }) };
+      return parse(MergeRequest, await mergeRequests.edit(projectId, number, changes), 'a merge request');
+    },
     // gitbeaker has no method for it.
-    version: async () => parse(Version, (await get('version')).body, 'its version').version,
+    version: async () => parse(Version, (await ask('version')).body, 'its version').version,
   };
-}
-
-function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
-  return z.object({ items: z.array(item), next: PageName.nullable() });
 }
 
 /** Throws if a name in the endpoint would lead elsewhere. */

@@ -1,8 +1,7 @@
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { type CachedFile, type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
-import {
-  type ApiFor, type Commit, type GitLabApi, type HeadCommit, type HistoryQuery, type Page, type PageName, pageSize, type ProjectName,
-} from './gitlab-api.ts';
+import type { Commit, HeadCommit, Page, PageName } from './gitlab-answers.ts';
+import { type ApiFor, type GitLabApi, type HistoryQuery, pageSize, type ProjectName } from './gitlab-api.ts';
 import { failed, isOfContent, isOfDirectory, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
 
 /** Lists directories of GitLab: the head, the pages of the tree, and a request for each file. */

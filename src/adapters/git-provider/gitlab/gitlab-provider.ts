@@ -3,10 +3,13 @@ import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
 } from '../hosted-provider.ts';
+import { pageOfHost } from '../host-pages.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
+import { infoOf } from './gitlab-answers.ts';
 import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
 import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
+import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
 
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
@@ -27,8 +30,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       },
       async find(repository, signal) {
         checkName(repository);
-        const { path_with_namespace: path, empty_repo: empty, default_branch: branch } = await apiFor(signal).project(repository);
-        return { path, defaultBranch: empty === true ? null : (branch ?? null) };
+        return infoOf(await apiFor(signal).project(repository));
       },
       async remote(repository) {
         checkName(repository);
@@ -43,9 +45,25 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
           throw error;
         }
       },
+      searchRepositories: (text, page, signal) =>
+        pageOfHost(page, async (number) => {
+          const { items, next } = await apiFor(signal).search(text, hasToken(resolved), number).catch(unlessForbidden);
+          return { items: items.map(({ path_with_namespace: path }) => ({ path })), hasNext: next !== null };
+        }),
+      listBranches: (repository, page, signal) =>
+        pageOfHost(page, async (number) => {
+          checkName(repository);
+          const { items, next } = await apiFor(signal).branches(repository, number);
+          return { items, hasNext: next !== null };
+        }),
+      async openPullRequest(repository, request, signal) {
+        checkName(repository);
+        const api = apiFor(signal);
+        return await openGitLabMergeRequest(api, await api.project(repository), request);
+      },
       check: (signal) => check(apiFor(signal), resolved),
       failureOf: (error, repository) => (error instanceof Refusal ? failureOf(error, repository) : error),
-      permissions: 'It needs the scope read_api, of an account that is not blocked.',
+      permissions: 'It needs the scope read_api, or api to publish, of an account that is not blocked.',
     },
     limit,
     resolved,
@@ -57,11 +75,20 @@ async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOpt
     return { ok: true, detail: `GitLab ${await api.version()} at ${name} answers, and takes the token` };
   } catch (error) {
     if (!(error instanceof Refusal) || error.apiMessage === null) throw error;
-    const hasToken = Object.keys(credential.authHeaders).length > 0;
     // The version is for signed-in users only.
-    if (error.status === 401 && !hasToken) return { ok: true, detail: `${name} answers; without a token, public projects only are seen` };
-    throw error.status === 403 ? unauthorized(error) : error;
+    const isAnonymous = error.status === 401 && !hasToken({ credential });
+    if (isAnonymous) return { ok: true, detail: `${name} answers; without a token, public projects only are seen` };
+    return unlessForbidden(error);
   }
+}
+
+/** What is about no project is refused because of the token. */
+function unlessForbidden(error: unknown): never {
+  throw error instanceof Refusal && error.status === 403 ? unauthorized(error) : error;
+}
+
+function hasToken({ credential: { authHeaders } }: Pick<ResolvedOptions, 'credential'>): boolean {
+  return Object.keys(authHeaders).length > 0;
 }
 
 /** What gitbeaker makes a request's headers of. */
@@ -79,7 +106,7 @@ export interface GitLabClient {
 }
 
 /**
- * One of `token` and `client`, or neither: then only public projects are read. A token needs the scope `read_api`.
+ * One of `token` and `client`, or neither: then only public projects are read. A token needs the scope `read_api`, and `api` to publish.
  *
  * GitLab follows a file's history to its former names, unless its commits API knows the parameter `follow`. A version
  * without it dates a file that was moved by the first commit of its first name.

@@ -12,6 +12,7 @@ import { createTimeLimit } from '../provider-time-limit.ts';
 import { demandSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
 import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
+import { listLocalBranches, searchLocal } from './repository-lists.ts';
 import { findRepository } from './repository-location.ts';
 import { createSnapshotCache } from './directory-snapshots.ts';
 
@@ -91,19 +92,26 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
       }),
     remote: (name, signal) =>
       limit.run(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(root, name), either), authorization: null })),
+    searchRepositories: (text, page, signal) => limit.run(signal, (either) => searchLocal(root, text, page, either)),
+    listBranches: (name, page, signal) =>
+      limit.run(signal, (either) =>
+        places.use(either, async () => {
+          const folder = await fetchFolders.get(await findRepository(root, name), either);
+          return await listLocalBranches(resolved, folder, page, either);
+        })),
     check: () =>
-      limit.run(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => ({
-        ok: false,
-        detail: isFailure(error)
-          ? sentenceOfFailure(error)
-          : 'the root folder does not exist or can not be read; create it, or configure another',
-      })),
+      limit.run(undefined, (signal) => check(resolved, signal)).catch(failedCheck),
     async close() {
       limit.close();
       await Promise.all([snapshots.settled(), reads.settled()]);
       await fetchFolders.remove();
     },
   };
+}
+
+function failedCheck(error: unknown): CheckResult {
+  const unreadable = 'the root folder does not exist or can not be read; create it, or configure another';
+  return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : unreadable };
 }
 
 async function check({ gitBinary, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {

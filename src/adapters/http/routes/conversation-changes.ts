@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { Changes } from '../../../application/conversations/conversations.ts';
+import type { Publication } from '../../../application/conversations/publish-changes.ts';
 import { type AgentCommit, type FileChange, fileChangeStatuses } from '../../../domain/change.ts';
 import { scopeOf } from '../../../domain/principal.ts';
 import { text, timestamp, toTimestamp } from '../common-schemas.ts';
 import { gitProviderFailures, noInput, operation, StreamedBody } from '../operation.ts';
-import { branchName, conversationPath } from './conversations.ts';
+import { branchName, conversationPath, pullRequestFields } from './conversations.ts';
 
 const fileMode = z.string().nullable().meta({ description: 'As git has it: 100644, 100755, 120000 (link) or 160000 (submodule).' });
 const lines = z.int().nullable().meta({ description: 'Null if the file is binary.' });
@@ -28,7 +29,11 @@ const agentCommit = z
   .meta({ id: 'AgentCommit', description: 'A commit that was made in the conversation.' });
 
 const publication = z
-  .object({ branch: z.string(), commit: z.string() })
+  .object({
+    branch: z.string(),
+    commit: z.string(),
+    pull_request: z.object(pullRequestFields).nullable().meta({ id: 'PullRequest', description: 'Null if none was asked for.' }),
+  })
   .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
 
 const changes = z
@@ -84,12 +89,24 @@ export const changeOperation = operation({
   },
 });
 
+const pullRequestBody = z
+  .strictObject({
+    title: text(255).min(1).regex(/^[^\r\n]*$/u, 'must be one line'),
+    body: text(60_000).default('').meta({ description: 'As Markdown.' }),
+    base: branchName.optional()
+      .meta({ description: 'What to merge into. Default: the default branch for a new one; an open one keeps its base.' }),
+    draft: z.boolean().default(false).meta({ description: 'Whether a new one is a draft. An open one stays what it is.' }),
+  })
+  .meta({ id: 'PullRequestRequest' });
+
 const publishBody = z
   .strictObject({
     branch: branchName.optional()
       .meta({ description: 'Not the default branch of the repository. Default: a branch of the conversation alone.' }),
     commit_message: text(10_000).min(1).optional()
       .meta({ description: 'Of what is not committed. Default: the title of the conversation.' }),
+    pull_request: pullRequestBody.optional()
+      .meta({ description: 'Opens a pull request, or a merge request of GitLab, and updates the open one of the branch.' }),
   })
   .meta({ id: 'PublishRequest' });
 
@@ -103,16 +120,22 @@ export const publishOperation = operation({
   summary: 'Publish the changes of a conversation',
   description:
     "Commits what is not committed and pushes all to a branch, with the deployment's credential, which never enters the sandbox. Again, "
-    + 'after more work, it moves the branch. A branch with commits of others is never moved.',
+    + 'after more work, it moves the branch. A branch with commits of others is never moved. With `pull_request` it then opens a pull '
+    + 'request, or updates the open one of the branch. If that fails, the branch is pushed, and publishing again goes on from there.',
   params: conversationPath,
   body: publishBody,
   success: { status: 200, description: 'The branch.', schema: publication },
   failures: [
     ...changeOperation.failures.filter((code) => code !== 'file_not_found' && code !== 'provider_failed'),
-    'conversation_publish_refused', 'repository_not_found', 'repository_forbidden', ...gitProviderFailures,
+    'conversation_publish_refused', 'pull_requests_unsupported', 'pull_request_refused', 'branch_not_found', 'repository_empty',
+    'repository_not_found', 'repository_forbidden', ...gitProviderFailures,
   ],
-  handle: async ({ skep, principal, closed }, { params: { id }, body: { branch = null, commit_message: commitMessage = null } }) =>
-    await skep.conversations.publish(scopeOf(principal), id, { branch, commitMessage, userId: principal.userId }, closed),
+  handle: async ({ skep, principal, closed }, { params: { id }, body }) => {
+    const { branch = null, commit_message: commitMessage = null, pull_request: wanted } = body;
+    const content = wanted === undefined ? null : { ...wanted, base: wanted.base ?? null };
+    const request = { branch, commitMessage, userId: principal.userId, pullRequest: content };
+    return presentPublication(await skep.conversations.publish(scopeOf(principal), id, request, closed));
+  },
 });
 
 function presentChanges({ startPoint, keptAt, head, complete, commits, files, publications }: Changes): z.output<typeof changes> {
@@ -124,8 +147,12 @@ function presentChanges({ startPoint, keptAt, head, complete, commits, files, pu
     complete,
     commits: commits.map(presentCommit),
     files: files.map(presentFile),
-    published: Object.entries(publications).map(([branch, commit]) => ({ branch, commit })),
+    published: publications.map(presentPublication),
   };
+}
+
+function presentPublication({ branch, commit, pullRequest }: Publication): z.output<typeof publication> {
+  return { branch, commit, pull_request: pullRequest };
 }
 
 function presentCommit({ commit, authorName, authorEmail, committedAt, subject }: AgentCommit): z.output<typeof agentCommit> {

@@ -16,6 +16,11 @@ import { claimedParameters, parametersOf, sandboxParameterFields, sandboxParamet
 import { repositoryName } from './microagents.ts';
 import { refuseUnknownSpec } from './sandbox-specs.ts';
 
+export const pullRequestFields = {
+  number: z.int().meta({ example: 17 }),
+  url: z.string().meta({ format: 'uri', example: 'https://github.com/acme/shop/pull/17' }),
+};
+
 export const conversationResource = z
   .object({
     id: z.string(),
@@ -30,6 +35,8 @@ export const conversationResource = z
     start_status: z.enum(conversationStartStatuses).meta({ description: 'How far its start has come.' }),
     execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null while there is none.' }),
     ...statusFields,
+    pull_requests: z.array(z.object({ branch: z.string(), ...pullRequestFields }).meta({ id: 'PublishedPullRequest' }))
+      .meta({ description: 'Those that were opened or updated for what it published.' }),
     created_at: timestamp,
     updated_at: timestamp,
     archived_at: timestamp.nullable().meta({ description: 'When it was archived: nothing runs in it any more.' }),
@@ -125,6 +132,7 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
     start_status: conversation.startStatus,
     execution_status: conversation.executionStatus,
     ...presentStatus(conversation.statusReason),
+    pull_requests: Object.entries(conversation.pullRequests).map(([branch, pullRequest]) => ({ branch, ...pullRequest })),
     created_at: toTimestamp(conversation.createdAt),
     updated_at: toTimestamp(conversation.updatedAt),
     archived_at: conversation.archivedAt === null ? null : toTimestamp(conversation.archivedAt),

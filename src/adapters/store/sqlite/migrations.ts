@@ -233,4 +233,6 @@ export const migrations: readonly string[] = [
   `,
   // Microagents have the id of their content. Of those that were listed by their paths alone, the agent knows already.
   'UPDATE conversations SET microagents = NULL',
+  // The pull request of each branch, as JSON.
+  `ALTER TABLE conversations ADD COLUMN pull_requests TEXT NOT NULL DEFAULT '{}'`,
 ];

@@ -6,9 +6,23 @@ import { createGitHubProvider } from '../../../../src/adapters/git-provider/gith
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { gitProviderContract } from '../../../contracts/git-provider.ts';
-import type { GitProviderHarness } from '../../../contracts/git-provider-harness.ts';
+import type { GitProviderHarness, PullRequestControl } from '../../../contracts/git-provider-harness.ts';
 import { startHostProxy } from '../../../contracts/host-proxy.ts';
-import { doubleToken, startGitHubDouble, type DoubleOptions } from '../../../doubles/github/index.ts';
+import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from '../../../doubles/github/index.ts';
+
+function pullRequestsOf({ repositories, pullRequests }: GitHubDouble): PullRequestControl {
+  const idOf = (repository: string): number => repositories.find(repository)?.repository.id ?? 0;
+  return {
+    open: (repository) => pullRequests.of(idOf(repository)).filter(({ state, fork }) => state === 'open' && fork === null)
+      .map(({ number, title, body, head, base, draft }) => ({ number, title, body: body ?? '', branch: head, base, isDraft: draft })),
+    close(repository, number) {
+      for (const each of pullRequests.of(idOf(repository))) if (each.number === number) each.state = 'closed';
+    },
+    openFromFork: (repository, head, base) =>
+      void pullRequests.add(idOf(repository), { title: 'Of a fork', body: null, head, base, draft: false, fork: 'acme/fork' }),
+    forbid: () => void (pullRequests.allowed = false),
+  };
+}
 
 interface Way extends DoubleOptions {
   readonly token: string | null;
@@ -31,6 +45,7 @@ async function createHarness({ token, ...options }: Way): Promise<GitProviderHar
   return {
     provider: createProvider(),
     host: { createProvider, intercept: proxy.intercept },
+    pullRequests: token === null ? 'none' : pullRequestsOf(double),
     traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url', formerName: 'repository' },
     async publish(gitDir, name) {
       published += 1;

@@ -6,9 +6,25 @@ import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitl
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { gitProviderContract } from '../../../contracts/git-provider.ts';
-import type { GitProviderHarness } from '../../../contracts/git-provider-harness.ts';
+import type { GitProviderHarness, PullRequestControl } from '../../../contracts/git-provider-harness.ts';
 import { startHostProxy } from '../../../contracts/host-proxy.ts';
-import { startGitLab, type GitLabDoubleOptions } from '../../../doubles/gitlab/index.ts';
+import { startGitLab, type GitLabDouble, type GitLabDoubleOptions } from '../../../doubles/gitlab/index.ts';
+
+function mergeRequestsOf({ projects, mergeRequests }: GitLabDouble): PullRequestControl {
+  const idOf = (path: string): number => projects.find(path)?.project.id ?? 0;
+  return {
+    open: (path) => mergeRequests.of(idOf(path)).filter(({ state, sourceProject }) => state === 'opened' && sourceProject === idOf(path))
+      .map(({ iid, title, description, sourceBranch, targetBranch }) => ({
+        number: iid, title: title.replace(/^Draft: /u, ''), body: description, branch: sourceBranch, base: targetBranch, isDraft: title.startsWith('Draft: '),
+      })),
+    close(path, iid) {
+      for (const each of mergeRequests.of(idOf(path))) if (each.iid === iid) each.state = 'closed';
+    },
+    openFromFork: (path, sourceBranch, targetBranch) =>
+      void mergeRequests.add(idOf(path), { title: 'Of a fork', description: '', sourceBranch, targetBranch, sourceProject: 9 }),
+    forbid: () => void (mergeRequests.allowed = false),
+  };
+}
 
 async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderHarness> {
   const root = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
@@ -26,6 +42,7 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
   return {
     provider: createProvider(),
     host: { createProvider, intercept: proxy.intercept },
+    pullRequests: mergeRequestsOf(host),
     traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url', formerName: 'repository' },
     async publish(gitDir, name) {
       published += 1;

@@ -13,6 +13,7 @@ async function createHarness(): Promise<GitProviderHarness> {
     provider,
     traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'replaced', remote: 'folder', formerName: 'repository' },
     host: 'none',
+    pullRequests: 'none',
     async publish(gitDir, name) {
       const place = join(root, `${name}.git`);
       await rm(place, { recursive: true, force: true });

@@ -155,7 +155,7 @@ describe('a database of the version before agents and pools', () => {
         sandboxParameters: {},
         selectedRepository: 'acme/shop',
         selectedBranch: null,
-        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, published: {}, publications: {},
+        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, published: {}, publications: {}, pullRequests: {},
         queue: [{ messageId: `message-of-${status}`, message, sandboxVersion: 0 }],
         turn: null,
         permission: null,

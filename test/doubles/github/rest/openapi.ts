@@ -11,16 +11,20 @@ export const descriptionFile = join(import.meta.dirname, 'github-rest.json');
 export interface Description {
   /** The query parameters of an operation. */
   queryParameters(operation: Operation): readonly string[];
+  /** The body of a request, whose described form was checked. */
+  requestBody(operation: Operation, body: unknown): Readonly<Record<string, unknown>>;
   /** A full answer with status 200 or 201, whose described form was checked, from the fields that matter. */
   complete(operation: Operation, fields: unknown): unknown;
   /** Like `complete`, for each element of an answer that is a list. */
   completeList(operation: Operation, elements: readonly unknown[]): unknown;
+  /** Like `complete`, for an answer whose field `items` is a list. */
+  completeItems(operation: Operation, fields: object, items: readonly unknown[]): unknown;
 }
 
 export interface Operation {
   /** `/repos/{owner}/{repo}` */
   readonly path: string;
-  readonly method: 'get' | 'post';
+  readonly method: 'get' | 'post' | 'patch';
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -37,23 +41,28 @@ function load(): Description {
   const document: unknown = JSON.parse(readFileSync(descriptionFile, 'utf8'));
   const ajv = new Ajv({ strict: false, validateSchema: false, allErrors: false });
   formats.default(ajv);
+  ajv.addFormat('repo.nwo', true);
   ajv.addSchema(toJson(withNulls(document)), 'github', undefined, false);
   const validators = new Map<string, ValidateFunction>();
 
   const at = (pointer: string): unknown => lookUp(document, pointer);
 
-  function answerPointer({ path, method }: Operation): string {
-    const responses = `#/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method}/responses`;
+  function answerPointer(operation: Operation): string {
+    const responses = `${operationPointer(operation)}/responses`;
     const status = '200' in toJson(at(responses)) ? '200' : '201';
     return `${responses}/${status}/content/application~1json/schema`;
   }
 
-  function check(operation: Operation, answer: unknown): unknown {
-    const pointer = answerPointer(operation);
+  function problemWith(pointer: string, value: unknown): string | null {
     const validate = validators.get(pointer) ?? ajv.compile({ $ref: `github${pointer}` });
     validators.set(pointer, validate);
-    if (validate(answer)) return answer;
-    throw new Error(`the double's answer to ${operation.path} is none of GitHub's: ${ajv.errorsText(validate.errors)}`);
+    return validate(value) ? null : ajv.errorsText(validate.errors);
+  }
+
+  function check(operation: Operation, answer: unknown): unknown {
+    const problem = problemWith(answerPointer(operation), answer);
+    if (problem === null) return answer;
+    throw new Error(`the double's answer to ${operation.path} is none of GitHub's: ${problem}`);
   }
 
   const inQuery = (parameter: unknown): boolean => toJson(parameter)['in'] === 'query';
@@ -67,12 +76,28 @@ function load(): Description {
       const parameters = toJson(toJson(toJson(toJson(document)['paths'])[path])[method])['parameters'];
       return (Array.isArray(parameters) ? parameters : []).map(resolved).filter(inQuery).map((each) => String(toJson(each)['name']));
     },
+    requestBody(operation, body) {
+      const pointer = `${operationPointer(operation)}/requestBody/content/application~1json/schema`;
+      const stray = Object.keys(toJson(body)).filter((name) => !(name in toJson(toJson(at(pointer))['properties'])));
+      const problem = stray.length > 0 ? `there is no ${stray.join(', ')}` : problemWith(pointer, body);
+      if (problem !== null) throw new Error(`the body for ${operation.path} is wrong: ${problem}`);
+      return toJson(body);
+    },
     complete: (operation, fields) => check(operation, overlay(sampleOf(at(answerPointer(operation)), at), fields)),
+    completeItems(operation, fields, items) {
+      const { properties } = toJson(resolved(at(answerPointer(operation))));
+      const sample = sampleOf(toJson(toJson(properties)['items'])['items'], at);
+      return check(operation, { ...fields, items: items.map((item) => overlay(sample, item)) });
+    },
     completeList(operation, elements) {
       const sample = sampleOf(toJson(resolved(at(answerPointer(operation))))['items'], at);
       return check(operation, elements.map((element) => overlay(sample, element)));
     },
   };
+}
+
+function operationPointer({ path, method }: Operation): string {
+  return `#/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method}`;
 }
 
 /** The value at a JSON pointer (`#/paths/~1repos`); undefined if there is none. */

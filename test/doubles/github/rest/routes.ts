@@ -1,10 +1,13 @@
+import type { PullRequests } from '../pull-requests.ts';
 import type { Repositories, ServedRepository } from '../repositories.ts';
 import { type DoubleRequest, type DoubleResponse, refusal } from '../request.ts';
 import { readBlob } from './blobs.ts';
 import { listCommits } from './commits.ts';
 import { compare } from './compare.ts';
 import { listContents } from './contents.ts';
+import { listBranches, searchOperation } from './lists.ts';
 import type { Operation } from './openapi.ts';
+import { createPull, listPulls, updatePull } from './pulls.ts';
 import { readHead, showRepository } from './repository.ts';
 import { readTree } from './trees.ts';
 
@@ -13,6 +16,8 @@ export interface RouteContext {
   readonly url: string;
   readonly request: DoubleRequest;
   readonly repository: ServedRepository;
+  readonly pullRequests: PullRequests;
+  readonly hasCredential: boolean;
   /** The values of the rest of the path, decoded. */
   readonly rest: readonly string[];
   readonly treeLimit: number | null;
@@ -31,11 +36,15 @@ const routes: readonly (readonly [begin: readonly string[], values: number, rout
   [['git', 'trees'], 1, readTree],
   [['git', 'blobs'], 1, readBlob],
   [['compare'], 1, compare],
+  [['branches'], 0, listBranches],
+  [['pulls'], 0, listPulls],
+  [['pulls'], 0, createPull],
+  [['pulls'], 1, updatePull],
   [['contents'], Number.POSITIVE_INFINITY, listContents],
 ];
 
 /** Those that GitHub's description has to contain. */
-export const operations: readonly Operation[] = routes.map(([, , { operation }]) => operation);
+export const operations: readonly Operation[] = [...routes.map(([, , { operation }]) => operation), searchOperation];
 
 export interface FoundRoute {
   readonly route: Route;
@@ -47,10 +56,10 @@ export interface FoundRoute {
 /** Null where GitHub has no such route, or the double does not know it. */
 export function findRoute({ method, segments }: DoubleRequest): FoundRoute | null {
   const [collection, owner, name, ...path] = segments;
-  if (method !== 'GET' || collection !== 'repos' || owner === undefined || name === undefined) return null;
+  if (collection !== 'repos' || owner === undefined || name === undefined) return null;
   for (const [begin, values, route] of routes) {
     const rest = path.slice(begin.length);
-    const fits = begin.every((segment, index) => path[index] === segment);
+    const fits = route.operation.method === method.toLowerCase() && begin.every((segment, index) => path[index] === segment);
     if (fits && (values === Number.POSITIVE_INFINITY ? rest.length > 0 : rest.length === values)) return { route, owner, name, rest };
   }
   return null;

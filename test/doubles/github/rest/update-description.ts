@@ -46,10 +46,11 @@ function servedPart(description: unknown): Record<string, unknown> {
   return part;
 }
 
-/** Its parameters, and what a success looks like: all that the double checks. */
-function keepOperation({ parameters, responses }: Readonly<Record<string, unknown>>): unknown {
+/** Its parameters, its body, and what a success looks like: all that the double checks. */
+function keepOperation({ parameters, requestBody, responses }: Readonly<Record<string, unknown>>): unknown {
   const successes = isRecord(responses) ? Object.entries(responses).filter(([status]) => status === '200' || status === '201') : [];
-  return withoutProse({ parameters, responses: Object.fromEntries(successes.map(([status, response]) => [status, jsonOf(response)])) });
+  const body = requestBody === undefined ? {} : { requestBody: jsonOf(requestBody) };
+  return withoutProse({ parameters, ...body, responses: Object.fromEntries(successes.map(([status, response]) => [status, jsonOf(response)])) });
 }
 
 /** Media types besides JSON refer to other schemas, and headers are not checked. */

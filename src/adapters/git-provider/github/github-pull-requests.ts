@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { PullRequest } from '../../../domain/change.ts';
+import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
+import { type HttpResponse, jsonOrNull } from '../http-client.ts';
+import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';
+import type { GitHubApi } from './github-api.ts';
+import { failures, parse } from './github-failures.ts';
+import { parseName } from './github-listing.ts';
+
+const PullRequestAnswer = z.object({
+  number: z.int().positive(),
+  html_url: z.url({ protocol: /^https?$/u }),
+  base: z.object({ ref: z.string() }),
+  head: z.object({ ref: z.string(), repo: z.object({ full_name: z.string() }).nullable() }),
+});
+type PullRequestAnswer = z.infer<typeof PullRequestAnswer>;
+
+const refusals = [
+  [/no commits between/iu, 'nothing_to_merge'],
+  [/draft pull requests are not supported/iu, 'drafts_unsupported'],
+] as const;
+
+/** Three requests: one for the repository, which the caller has found, one for the open pull requests, and one to open or update one. */
+export async function openGitHubPullRequest(
+  api: GitHubApi, repository: RepositoryInfo, request: PullRequestRequest, signal: AbortSignal,
+): Promise<PullRequest> {
+  const { path } = repository;
+  const { branch, title, body, draft } = request;
+  const name = parseName(path);
+
+  async function send(route: string, parameters: Readonly<Record<string, unknown>>): Promise<HttpResponse> {
+    const response = await api.send({ route, parameters: { ...name, ...parameters }, expects: [403, 404, 422] }, signal);
+    const { status, text } = response;
+    const cause = new Error(`status ${status}`);
+    // The repository was found just now, so a 404 is about the pull requests, too.
+    if (status === 403 || status === 404) throw failures.pullRequestRefused(path, branch, { code: 'pull_request_forbidden' }, cause);
+    const code = status === 422 ? refusals.find(([pattern]) => pattern.test(text))?.[1] : undefined;
+    if (code !== undefined) throw failures.pullRequestRefused(path, branch, { code }, cause);
+    return response;
+  }
+
+  return await openPullRequest(
+    {
+      async listOpen() {
+        const query = { head: `${name.owner}:${branch}`, state: 'open', per_page: 100 };
+        const { text } = await send('GET /repos/{owner}/{repo}/pulls', query);
+        const open = parse(z.array(PullRequestAnswer), jsonOrNull(text), 'the pull requests');
+        // The owner may have a fork of it, too.
+        return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(presented);
+      },
+      async create(base) {
+        const response = await send('POST /repos/{owner}/{repo}/pulls', { head: branch, base, title, body, draft });
+        return response.status === 422 && /already exists/iu.test(response.text) ? null : read(response);
+      },
+      update: async ({ number }, base) =>
+        read(await send('PATCH /repos/{owner}/{repo}/pulls/{pull_number}', {
+          pull_number: number, title, body, ...(base !== null && { base }),
+        })),
+    },
+    repository,
+    request,
+    failures,
+  );
+}
+
+function read({ status, text }: HttpResponse): PullRequest {
+  if (status === 422) throw failures.unexpected(status, new Error(`status ${status}`));
+  return presented(parse(PullRequestAnswer, jsonOrNull(text), 'a pull request'));
+}
+
+function presented({ number, html_url: url, base }: PullRequestAnswer): OpenPullRequest {
+  return { number, url, base: base.ref };
+}

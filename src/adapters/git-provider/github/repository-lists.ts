@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
+import { itemsPerHostPage, pageOfHost } from '../host-pages.ts';
+import { jsonOrNull, linkIn, Oid } from '../http-client.ts';
+import type { GitHubApi } from './github-api.ts';
+import { failed, notFound, parse } from './github-failures.ts';
+import { fullName, parseName } from './github-listing.ts';
+
+const SearchAnswer = z.object({
+  total_count: z.int(),
+  incomplete_results: z.boolean(),
+  items: z.array(z.object({ full_name: fullName }).transform(({ full_name: path }) => ({ path }))),
+});
+
+const BranchesAnswer = z.array(
+  z.object({ name: z.string().min(1), commit: z.object({ sha: Oid }) }).transform(({ name, commit }) => ({ name, commit: commit.sha })),
+);
+
+/** GitHub shows no more of what a search finds. */
+const maxFound = 1000;
+
+/** One request. Searches the names of all repositories that the credential can see, public ones of others included. */
+export async function searchGitHub(
+  api: GitHubApi, query: string, page: HostPageRequest, signal: AbortSignal,
+): Promise<HostPage<ListedRepository>> {
+  const q = searchQuery(query);
+  if (q === null) return { items: [], next: null };
+  return await pageOfHost(page, async (number) => {
+    const parameters = { q, per_page: itemsPerHostPage, page: number };
+    const { status, text } = await api.send({ route: 'GET /search/repositories', parameters, expects: [422] }, signal);
+    // There is no such owner, or nobody may know.
+    if (status === 422 && /cannot be searched/iu.test(text)) return { items: [], hasNext: false };
+    const { total_count: total, incomplete_results: isCutOff, items } = parse(SearchAnswer, jsonOrNull(text), 'a search');
+    if (isCutOff && items.length === 0) throw failed('its search took too long');
+    return { items, hasNext: number * itemsPerHostPage < Math.min(total, maxFound) };
+  });
+}
+
+/** In GitHub's language of searches, in which a name stands in quotes. Null if nothing can have the name. */
+function searchQuery(query: string): string | null {
+  const slash = query.lastIndexOf('/');
+  const [owner, name] = [query.slice(0, Math.max(0, slash)), query.slice(slash + 1).trim()];
+  if (/["\\]/u.test(name) || (slash !== -1 && !/^[\w-]+$/u.test(owner))) return null;
+  const terms = [...(name === '' ? [] : [`"${name}"`, 'in:name']), ...(slash === -1 ? [] : [`user:${owner}`])];
+  return terms.length === 0 ? null : [...terms, 'fork:true'].join(' ');
+}
+
+/** One request. They are sorted by name. */
+export async function listGitHubBranches(
+  api: GitHubApi, repository: string, page: HostPageRequest, signal: AbortSignal,
+): Promise<HostPage<Branch>> {
+  return await pageOfHost(page, async (number) => {
+    const route = 'GET /repos/{owner}/{repo}/branches';
+    const parameters = { ...parseName(repository), per_page: itemsPerHostPage, page: number };
+    const { status, headers, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
+    if (status === 404) throw notFound(repository);
+    return { items: parse(BranchesAnswer, jsonOrNull(text), 'the branches'), hasNext: linkIn(headers, 'next') !== null };
+  });
+}

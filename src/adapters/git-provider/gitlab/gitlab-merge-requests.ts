@@ -1,0 +1,59 @@
+import type { PullRequest } from '../../../domain/change.ts';
+import type { PullRequestRequest } from '../../../ports/git-provider.ts';
+import { openPullRequest } from '../pull-requests.ts';
+import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-answers.ts';
+import type { GitLabApi } from './gitlab-api.ts';
+import { failures, Refusal } from './gitlab-failures.ts';
+
+/** What GitLab takes for a draft. */
+const draftTitle = /^\s*(?:\[draft\]|\(draft\)|draft:)/iu;
+
+/** Two requests: one for the open merge requests, and one to open or update one. */
+export async function openGitLabMergeRequest(api: GitLabApi, project: Project, request: PullRequestRequest): Promise<PullRequest> {
+  const repository = infoOf(project);
+  const { branch, title, body, draft } = request;
+
+  async function permitted<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      // The project was found just now, so a 404 is about its merge requests, too.
+      if (!(error instanceof Refusal) || error.apiMessage === null || ![403, 404].includes(error.status)) throw error;
+      const cause = new Error(error.message);
+      throw failures.pullRequestRefused(repository.path, branch, { code: 'pull_request_forbidden' }, cause);
+    }
+  }
+
+  return await openPullRequest(
+    {
+      async listOpen() {
+        const open: MergeRequest[] = [];
+        for (let page: PageName | null | undefined; page !== null; ) {
+          const { items, next } = await permitted(api.openMergeRequests(project.id, branch, page ?? null));
+          // Those of forks have the same names.
+          open.push(...items.filter(({ sourceProject }) => sourceProject === project.id));
+          page = next;
+        }
+        return open;
+      },
+      async create(base) {
+        const wanted = { title: titleOf(title, draft), description: body };
+        try {
+          return await permitted(api.createMergeRequest(project.id, branch, base, wanted));
+        } catch (error) {
+          if (error instanceof Refusal && error.status === 409) return null;
+          throw error;
+        }
+      },
+      update: async ({ number, isDraft }, base) =>
+        await permitted(api.editMergeRequest(project.id, number, { title: titleOf(title, isDraft), description: body, base })),
+    },
+    repository,
+    request,
+    failures,
+  );
+}
+
+function titleOf(title: string, isDraft: boolean): string {
+  return isDraft && !draftTitle.test(title) ? `Draft: ${title}` : title;
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { text } from '../common-schemas.ts';
+import { gitProviderFailures, noInput, operation } from '../operation.ts';
+import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { repositoryName } from './microagents.ts';
+
+const repository = z
+  .object({
+    name: z.string().meta({ description: 'As `selected_repository` of a conversation takes it.', example: 'acme/shop' }),
+    path: z.string().meta({ description: 'As its git provider has it.', example: 'acme/shop' }),
+    git_provider: z.string().meta({ example: 'github' }),
+  })
+  .meta({ id: 'Repository', description: 'A repository of a git provider.' });
+
+const branch = z
+  .object({ name: z.string(), commit: z.string().meta({ description: 'The id of its last commit.' }), is_default: z.boolean() })
+  .meta({ id: 'Branch' });
+
+const common = { ...noInput, tag: 'Repositories', needsKey: true, method: 'get' } as const;
+
+export const repositoryOperations = [
+  operation({
+    ...common,
+    path: '/api/v1/repositories/search',
+    operationId: 'search_repositories',
+    summary: 'Search repositories',
+    description:
+      'By name, in one git provider after another: those that the credential of the deployment can see and the key may use. GitHub also '
+      + 'finds public ones of others. A page may be short, or empty, and yet not be the last one.',
+    query: z.object({
+      query: text(200).min(1).meta({ description: 'A part of the name, as it is, in any case.', example: 'shop' }),
+      ...pageQuery,
+    }),
+    success: { status: 200, description: 'A page of repositories.', schema: pageSchema(repository, 'RepositoryPage') },
+    failures: ['listing_unsupported', ...gitProviderFailures],
+    handle: async (context, { query }) => {
+      const { skep: { repositories }, principal, closed } = context;
+      const listing = `repositories/${query.query}`;
+      const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
+      const page = await repositories.search(query.query, principal.repositories ?? null, wanted, closed);
+      return presentPage(context, page, listing, ({ name, path, gitProvider }) => ({ name, path, git_provider: gitProvider }));
+    },
+  }),
+  operation({
+    ...common,
+    path: '/api/v1/repositories/{repository_name}/branches',
+    operationId: 'list_repository_branches',
+    summary: 'List the branches of a repository',
+    description: 'Sorted by name. An empty repository has none.',
+    params: z.object({ repository_name: repositoryName }),
+    query: z.object(pageQuery),
+    success: { status: 200, description: 'A page of branches.', schema: pageSchema(branch, 'BranchPage') },
+    failures: ['repository_not_found', 'listing_unsupported', ...gitProviderFailures],
+    handle: async (context, { params: { repository_name: name }, query }) => {
+      const { skep: { repositories }, principal, closed } = context;
+      const listing = `branches/${name}`;
+      const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
+      const page = await repositories.branches(name, principal.repositories ?? null, wanted, closed);
+      return presentPage(context, page, listing, ({ name, commit, isDefault }) => ({ name, commit, is_default: isDefault }));
+    },
+  }),
+];

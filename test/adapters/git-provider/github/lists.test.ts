@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { RepositoryDescription } from '../../../contracts/git-repository.ts';
+import { rubbish } from '../../../doubles/github/faults.ts';
+import { createScene, failureOf, start } from './support.ts';
+
+const one: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [['a', '1']] }] };
+const first = { after: null, limit: 100 };
+
+test('a search costs one request, and looks into a folder of an owner', async () => {
+  const scene = await createScene();
+  for (const name of ['acme/shop', 'emca/shop', 'acme/tool']) await scene.publish(one, name);
+  await scene.publish(one, 'acme/hidden-shop', { isPrivate: true });
+  const search = async (text: string, provider = scene.provider()) =>
+    (await provider.searchRepositories?.(text, first))?.items.map(({ path }) => path).toSorted();
+  expect(await search('shop')).toEqual(['acme/hidden-shop', 'acme/shop', 'emca/shop']);
+  expect(scene.asked()).toEqual(['GET /search/repositories']);
+  expect(await search('shop', scene.anonymous())).toEqual(['acme/shop', 'emca/shop']);
+  expect(await search('emca/sh')).toEqual(['emca/shop']);
+  expect(await search('emca/')).toEqual(['emca/shop']);
+  expect(await search('nobody/shop')).toEqual([]);
+  expect(await search('a b/shop')).toEqual([]);
+});
+
+test('a search that GitHub broke off without a find is a failure', async () => {
+  const scene = await createScene();
+  scene.double.faults.plan({ act: rubbish({ total_count: 0, incomplete_results: true, items: [] }) });
+  expect(await failureOf(scene.provider().searchRepositories?.('shop', first) ?? Promise.resolve())).toMatch(/^provider_failed: .*took too long/u);
+});
+
+test('branches cost one request for a hundred, whatever the size of the pages', async () => {
+  const scene = await createScene();
+  const names = Array.from({ length: 120 }, (_, index) => `b-${String(index).padStart(3, '0')}`);
+  await scene.publish({ ...one, branches: Object.fromEntries(['main', ...names].map((name) => [name, 'first'])) });
+  const provider = scene.provider();
+  const seen: string[] = [];
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await provider.listBranches?.('acme/shop', { after: after ?? null, limit: 70 });
+    seen.push(...(page?.items ?? []).map(({ name }) => name));
+    after = page?.next ?? null;
+  }
+  expect(seen).toEqual([...names, 'main']);
+  expect(scene.asked()).toEqual(Array.from({ length: 3 }, () => 'GET /repos/acme/shop/branches'));
+});

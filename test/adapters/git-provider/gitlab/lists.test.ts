@@ -1,0 +1,34 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
+import { failureOf, hostOf, providerOf, simple } from './support.ts';
+
+const first = { after: null, limit: 100 };
+
+test('a search costs one request: by the name, or with a slash by the path', async () => {
+  const host = await hostOf();
+  for (const name of ['acme/shop', 'group/sub/shop', 'shops/tool']) await host.publish(simple, name);
+  const provider = providerOf(host);
+  const search = async (text: string) => (await provider.searchRepositories?.(text, first))?.items.map(({ path }) => path);
+  expect(await search('shop')).toEqual(['acme/shop', 'group/sub/shop']);
+  expect(host.counts()).toEqual({ search: 1 });
+  expect(await search('sub/shop')).toEqual(['group/sub/shop']);
+});
+
+test('without a token, public projects are found', async () => {
+  const host = await hostOf();
+  await host.publish(simple);
+  await host.publish(simple, 'acme/shop-two');
+  const { gitDir = '' } = host.projects.find('acme/shop-two')?.project ?? {};
+  host.projects.put('acme/shop-two', gitDir, 'public');
+  const provider = createGitLabProvider({ url: host.url, clock: createSystemClock() });
+  onTestFinished(() => provider.close());
+  expect((await provider.searchRepositories?.('shop', first))?.items).toEqual([{ path: 'acme/shop-two' }]);
+});
+
+test('a search that the token does not allow is a failure of the token', async () => {
+  const host = await hostOf();
+  host.faults.add({ fault: { kind: 'status', status: 403, body: { message: '403 Forbidden' } }, route: 'search' });
+  const found = providerOf(host).searchRepositories?.('shop', first);
+  expect(await failureOf(found ?? Promise.resolve())).toBe('provider_unauthorized: {"provider":"gitlab"}');
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
+import type { Fault } from '../../../doubles/gitlab/index.ts';
+import { failureOf, type Host, hostOf, providerOf, start } from './support.ts';
+
+const wanted: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: '', base: null, draft: false };
+
+async function createShop(): Promise<{ host: Host; project: number; open: (request?: Partial<PullRequestRequest>) => Promise<unknown> }> {
+  const host = await hostOf();
+  const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];
+  await host.publish({ commits, branches: { main: 'first', next: 'first', work: 'second' } });
+  const provider = providerOf(host);
+  return {
+    host,
+    project: host.projects.find('acme/shop')?.project.id ?? 0,
+    open: async (request) => await provider.openPullRequest?.('acme/shop', { ...wanted, ...request }),
+  };
+}
+
+describe('a merge request', () => {
+  test('costs three requests, opened or updated', async () => {
+    const { host, open } = await createShop();
+    await open();
+    expect(host.counts()).toEqual({ project: 1, mergeRequests: 1, mergeRequest: 1 });
+    await open({ base: 'next' });
+    expect(host.counts()).toEqual({ project: 1, mergeRequests: 1, mergeRequest: 1 });
+  });
+
+  test('is found behind more than a page of those of forks', async () => {
+    const { host, project, open } = await createShop();
+    await open();
+    for (let fork = 1; fork <= 120; fork += 1) {
+      host.mergeRequests.add(project, { title: 'Of a fork', description: '', sourceBranch: 'work', targetBranch: 'main', sourceProject: fork });
+    }
+    host.counts();
+    expect(await open({ title: 'Sell tea' })).toMatchObject({ number: 1 });
+    expect(host.counts()).toEqual({ project: 1, mergeRequests: 2, mergeRequest: 1 });
+  });
+
+  test('keeps a mark of a draft that its title has already', async () => {
+    const { host, project, open } = await createShop();
+    await open({ title: '[Draft] Sell coffee', draft: true });
+    await open({ title: 'draft: Sell tea' });
+    expect(host.mergeRequests.of(project)).toMatchObject([{ title: 'draft: Sell tea' }]);
+  });
+
+  test.each<[string, Fault, RegExp]>([
+    ['a token without the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
+    ['merge requests that are switched off', { kind: 'status', status: 404, body: { message: '404 Not Found' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
+    ['a token that has expired', { kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized/u],
+    ['a refusal', { kind: 'status', status: 422, body: { message: ['Title is too long'] } }, /unexpected_status","status":422/u],
+    ['an answer of another form', { kind: 'body', text: '{"iid":"1"}' }, /malformed_answer/u],
+    ['a host that is down', { kind: 'status', status: 500 }, /server_error/u],
+  ])('fails at %s', async (_, fault, failure) => {
+    const { host, open } = await createShop();
+    host.faults.add({ fault, route: 'mergeRequest' });
+    expect(await failureOf(open())).toMatch(failure);
+  });
+});

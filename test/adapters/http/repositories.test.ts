@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { items, object } from '../../support/client.ts';
+import { createWorld, type World } from './world.ts';
+
+const repositories = '/api/v1/repositories';
+let world: World;
+beforeAll(async () => {
+  world = await createWorld();
+  const branches = ['feature/tea', 'main', 'next'].map((name) => ({ name, commit: '1'.repeat(40) }));
+  world.provider.put({ path: 'acme/tea-shop', defaultBranch: 'main', files: [], branches });
+});
+afterAll(() => world.close());
+
+test('repositories are found page by page, by whoever may use them', async () => {
+  const search = `${repositories}/search?query=SHOP`;
+  expect(items(await world.ann('GET', search)).map(({ name }) => name)).toEqual(['acme/shop', 'acme/tea-shop']);
+  const page = await world.ann('GET', `${search}&limit=1`);
+  expect(page.body).toMatchObject({ items: [{ name: 'acme/shop', path: 'acme/shop', git_provider: 'memory' }], next_page_id: expect.any(String) });
+  const token = encodeURIComponent(String(object(page)['next_page_id']));
+  expect((await world.ann('GET', `${search}&limit=1&page_id=${token}`)).body).toMatchObject({ items: [{ name: 'acme/tea-shop' }], next_page_id: null });
+  expect((await world.ann('GET', `${repositories}/search?query=other&page_id=${token}`)).status).toBe(422);
+  expect((await world.ann('GET', `${search}&page_id=made-up`)).status).toBe(422);
+  expect((await world.client(world.keys.limited)('GET', search)).body).toEqual({ items: [], next_page_id: null });
+  for (const wrong of ['', '?query=', '?query=a&limit=0', '?query=a&limit=101']) expect((await world.ann('GET', `${repositories}/search${wrong}`)).status).toBe(422);
+});
+
+test('branches are listed page by page, whichever way the slashes of the name are written', async () => {
+  for (const name of ['acme/tea-shop', 'acme%2Ftea-shop', 'git.example.org/acme/tea-shop']) {
+    expect(items(await world.ann('GET', `${repositories}/${name}/branches`))).toMatchObject([
+      { name: 'feature/tea', is_default: false }, { name: 'main', is_default: true }, { name: 'next', is_default: false },
+    ]);
+  }
+  const page = await world.ann('GET', `${repositories}/acme/tea-shop/branches?limit=2`);
+  const token = encodeURIComponent(String(object(page)['next_page_id']));
+  expect(items(await world.ann('GET', `${repositories}/acme/tea-shop/branches?limit=2&page_id=${token}`))).toMatchObject([{ name: 'next' }]);
+  expect((await world.ann('GET', `${repositories}/acme/shop/branches?page_id=${token}`)).status).toBe(422);
+  expect((await world.ann('GET', `${repositories}/..%2Fx/branches`)).status).toBe(422);
+  for (const client of [world.client(world.keys.limited), world.ann]) {
+    const name = client === world.ann ? 'acme/none' : 'acme/shop';
+    expect((await client('GET', `${repositories}/${name}/branches`)).body).toMatchObject({ status: 404, code: 'repository_not_found' });
+  }
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import type { HostPage, HostPageRequest } from '../../src/ports/git-provider.ts';
+import type { StageCase } from './git-provider-harness.ts';
+import type { RepositoryDescription } from './git-repository.ts';
+
+const start = 1_600_000_000;
+const one: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [['a', '1']] }] };
+
+type ReadPage<T> = (page: HostPageRequest) => Promise<HostPage<T>> | undefined;
+
+/** All items of all pages. Empty if the provider can't list. */
+async function readAll<T>(read: ReadPage<T>, limit = 100): Promise<T[] | null> {
+  const items: T[] = [];
+  for (let after: string | null | undefined; after !== null; ) {
+    const page: HostPage<T> | undefined = await read({ after: after ?? null, limit });
+    if (page === undefined) return null;
+    assert.ok(page.items.length <= limit, 'a page has more items than asked for');
+    assert.notEqual(page.next, '');
+    items.push(...page.items);
+    after = page.next;
+  }
+  return items;
+}
+
+/** The cases do not apply to a provider that lacks the method. */
+export const listCases: readonly StageCase[] = [
+  [
+    'finds repositories by their names, in any case, and takes the text as it is',
+    async ({ publish, provider }) => {
+      const search = async (text: string): Promise<string[] | null> => {
+        const found = await readAll((page) => provider.searchRepositories?.(text, page));
+        return found === null ? null : found.map(({ path }) => path);
+      };
+      const [shop, tool] = [await publish(one), await publish(one, 'acme/tool')];
+      if ((await search('shop')) === null) return;
+      assert.deepEqual(await search('shop'), [shop]);
+      assert.deepEqual(await search('SHOP'), [shop]);
+      assert.deepEqual(await search(tool), [tool]);
+      for (const text of ['none', 'sh*p', 'sh?p', 's[h]op', '"', '"shop" OR "tool"', 'user:acme', 'shop&x=y', '%', '_hop', 'none/shop', '--help']) {
+        assert.deepEqual(await search(text), [], text);
+      }
+    },
+  ],
+  [
+    'finds each repository once, whatever the size of the pages',
+    async ({ publish, provider }) => {
+      const names = await Promise.all(['acme/one-shop', 'acme/two-shop', 'acme/three-shop'].map((name) => publish(one, name)));
+      for (const limit of [1, 2, 3]) {
+        const found = await readAll((page) => provider.searchRepositories?.('shop', page), limit);
+        if (found === null) return;
+        assert.deepEqual(found.map(({ path }) => path).toSorted(), names.toSorted());
+      }
+    },
+  ],
+  [
+    'lists the branches with their commits, sorted by name, and none of an empty repository',
+    async ({ publish, provider }) => {
+      const names = ['feature/deep/er', 'main', 'old', 'über', 'z'];
+      const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];
+      const branches = Object.fromEntries(names.map((name) => [name, name === 'old' ? 'first' : 'second']));
+      const repository = await publish({ commits, branches });
+      for (const limit of [1, 2, 5, 100]) {
+        const found = await readAll((page) => provider.listBranches?.(repository, page), limit);
+        if (found === null) return;
+        assert.deepEqual(found.map(({ name }) => name).toSorted(), names.toSorted());
+        assert.deepEqual(new Set(found.map(({ commit }) => commit)).size, 2);
+        for (const { commit } of found) assert.match(commit, /^[0-9a-f]{40}$/u);
+      }
+      assert.deepEqual(await readAll((page) => provider.listBranches?.('acme/empty', page)).catch(codeOf), 'repository_not_found');
+      const empty = await publish({ commits: [] }, 'acme/empty');
+      assert.deepEqual(await readAll((page) => provider.listBranches?.(empty, page)), []);
+    },
+  ],
+  [
+    'fails if the host does, in place of an empty list',
+    async ({ publish, provider, host }) => {
+      if (host === 'none') return;
+      const repository = await publish(one);
+      const first = { after: null, limit: 10 };
+      host.intercept(() => 500);
+      for (const listed of [() => provider.searchRepositories?.('shop', first), () => provider.listBranches?.(repository, first)]) {
+        const result = await Promise.resolve(listed()).catch(codeOf);
+        assert.ok(result === undefined || result === 'provider_failed', `it is ${JSON.stringify(result)}`);
+      }
+    },
+  ],
+  [
+    'ends a search and a list of branches with the reason of a signal that has fired',
+    async ({ publish, provider }) => {
+      const repository = await publish(one);
+      const [reason, first] = [new Error('the caller has left'), { after: null, limit: 10 }];
+      const signal = AbortSignal.abort(reason);
+      for (const listed of [() => provider.searchRepositories?.('shop', first, signal), () => provider.listBranches?.(repository, first, signal)]) {
+        const result: unknown = await Promise.resolve(listed()).catch((error: unknown) => error);
+        assert.ok(result === undefined || result === reason);
+      }
+    },
+  ],
+];
+
+function codeOf(error: unknown): string {
+  for (const code of ['provider_failed', 'repository_not_found'] as const) if (isFailureOf(error, code)) return code;
+  throw error;
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { type FailureContexts, isFailureOf } from '../../src/domain/failure.ts';
+import type { PullRequestRequest } from '../../src/ports/git-provider.ts';
+import type { GitProviderStage, PullRequestControl, StageCase } from './git-provider-harness.ts';
+import type { RepositoryDescription } from './git-repository.ts';
+
+const start = 1_600_000_000;
+
+/** `work` is ahead of the branches `main`, which is the default one, and `next`. */
+const shop: RepositoryDescription = {
+  commits: [{ id: 'first', at: start, files: [['a', '1']] }, { id: 'second', at: start + 10, files: [['a', '2']] }],
+  branches: { main: 'first', next: 'first', work: 'second', other: 'second' },
+};
+
+const wanted: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: 'Tea is *out*.\n', base: null, draft: false };
+const first = { number: 1, title: wanted.title, body: wanted.body, branch: 'work', base: 'main', isDraft: false };
+
+interface PullRequestStage {
+  readonly repository: string;
+  readonly control: PullRequestControl;
+  readonly open: (changes?: Partial<PullRequestRequest>, signal?: AbortSignal) => Promise<{ readonly number: number; readonly url: string }>;
+  readonly host: GitProviderStage['host'];
+}
+
+/** A case that does not apply to a provider without pull requests. */
+function pullRequestCase(name: string, run: (stage: PullRequestStage) => Promise<void>): StageCase {
+  return [name, async ({ publish, provider, pullRequests: control, host }) => {
+    if (control === 'none') return;
+    const repository = await publish(shop);
+    await run({
+      repository, control, host,
+      async open(changes, signal) {
+        const opened = await provider.openPullRequest?.(repository, { ...wanted, ...changes }, signal);
+        return opened ?? assert.fail('the provider has no openPullRequest');
+      },
+    });
+  }];
+}
+
+export const pullRequestCases: readonly StageCase[] = [
+  pullRequestCase('opens a pull request into the default branch, and then updates it', async ({ repository, control, open }) => {
+    const opened = await open();
+    assert.deepEqual(opened, { number: 1, url: opened.url });
+    assert.match(opened.url, /^https?:\/\/.*\b1$/u);
+    assert.deepEqual(control.open(repository), [first]);
+    assert.deepEqual(await open({ title: 'Sell tea: "all" & more', body: '' }), opened);
+    assert.deepEqual(control.open(repository), [{ ...first, title: 'Sell tea: "all" & more', body: '' }]);
+    assert.equal((await open({ branch: 'other' })).number, 2);
+    assert.equal(control.open(repository).length, 2);
+  }),
+  pullRequestCase('changes the base only if one is given', async ({ repository, control, open }) => {
+    await open({ base: 'next' });
+    assert.deepEqual(control.open(repository), [{ ...first, base: 'next' }]);
+    await open();
+    assert.deepEqual(control.open(repository), [{ ...first, base: 'next' }]);
+    assert.equal((await open({ base: 'main' })).number, 1);
+    assert.deepEqual(control.open(repository), [first]);
+  }),
+  pullRequestCase('opens a draft, and leaves open it whether an open one is a draft', async ({ repository, control, open }) => {
+    await open({ draft: true });
+    assert.deepEqual(control.open(repository), [{ ...first, isDraft: true }]);
+    await open({ title: 'Sell tea' });
+    assert.deepEqual(control.open(repository), [{ ...first, title: 'Sell tea', isDraft: true }]);
+    await open({ branch: 'other' });
+    await open({ branch: 'other', draft: true });
+    assert.deepEqual(control.open(repository).map(({ isDraft }) => isDraft), [true, false]);
+  }),
+  pullRequestCase('opens another one after the first was closed', async ({ repository, control, open }) => {
+    const opened = await open();
+    control.close(repository, opened.number);
+    assert.equal((await open()).number, 2);
+    assert.deepEqual(control.open(repository), [{ ...first, number: 2 }]);
+  }),
+  pullRequestCase('does not touch that of a fork with a branch of the same name', async ({ repository, control, open }) => {
+    control.openFromFork(repository, 'work', 'main');
+    assert.equal((await open()).number, 2);
+    control.openFromFork(repository, 'work', 'next');
+    assert.equal((await open({ title: 'Sell tea' })).number, 2);
+    assert.deepEqual(control.open(repository), [{ ...first, number: 2, title: 'Sell tea' }]);
+  }),
+  pullRequestCase('opens one if many callers ask for it at once', async ({ repository, control, open }) => {
+    const opened = await Promise.all(Array.from({ length: 5 }, () => open()));
+    assert.deepEqual(opened.map(({ number }) => number), [1, 1, 1, 1, 1]);
+    assert.deepEqual(control.open(repository), [first]);
+  }),
+  pullRequestCase('opens one if the answer of the host is lost, once or for good', async ({ repository, control, open, host }) => {
+    if (host === 'none') return;
+    let requests = 0;
+    const intercept = (isLost: (request: number) => boolean): void => {
+      requests = 0;
+      host.intercept(() => {
+        requests += 1;
+        return isLost(requests) ? 'lose' : 'answer';
+      });
+    };
+    intercept(() => false);
+    await open();
+    const last = requests;
+    control.close(repository, 1);
+    // A provider may ask again by itself.
+    intercept((request) => request === last);
+    await open().catch(isFailed);
+    assert.equal((await open()).number, 2);
+    intercept((request) => request >= last);
+    await open({ branch: 'other' }).then(() => assert.fail('it succeeds without an answer'), isFailed);
+    host.intercept(null);
+    assert.equal((await open({ branch: 'other' })).number, 3);
+    assert.deepEqual(control.open(repository), [{ ...first, number: 2 }, { ...first, number: 3, branch: 'other' }]);
+  }),
+  pullRequestCase('fails with pull_request_refused if it is not permitted, or there is nothing to merge', async ({ repository, control, open }) => {
+    const isRefusal = (branch: string, code: string) => (error: unknown): boolean => {
+      assert.ok(isFailureOf(error, 'pull_request_refused'), String(error));
+      const { context }: { readonly context: FailureContexts['pull_request_refused'] } = error;
+      assert.deepEqual([context.repository, context.branch, context.reason.code], [repository, branch, code]);
+      return true;
+    };
+    await assert.rejects(open({ branch: 'main' }), isRefusal('main', 'nothing_to_merge'));
+    control.forbid();
+    await assert.rejects(open(), isRefusal('work', 'pull_request_forbidden'));
+    assert.deepEqual(control.open(repository), []);
+  }),
+  [
+    'fails with repository_not_found if there is no repository to open a pull request in',
+    async ({ publish, provider, pullRequests }) => {
+      if (pullRequests === 'none') return;
+      await publish(shop);
+      const opened = async (): Promise<unknown> => await provider.openPullRequest?.('acme/missing', wanted);
+      await assert.rejects(opened, (error) => isFailureOf(error, 'repository_not_found') && error.context.repository === 'acme/missing');
+    },
+  ],
+  pullRequestCase('ends with the reason of a signal that has fired, and opens none', async ({ repository, control, open }) => {
+    const reason = new Error('the caller has left');
+    await assert.rejects(open({}, AbortSignal.abort(reason)), (error: unknown) => error === reason);
+    assert.deepEqual(control.open(repository), []);
+    assert.equal((await open()).number, 1);
+  }),
+];
+
+function isFailed(error: unknown): void {
+  assert.ok(isFailureOf(error, 'provider_failed'), String(error));
+}
