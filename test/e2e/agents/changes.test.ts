@@ -75,6 +75,7 @@ describe('the changes of a conversation', () => {
   let workTree: string;
 
   const bytes = (query: string): Promise<Response> => changesOf(scene, talk, query);
+  const countEvents = async () => object(await scene.call('GET', `${talk.path}/events?kinds=work_tree_changed`))['items'] as Json[];
 
   beforeAll(async () => {
     folder = await temporaryFolder();
@@ -172,8 +173,7 @@ describe('the changes of a conversation', () => {
   });
 
   test('are told after each turn that changes something', async () => {
-    const told = async () => object(await scene.call('GET', `${talk.path}/events?kinds=work_tree_changed`))['items'] as Json[];
-    expect((await until(told, ({ length }) => length > 0))[0]).toMatchObject({ actor: 'agent', data: { files: 5, lines_added: 2, lines_removed: 2 } });
+    expect((await until(countEvents, ({ length }) => length > 0))[0]).toMatchObject({ actor: 'agent', data: { files: 5, lines_added: 2, lines_removed: 2 } });
   });
 
   test('are a list, a patch and a tar, also of a sandbox that is frozen or stopped, and wake nothing', async () => {

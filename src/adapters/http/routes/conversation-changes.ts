@@ -69,7 +69,7 @@ export const changeOperation = operation({
   summary: 'Get the changes of a conversation',
   description:
     "What differs from where it began: the agent's commits, and what is not committed and not ignored, by git in the sandbox. If it does "
-    + 'not run, or the conversation is archived, that is what was kept last: after each turn, before it was paused, and when the conversation was '
+    + 'not run, or the conversation is archived, that is what was kept last: after each turn, before it was paused, and when it was '
     + 'archived. An archive is read also from a sandbox that does not run, and also has what is ignored. Nothing is woken or changed. A '
     + 'patch or an archive that can not be completed breaks off.',
   params: conversationPath,
