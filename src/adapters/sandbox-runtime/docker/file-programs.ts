@@ -58,7 +58,8 @@ async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | n
   await writer.close().catch(() => {});
 }
 
-/** Writes its input to the file `$1`, which gets the mode `$2`. */
-export function writeCommand(path: string, mode: number): string[] {
-  return ['/bin/sh', '-c', 'umask 077; cat > "$1" && chmod "$2" "$1"', 'skep-write', path, mode.toString(8)];
+/** Writes what another file holds, if one is given, and then its input to the file `$1`, which gets the mode `$2`. */
+export function writeCommand(path: string, mode: number, begunAs: string | null): string[] {
+  const script = 'umask 077; cat "$3" - > "$1" && chmod "$2" "$1"';
+  return ['/bin/sh', '-c', script, 'skep-write', path, mode.toString(8), begunAs ?? '/dev/null'];
 }
