@@ -42,7 +42,7 @@ export class DockerFiles implements SandboxFiles {
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return withFailures(async () => {
-      const { entry, content, close } = await this.#open(id, path, true, this.#transfers.until(id, signal));
+      const { entry, content, close } = await this.#open(id, path, true, this.#transfers.until(id, signal), demandFile);
       try {
         demandFile(entry);
         return { file: entry, content: rangeOf(content, choose(entry), entry.size, close) };
@@ -111,11 +111,14 @@ export class DockerFiles implements SandboxFiles {
     for await (const entry of entries) yield { ...entry, path: posix.join(place, entry.path) };
   }
 
-  /** Opens what is there. Throws `sandbox_not_found`, `file_not_found`. */
-  async #open(id: string, given: string, followLink: boolean, signal: AbortSignal): Promise<OpenedPath> {
+  /** Opens what is there, unless `demand` throws. Throws `sandbox_not_found`, `file_not_found`. */
+  async #open(
+    id: string, given: string, followLink: boolean, signal: AbortSignal, demand: typeof demandFile = () => {},
+  ): Promise<OpenedPath> {
     const asked = sandboxPath(given, 'directory');
     const { files, path, found } = await this.#place(id, asked, followLink, signal);
     if (found === null) throw new Failure('file_not_found', { path: given });
+    demand({ path: asked, type: found.type });
     for (;;) {
       const opened = await files.open(path, signal);
       if (opened !== null) return { ...opened, entry: { ...opened.entry, path: asked } };
