@@ -121,10 +121,14 @@ export class ClientError extends Error {
   override readonly name = 'ClientError';
   /** The code of the server's problem details. */
   readonly code: string | null;
+  /** What is there, if that is of the wrong type. */
+  readonly fileType: string | null;
 
-  constructor(message: string, { code = null, ...options }: ErrorOptions & { readonly code?: string | null } = {}) {
+  constructor(message: string, given: ErrorOptions & Partial<Pick<ClientError, 'code' | 'fileType'>> = {}) {
+    const { code = null, fileType = null, ...options } = given;
     super(message, options);
     this.code = code;
+    this.fileType = fileType;
   }
 }
 
@@ -132,6 +136,7 @@ const location = z.array(z.union([z.string(), z.number()]));
 const problem = z.object({
   detail: z.union([z.string(), z.array(z.object({ loc: location, msg: z.string() }))]),
   code: z.string().optional(),
+  file_type: z.string().optional(),
 });
 
 export function unreachable(url: string, error: unknown): ClientError {
@@ -147,9 +152,9 @@ export function unreachable(url: string, error: unknown): ClientError {
 /** Returns the error for a response that is no success, with the message of its problem details. */
 export function refused(status: number, text: string): ClientError {
   try {
-    const { detail, code = null } = problem.parse(JSON.parse(text));
+    const { detail, code = null, file_type: fileType = null } = problem.parse(JSON.parse(text));
     const message = typeof detail === 'string' ? detail : detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-    return new ClientError(safeLine(message), { code });
+    return new ClientError(safeLine(message), { code, fileType });
   } catch (error) {
     return new ClientError(`The server answered with status ${status}. Is it Skep?`, { cause: error });
   }

@@ -57,14 +57,14 @@ interface ObservedExecution {
 }
 
 /** The exit code of a command that SIGKILL ended. */
-const killed = 128 + 9;
+export const killedStatus = 128 + 9;
 
 /** Returns the record with what the runtime reports. One that has ended stays as it is. */
 export function observeExecution(record: ExecutionRecord, observed: ObservedExecution, now: number): ExecutionRecord {
   if (record.status !== 'running') return record;
   const { status, exitCode, durable, stdout, stderr, reason } = observed;
   // Why it was ended says more than that it was killed. A command that ended by itself at the last moment was not ended.
-  const wasEnded = record.statusReason?.code === 'execution_timed_out' && (status === 'running' || exitCode === killed);
+  const wasEnded = record.statusReason?.code === 'execution_timed_out' && (status === 'running' || exitCode === killedStatus);
   return {
     ...record, status, begun: true, exitCode, durable, stdoutBytes: stdout.end, stderrBytes: stderr.end,
     statusReason: wasEnded ? record.statusReason : reason, endedAt: status === 'running' ? null : now, version: record.version + 1,

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
 import { ClientError, conversationChanges, publication, readBytes, safeLine, safeText, type SkepClient } from '../../client/client.ts';
-import { clientOf, type JsonOption, notice, print, stopSignal, table } from './console.ts';
+import { clientOf, type JsonOption, notice, print, printBytes, stopSignal, table } from './console.ts';
 
 /** Adds what the two commands take and do. */
 export function addChanges(changes: Command, publishing: Command): void {
@@ -37,12 +36,7 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
     if (!changes.complete) notice('Git could not read some files, which are not listed.');
     return;
   }
-  const { stdout } = process;
-  const decoder = new TextDecoder();
-  for await (const bytes of readPatch(client, id, file, stopSignal())) {
-    const shown = stdout.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
-    if (!stdout.write(shown)) await once(stdout, 'drain');
-  }
+  await printBytes(readPatch(client, id, file, stopSignal()));
 }
 
 interface PublishOptions extends JsonOption {

@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { z } from 'zod';
 import { commandName } from '../../client/command-name.ts';
-import { ClientError, type conversation, createClient, safeLine, type sandbox, type SkepClient } from '../../client/client.ts';
+import { ClientError, type conversation, createClient, safeLine, safeText, type sandbox, type SkepClient } from '../../client/client.ts';
 
 /** Returns the client of a command. Throws a {@link ClientError} if no key is set. */
 export function clientOf({ url }: { readonly url?: string }): SkepClient {
@@ -46,6 +47,16 @@ export interface JsonOption {
 
 export function print({ json = false }: JsonOption, value: unknown, text: string): void {
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
+}
+
+/** Prints text as it is, but on a terminal without what controls it. */
+export async function printBytes(parts: AsyncIterable<Uint8Array>): Promise<void> {
+  const { stdout } = process;
+  const decoder = new TextDecoder();
+  for await (const bytes of parts) {
+    const shown = stdout.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
+    if (!stdout.write(shown)) await once(stdout, 'drain');
+  }
 }
 
 export function conversationTable(items: readonly z.output<typeof conversation>[]): string {

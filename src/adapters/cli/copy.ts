@@ -7,10 +7,10 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { z } from 'zod';
-import { ClientError, pageOf, safeLine, type SkepClient } from '../../client/client.ts';
+import { ClientError, safeLine, type SkepClient } from '../../client/client.ts';
 import { finished, transfer } from '../../client/files.ts';
 import { clientOf } from './console.ts';
+import { readFirstEntry, writeFirstEntry } from './first-entry.ts';
 
 export function addCopy(program: Command, urlHelp: string): void {
   program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; also one that is paused')
@@ -51,42 +51,52 @@ export async function copy(client: SkepClient, source: string, target: string): 
   }
 }
 
-function filesPath({ sandbox }: Remote, kind: 'files' | 'directories' | 'archive', query: Readonly<Record<string, string>>): string {
+function filesPath({ sandbox }: Remote, kind: 'files' | 'archive', query: Readonly<Record<string, string>>): string {
   return `/api/v1/sandboxes/${encodeURIComponent(sandbox)}/${kind}?${new URLSearchParams(query).toString()}`;
 }
 
 async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<void> {
-  const name = posix.basename(posix.normalize(from.path));
   const archive = await transfer(client, { method: 'GET', path: filesPath(from, 'archive', { path: from.path }) });
-  if (to === '-') {
-    await pipeline(archive, process.stdout, { end: false });
-    return;
-  }
-  const onlyContent = from.path.endsWith('/.');
-  const content = onlyContent ? ofDirectory(archive, from) : archive;
-  if (await isDirectory(to)) {
-    await unpack(content, to, onlyContent);
-    return;
-  }
-  // Beside its place, so that it gets its name when it is whole.
-  const folder = await mkdtemp(`${resolve(to)}.skep-`);
   try {
-    await unpack(content, folder, false);
+    if (to === '-') await pipeline(archive, process.stdout, { end: false });
+    else await put(archive, from, to);
+  } finally {
+    archive.destroy();
+  }
+}
+
+async function put(archive: Readable, { path }: Remote, to: Local): Promise<void> {
+  const first = await readFirstEntry(archive);
+  const onlyContent = path.endsWith('/.');
+  if (onlyContent && first?.type !== 'directory') throw new ClientError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
+  const isInto = await isDirectory(to);
+  if (isInto && first?.type !== 'file') {
+    await unpack(archive, to, onlyContent);
+    return;
+  }
+  const name = posix.basename(posix.normalize(path));
+  const target = isInto ? join(to, name) : to;
+  // Beside its place, so that it gets its name when it is whole.
+  const folder = await mkdtemp(`${resolve(target)}.skep-`);
+  try {
+    // tar takes as long for a large file as all else.
+    if (first?.type === 'file') await writeFirstEntry(archive, first, join(folder, name));
+    else await unpack(archive, folder, false);
     // Through a link of the sandbox's choice, the next copy to this place would write anywhere on this machine.
     if ((await lstat(join(folder, name))).isSymbolicLink()) {
-      throw new ClientError(`${from.path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
+      throw new ClientError(`${path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
     }
-    await rename(join(folder, name), to);
+    await rename(join(folder, name), target);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void> {
-  const put = (archive: Readable, path: string): Promise<void> =>
+  const upload = (archive: Readable, path: string): Promise<void> =>
     finished(transfer(client, { method: 'PUT', path: filesPath(to, 'archive', { path }), body: archive }));
   if (from === '-') {
-    await put(process.stdin, to.path);
+    await upload(process.stdin, to.path);
     return;
   }
   const found = await stat(from);
@@ -94,13 +104,13 @@ async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void
   const name = basename(resolve(from));
   if (found.isDirectory()) {
     const asContent = !isThere || /[\\/]\.$/.test(from);
-    await packed(asContent ? from : dirname(resolve(from)), asContent ? '.' : `./${name}`, (archive) => put(archive, to.path));
+    await packed(asContent ? from : dirname(resolve(from)), asContent ? '.' : `./${name}`, (archive) => upload(archive, to.path));
     return;
   }
   if (!found.isFile()) throw new ClientError(`${from} is neither a file nor a directory.`);
   const path = isThere || to.path.endsWith('/') ? posix.join(to.path, name) : to.path;
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
-  const body = createReadStream(from, { highWaterMark: 256 * 1024, end: Math.max(0, found.size - 1) });
+  const body = createReadStream(from, { highWaterMark: 1 << 20, end: Math.max(0, found.size - 1) });
   const content = found.size === 0 ? Readable.from([]) : body;
   await finished(transfer(client, { method: 'PUT', path: filesPath(to, 'files', { path, mode }), body: content, length: found.size }));
 }
@@ -109,55 +119,21 @@ async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isDirectory() === true;
 }
 
-const anything = pageOf(z.looseObject({}));
-
 /** Whether the path leads to a directory of the sandbox. */
 async function isRemoteDirectory(client: SkepClient, place: Remote): Promise<boolean> {
   try {
-    await client.get(filesPath(place, 'directories', { path: place.path, limit: '1' }), anything);
-    return true;
+    (await transfer(client, { method: 'GET', path: filesPath(place, 'files', { path: place.path }) })).destroy();
+    return false;
   } catch (error) {
-    if (error instanceof ClientError && (error.code === 'file_not_found' || error.code === 'wrong_file_type')) return false;
+    if (error instanceof ClientError && (error.code === 'file_not_found' || error.code === 'wrong_file_type')) {
+      return error.fileType === 'directory';
+    }
     throw error;
   }
 }
 
-const tarBlockBytes = 512;
-/** What says more of an entry is far smaller. */
-const maxHeadBytes = 1 << 20;
-const tarSizeOffset = 124;
-const tarTypeOffset = 156;
-
-/** Returns the type of a tar's first entry, past what only says more of it. Null if the beginning of the tar does not hold it. */
-function firstType(tar: Buffer): string | null {
-  for (let at = 0; tar.length >= at + tarBlockBytes; ) {
-    const type = tar.toString('latin1', at + tarTypeOffset, at + tarTypeOffset + 1);
-    if (!'xgLK'.includes(type)) return type;
-    const size = Number.parseInt(tar.toString('latin1', at + tarSizeOffset, at + tarSizeOffset + 11), 8);
-    at += tarBlockBytes * (1 + Math.ceil(size / tarBlockBytes));
-  }
-  return null;
-}
-
-/** Yields the archive. Throws if it is not one of a directory. */
-async function* ofDirectory(archive: AsyncIterable<Buffer>, { path }: Remote): AsyncGenerator<Buffer, void> {
-  let head: Buffer | null = Buffer.alloc(0);
-  for await (const chunk of archive) {
-    if (head === null) {
-      yield chunk;
-      continue;
-    }
-    head = Buffer.concat([head, chunk]);
-    const type = firstType(head);
-    if (type === null && head.length < maxHeadBytes) continue;
-    if (type !== '5') throw new ClientError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
-    yield head;
-    head = null;
-  }
-}
-
 /** Unpacks as the user who asked, whoever owned the files and whatever special bits they have in the sandbox. */
-async function unpack(archive: AsyncIterable<Buffer>, folder: string, onlyContent: boolean): Promise<void> {
+async function unpack(archive: Readable, folder: string, onlyContent: boolean): Promise<void> {
   const options = ['--no-same-owner', '--no-same-permissions', ...(onlyContent ? ['--strip-components=1'] : [])];
   await withTar(['-x', '-f', '-', '-C', folder, ...options], async (tar) => pipeline(archive, tar.stdin));
 }

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { styleText } from 'node:util';
 import { readBytes, safeLine, safeText, type SkepClient } from '../../client/client.ts';
 import { followEvents, type ShownEvent } from '../../client/events.ts';
-import { type JsonOption, notice, stopSignal } from './console.ts';
+import { type JsonOption, notice, printBytes, stopSignal } from './console.ts';
 
 export interface Screen {
   write(text: string): void;
@@ -118,10 +117,5 @@ export async function followConversation(client: SkepClient, path: string, { jso
 
 /** Prints what was said and done in a conversation. */
 export async function showTranscript(client: SkepClient, path: string, { json }: JsonOption): Promise<void> {
-  const { stdout } = process;
-  const decoder = new TextDecoder();
-  for await (const bytes of readBytes(client, `${path}/transcript?format=${json === true ? 'json' : 'markdown'}`, stopSignal())) {
-    const text = decoder.decode(bytes, { stream: true });
-    if (!stdout.write(stdout.isTTY ? safeText(text) : text)) await once(stdout, 'drain');
-  }
+  await printBytes(readBytes(client, `${path}/transcript?format=${json === true ? 'json' : 'markdown'}`, stopSignal()));
 }

@@ -29,7 +29,7 @@ export async function answerOf(
   host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal,
 ): Promise<Answer> {
   const execution = await host.run(sandboxId, command, signal);
-  return untilFailure(execution, () => raceSignal(Promise.all([textOf(execution.stdout), execution.exited]), signal))
+  return untilFailure(execution, () => raceSignal(Promise.all([textOf(execution.stdout, () => unanswered), execution.exited]), signal))
     .then(([said, code]) => ({ said, code }));
 }
 
@@ -43,13 +43,16 @@ export async function untilFailure<T>(execution: Execution, work: () => Promise<
   }
 }
 
-async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let content = Buffer.alloc(0);
+/** Returns a text of a program in the sandbox. Throws what `tooLong` returns if it is longer than any script or program has to say. */
+export async function textOf(stream: ReadableStream<Uint8Array>, tooLong: () => Failure): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
   for await (const chunk of stream) {
-    content = Buffer.concat([content, chunk]);
-    if (content.length > maxBytes) throw unanswered;
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLong();
+    chunks.push(chunk);
   }
-  return content.toString();
+  return Buffer.concat(chunks).toString();
 }
 
 /** Returns the first line of a stream, and what comes after it. Null if there is none. */

@@ -6,7 +6,7 @@ import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
 import { raceSignal } from '../shared/timeout.ts';
 import { refusedFiles } from './sandbox-path.ts';
 
-type Chunks = AsyncIterable<Uint8Array>;
+export type Chunks = AsyncIterable<Uint8Array>;
 
 /** Yields a content's chunks. Throws the signal's reason as soon as it fires, also while the content waits for its next chunk. */
 export async function* chunksUntil(content: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
@@ -28,7 +28,7 @@ export function wrongFileType(path: string, fileType: FileType): Failure<'wrong_
   return new Failure('wrong_file_type', { path, fileType });
 }
 
-export function demandFile({ path, type }: FileEntry): void {
+export function demandFile({ path, type }: Pick<FileEntry, 'path' | 'type'>): void {
   if (type !== 'file') throw wrongFileType(path, type);
 }
 
@@ -95,6 +95,61 @@ export async function begin(content: Chunks): Promise<Begun> {
     if (!isWhole) yield* { [Symbol.asyncIterator]: () => iterator };
   };
   return { all: all(), size: isWhole ? bytes : null };
+}
+
+/** So much of a content has to come within so long to be fast. */
+const fastBytes = 16 << 20;
+const fastMs = 1_000;
+
+/** Yields a content as long as it comes fast. What does not is left for {@link rest}. */
+export class FastPart {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #next: Promise<IteratorResult<Uint8Array>> | null = null;
+  #isLate = false;
+  #bytes = 0;
+
+  constructor(content: Chunks) {
+    this.#chunks = content[Symbol.asyncIterator]();
+  }
+
+  /** How much was yielded. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether there is a rest. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
+    let late = AbortSignal.timeout(fastMs);
+    try {
+      for (let until = fastBytes; ; ) {
+        this.#next = this.#chunks.next();
+        const { done, value } = await raceSignal(this.#next, late);
+        if (done === true) return;
+        this.#bytes += value.length;
+        yield value;
+        if (this.#bytes < until) continue;
+        until = this.#bytes + fastBytes;
+        late = AbortSignal.timeout(fastMs);
+      }
+    } catch (error) {
+      this.#isLate = late.aborted && error === late.reason;
+      if (!this.#isLate) throw error;
+    } finally {
+      if (!this.#isLate) await this.#chunks.return?.();
+    }
+  }
+
+  /** To be called once the part that came fast has ended. */
+  async *rest(): AsyncGenerator<Uint8Array, void> {
+    const next = await this.#next;
+    if (next === null || next.done === true) return;
+    yield next.value;
+    yield* { [Symbol.asyncIterator]: () => this.#chunks };
+  }
 }
 
 /** Yields the content. Throws `invalid_request` if it has another length than it was said to have. */

@@ -10,6 +10,3 @@ export function signalNumber(signalName: string): number {
   const reason = { code: 'unknown_option', options: [...numbers.keys()] } as const;
   throw new Failure('invalid_request', { problems: [{ argument: 'signal', reason }] });
 }
-
-/** What a shell reports of a command that SIGKILL ended. */
-export const killedStatus = 128 + 9;

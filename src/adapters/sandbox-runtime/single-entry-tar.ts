@@ -1,20 +1,23 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { extract, type Header, pack } from 'tar-stream';
-import { ofSize } from './file-content.ts';
 import { type TarHeader, withPax } from './tar.ts';
 
 const blockBytes = 512;
 
 /**
- * Yields a tar of one entry. It hands the content on as it is, where `addEntry` has every part go through several streams. Throws
- * `invalid_request` if the content has another length than the header says.
+ * Yields a tar of one entry. It hands the content on as it is, where `addEntry` has every part go through several streams. If the content
+ * is shorter than the header says, the tar ends where the content does.
  */
 export async function* tarOfOne(header: TarHeader, content?: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const { size = 0 } = header;
+  let left = size;
   yield await headOf({ ...header, size });
-  if (content !== undefined) yield* ofSize(content, size);
-  yield Buffer.alloc(paddingOf(size) + 2 * blockBytes);
+  for await (const chunk of content ?? []) {
+    left -= chunk.length;
+    yield chunk;
+  }
+  if (left === 0) yield Buffer.alloc(paddingOf(size) + 2 * blockBytes);
 }
 
 function paddingOf(size: number): number {

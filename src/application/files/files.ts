@@ -1,5 +1,5 @@
 import { bindUseCases, type Bound } from '../use-cases.ts';
-import type { FileDeps } from './file-deps.ts';
+import type { FileDeps } from './file-access.ts';
 import { listDirectory } from './list-directory.ts';
 import { makeDirectory } from './make-directory.ts';
 import { moveFile } from './move-file.ts';

@@ -1,7 +1,7 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { type Page, pageOf } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { type FileDeps, readFiles } from './file-deps.ts';
+import { type FileDeps, readFiles } from './file-access.ts';
 
 export interface DirectoryRequest {
   /** 1: its entries; 2: theirs too; and so on. */

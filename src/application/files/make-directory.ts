@@ -1,6 +1,6 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { changeFiles, type FileDeps } from './file-deps.ts';
+import { changeFiles, type FileDeps } from './file-access.ts';
 
 export interface MadeDirectory {
   readonly directory: FileEntry;

@@ -1,6 +1,6 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { changeFiles, type FileDeps } from './file-deps.ts';
+import { changeFiles, type FileDeps } from './file-access.ts';
 
 /**
  * Gives a file, link or directory of the sandbox another path, at one moment, in place of a file or link that is there. Returns what is

@@ -1,5 +1,5 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { type FileDeps, readFiles } from './file-deps.ts';
+import { type FileDeps, readFiles } from './file-access.ts';
 
 /**
  * Returns a tar of a file or directory of the sandbox. Names begin with the last segment of its path. Throws `sandbox_not_found`,

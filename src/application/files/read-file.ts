@@ -1,7 +1,7 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { ByteRange, FileReading } from '../../ports/sandbox-files.ts';
-import { type FileDeps, readFiles } from './file-deps.ts';
+import { type FileDeps, readFiles } from './file-access.ts';
 
 /**
  * Reads a file of the sandbox, links followed. `choose` is called with what is there, before anything is read, and returns the part to

@@ -1,5 +1,5 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { changeFiles, type FileDeps } from './file-deps.ts';
+import { changeFiles, type FileDeps } from './file-access.ts';
 
 /**
  * Removes what is at a path of the sandbox: a link itself, and a directory, if asked to, with all that is in it. That counts as activity.

@@ -1,6 +1,6 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { type FileDeps, readFiles } from './file-deps.ts';
+import { type FileDeps, readFiles } from './file-access.ts';
 
 /**
  * Returns what is at a path of the sandbox. A link at the path itself is followed only if asked to. Throws `sandbox_not_found`,

@@ -1,5 +1,5 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { changeFiles, type FileDeps } from './file-deps.ts';
+import { changeFiles, type FileDeps } from './file-access.ts';
 
 /**
  * Unpacks a tar below a directory of the sandbox, which is made if it is not there. Part of it may be unpacked if it fails. That counts as

@@ -1,7 +1,7 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { WriteOptions } from '../../ports/sandbox-files.ts';
-import { changeFiles, type FileDeps } from './file-deps.ts';
+import { changeFiles, type FileDeps } from './file-access.ts';
 
 /**
  * Writes a file of the sandbox, whole or not at all, and makes missing directories above it. Returns what is there then. That counts as

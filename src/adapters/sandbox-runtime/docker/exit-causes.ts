@@ -1,8 +1,8 @@
 import type Docker from 'dockerode';
+import { killedStatus } from '../../../domain/execution.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { type Engine, engineStartedAt } from './engine.ts';
 
-const sigkill = 128 + 9;
 const sigterm = 128 + 15;
 
 /** How long before its end an engine may have begun to end containers, and how long after its start it may find them ended. */
@@ -18,7 +18,7 @@ export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, S
   const finishedAt = Date.parse(State.FinishedAt);
   const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
   if (wasAsked !== null) return wasAsked;
-  if (State.ExitCode === sigkill || State.ExitCode === sigterm) return true;
+  if (State.ExitCode === killedStatus || State.ExitCode === sigterm) return true;
   const startedAt = Date.parse((await engineStartedAt(engine)) ?? '');
   if (!(Date.parse(State.StartedAt) <= startedAt && finishedAt <= startedAt + startupMs)) return false;
   // A program that ends well when it is asked to may have been down for as long as the host.

@@ -1,6 +1,7 @@
 import { Failure } from '../../../domain/failure.ts';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../../shared/timeout.ts';
+import { textOf } from '../execution-answer.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 
 type Execute = SandboxRuntime['execute'];
@@ -17,7 +18,7 @@ export async function runProgram(
 ): Promise<{ readonly exitCode: number; readonly error: string }> {
   const execution = await execute(id, { command, workingDir: '/' }, signal);
   const work = async () => {
-    const output = Promise.all([execution.stdout.cancel(), textOf(execution.stderr)]);
+    const output = Promise.all([execution.stdout.cancel(), textOf(execution.stderr, endless)]);
     await Promise.all([output, feed(execution, content)]);
     const [, error] = await output;
     const exitCode = await execution.exited;
@@ -32,19 +33,8 @@ export async function runProgram(
   }
 }
 
-/** More than any of the programs says of what goes wrong. The sandbox may have put something else in its place. */
-const maxErrorBytes = 64 << 10;
-
-async function textOf(stderr: ReadableStream<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of stderr) {
-    bytes += chunk.length;
-    if (bytes > maxErrorBytes) throw refusedFiles('path', 'a program of the sandbox that is needed for it reports errors without end');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
+// The sandbox may have put something else in the place of the program.
+const endless = (): Failure => refusedFiles('path', 'a program of the sandbox that is needed for it reports errors without end');
 
 /** Hands the content over. A program that reads no more says why by its exit code. */
 async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | null): Promise<void> {
@@ -58,7 +48,8 @@ async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | n
   await writer.close().catch(() => {});
 }
 
-/** Writes its input to the file `$1`, which gets the mode `$2`. */
-export function writeCommand(path: string, mode: number): string[] {
-  return ['/bin/sh', '-c', 'umask 077; cat > "$1" && chmod "$2" "$1"', 'skep-write', path, mode.toString(8)];
+/** Writes what another file holds, if one is given, and then its input to the file `$1`, which gets the mode `$2`. */
+export function writeCommand(path: string, mode: number, begunAs: string | null): string[] {
+  const script = 'umask 077; cat "$3" - > "$1" && chmod "$2" "$1"';
+  return ['/bin/sh', '-c', script, 'skep-write', path, mode.toString(8), begunAs ?? '/dev/null'];
 }

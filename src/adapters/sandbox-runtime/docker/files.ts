@@ -1,34 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
-import type Docker from 'dockerode';
-import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
+import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { begin, chunksUntil, demandFile, ofSize, rangeOf, wrongFileType } from '../file-content.ts';
+import { demandFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quoted, refusedFiles } from '../sandbox-path.ts';
-import { tarOfOne } from '../single-entry-tar.ts';
-import { portFailure, sendTar } from './archive-upload.ts';
-import { ContainerFiles, type OpenedPath, type PathStat, resolveOwner } from './container-files.ts';
+import { ContainerFiles, type OpenedPath, type PathStat } from './container-files.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
-import { type Engine, findContainer, statusOf, unavailable, withFailures } from './engine.ts';
+import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
 import { demandReachable, isReadOnly, putFiles, type Transfers } from './file-transfer.ts';
-import { runProgram, writeCommand } from './file-programs.ts';
+import { runProgram } from './file-programs.ts';
+import { FileWriter, type Place } from './file-writer.ts';
 
-type Container = Docker.ContainerInspectInfo;
-
-/** A place in a container where something is to be written or removed. */
-interface Place {
-  readonly container: Container;
-  readonly files: ContainerFiles;
-  readonly path: string;
-  /** What is there. */
-  readonly found: PathStat | null;
-}
-
-const defaultMode = 0o644;
-/** How a shell reports that the image has no such program. */
-const missingProgram = 127;
 /** Two zero blocks: a tar of nothing. */
 const emptyTar = new Uint8Array(1024);
 
@@ -40,11 +23,13 @@ export class DockerFiles implements SandboxFiles {
   readonly #engine: Engine;
   readonly #execute: SandboxRuntime['execute'];
   readonly #transfers: Transfers;
+  readonly #writer: FileWriter;
 
   constructor(engine: Engine, execute: SandboxRuntime['execute'], transfers: Transfers) {
     this.#engine = engine;
     this.#execute = execute;
     this.#transfers = transfers;
+    this.#writer = new FileWriter(engine, execute);
   }
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
@@ -57,7 +42,7 @@ export class DockerFiles implements SandboxFiles {
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return withFailures(async () => {
-      const { entry, content, close } = await this.#open(id, path, true, this.#transfers.until(id, signal));
+      const { entry, content, close } = await this.#open(id, path, true, this.#transfers.until(id, signal), demandFile);
       try {
         demandFile(entry);
         return { file: entry, content: rangeOf(content, choose(entry), entry.size, close) };
@@ -76,7 +61,7 @@ export class DockerFiles implements SandboxFiles {
       return await withFailures(async () => {
         const place = await this.#place(id, sandboxPath(path, 'path'), true, signal);
         await this.#demandWritable(id, place, signal);
-        await this.#write(id, place, content, options, signal);
+        await this.#writer.write(id, place, content, options, signal);
         return { ...await this.stat(id, place.path, true, signal), path: sandboxPath(path, 'path') };
       });
     } finally {
@@ -99,7 +84,7 @@ export class DockerFiles implements SandboxFiles {
       const { container, found, path: at } = await this.#place(id, sandboxPath(path, 'path'), false, signal);
       if (found === null) throw new Failure('file_not_found', { path });
       if (found.type === 'directory' && !recursive) throw wrongFileType(path, found.type);
-      await this.#discard(container, at, signal);
+      await this.#writer.remove(container, at, signal);
     });
   }
 
@@ -126,11 +111,14 @@ export class DockerFiles implements SandboxFiles {
     for await (const entry of entries) yield { ...entry, path: posix.join(place, entry.path) };
   }
 
-  /** Opens what is there. Throws `sandbox_not_found`, `file_not_found`. */
-  async #open(id: string, given: string, followLink: boolean, signal: AbortSignal): Promise<OpenedPath> {
+  /** Opens what is there, unless `demand` throws. Throws `sandbox_not_found`, `file_not_found`. */
+  async #open(
+    id: string, given: string, followLink: boolean, signal: AbortSignal, demand: typeof demandFile = () => {},
+  ): Promise<OpenedPath> {
     const asked = sandboxPath(given, 'directory');
     const { files, path, found } = await this.#place(id, asked, followLink, signal);
     if (found === null) throw new Failure('file_not_found', { path: given });
+    demand({ path: asked, type: found.type });
     for (;;) {
       const opened = await files.open(path, signal);
       if (opened !== null) return { ...opened, entry: { ...opened.entry, path: asked } };
@@ -166,78 +154,5 @@ export class DockerFiles implements SandboxFiles {
   async #demandWritable(id: string, { container, path }: Place, signal: AbortSignal): Promise<void> {
     if (isReadOnly(container, path)) throw refusedFiles('path', `${quoted(path)} is read-only in this sandbox`);
     await this.makeDirectory(id, posix.dirname(path), signal);
-  }
-
-  /** Writes a file beside the place, which then takes its name. */
-  async #write(
-    id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size }: WriteOptions, signal: AbortSignal,
-  ): Promise<void> {
-    const { container, files, path, found } = place;
-    if (found?.type === 'directory') throw wrongFileType(path, found.type);
-    const temporary = posix.join(posix.dirname(path), `.skep-${randomUUID()}`);
-    const begun = await begin(chunksUntil(content, signal));
-    const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
-    const length = begun.size ?? size;
-    try {
-      // While the engine unpacks a content that is not all there yet, it would answer nothing else about the container.
-      if (length === undefined || (begun.size === null && await this.#hasCat(id, container, signal))) {
-        const all = length === undefined ? begun.all : ofSize(begun.all, length);
-        const { exitCode, error } = await runProgram(this.#execute, id, writeCommand(temporary, bits), signal, all);
-        if (exitCode !== 0) throw refusedFiles('path', error);
-      } else {
-        const owner = (await resolveOwner(container.Config.User, (file) => files.text(file))) ?? { uid: 0, gid: 0 };
-        // In the header itself a time has whole seconds, by which two versions of a file could not be told apart.
-        const seconds = ((performance.timeOrigin + performance.now()) / 1000).toFixed(6);
-        const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
-        await this.#send(container, temporary, tarOfOne(header, begun.all), signal);
-      }
-      await this.#replace(id, place, temporary, signal);
-    } catch (error) {
-      await this.#discard(container, temporary, this.#engine.closed).catch(() => {});
-      throw portFailure(error);
-    }
-  }
-
-  async #hasCat(id: string, { State }: Container, signal: AbortSignal): Promise<boolean> {
-    if (!State.Running || State.Paused) return false;
-    return (await runProgram(this.#execute, id, ['cat', '/dev/null'], signal)).exitCode === 0;
-  }
-
-  /**
-   * Gives the temporary file the name of the path. In a running container a program does that, at one moment. Otherwise the engine makes
-   * a second name for the file: nothing runs that could look meanwhile, and the engine answers nobody else.
-   */
-  async #replace(id: string, place: Place, temporary: string, signal: AbortSignal): Promise<void> {
-    const { container, files, path } = place;
-    const moved = await runProgram(this.#execute, id, ['mv', '-fT', temporary, path], signal).catch((error: unknown) => {
-      if (isFailureOf(error, 'sandbox_not_running')) return { exitCode: missingProgram, error: '' };
-      throw error;
-    });
-    if (moved.exitCode === 0) return;
-    if (moved.exitCode !== missingProgram) {
-      const found = await this.#stat(files, path);
-      throw found?.type === 'directory' ? wrongFileType(path, found.type) : refusedFiles('path', moved.error);
-    }
-    const linkname = posix.basename(temporary);
-    const entry = { name: posix.basename(path), type: 'link', linkname } as const;
-    await this.#send(container, path, tarOfOne(entry), signal);
-    await this.#discard(container, temporary, signal);
-  }
-
-  /**
-   * Removes what is at the path. The engine has no request for that. But before it unpacks an entry of an archive, it removes what has
-   * its name; so it gets one that can't be unpacked, a link to a file that is not there.
-   */
-  async #discard(container: Container, path: string, signal: AbortSignal): Promise<void> {
-    const entry = { name: posix.basename(path), type: 'link', linkname: `.skep-${randomUUID()}` } as const;
-    const error = await this.#send(container, path, tarOfOne(entry), signal).then(() => null, (error: unknown) => error);
-    if (error !== null && (isFailure(error) || statusOf(error) === null)) throw error;
-    const left = await new ContainerFiles(this.#engine, container.Id).stat(path);
-    if (left !== null) throw error ?? unavailable('the engine removed nothing');
-  }
-
-  #send(container: Container, path: string, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const target = { directory: posix.dirname(path), keepDirectories: false };
-    return sendTar(this.#engine, container.Id, target, tar, signal);
   }
 }

@@ -136,22 +136,40 @@ while :; do echo flood; done
   });
 
   test('keep nobody from a running container while a client sends a large one', { timeout: 60_000 }, async () => {
-    const { runtime, launch: { id } } = await started({});
-    const controller = new AbortController();
-    const stalled = Promise.withResolvers<void>();
-    const content = async function* content(): AsyncGenerator<Uint8Array> {
-      for (let index = 0; index < 16; index += 1) yield new Uint8Array(256 * 1024);
-      stalled.resolve();
-      await new Promise(() => {});
+    const { runtime, launch: { id } } = await started({ user: 'agent' });
+    const slow = (size: number, mode: number, signal: AbortSignal) => {
+      const [stalled, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const content = async function* content(): AsyncGenerator<Uint8Array> {
+        for (let index = 0; index < 16; index += 1) yield new Uint8Array(256 * 1024).fill(index);
+        stalled.resolve();
+        await goesOn.promise;
+        yield Buffer.from('the rest');
+      };
+      const writing = runtime.files.write(id, '/workspace/file', ReadableStream.from(content()), { size, mode }, signal);
+      writing.catch(() => {});
+      return { writing, stalled: stalled.promise, goOn: goesOn.resolve };
     };
-    const options = { size: 1 << 30 };
-    const writing = runtime.files.write(id, '/workspace/file', ReadableStream.from(content()), options, controller.signal);
-    await stalled.promise;
-    assert.equal((await runtime.inspect(id)).state, 'running');
-    assert.equal(await (await runtime.execute(id, { command: ['true'] }, never)).exited, 0);
+    const demandFree = async (): Promise<void> => {
+      assert.equal((await runtime.inspect(id)).state, 'running');
+      assert.equal(await (await runtime.execute(id, { command: ['true'] }, never)).exited, 0);
+    };
+    const controller = new AbortController();
+    const broken = slow(1 << 30, 0o644, controller.signal);
+    await broken.stalled;
+    await demandFree();
     controller.abort(new Error('nobody waits any more'));
-    await assert.rejects(writing, (error) => error === controller.signal.reason);
+    await assert.rejects(broken.writing, (error) => error === controller.signal.reason);
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
+    for (const mode of [0o644, 0o600]) {
+      const whole = slow((4 << 20) + 8, mode, never);
+      await whole.stalled;
+      await demandFree();
+      whole.goOn();
+      const { size, owner } = await whole.writing;
+      assert.deepEqual([size, owner], [(4 << 20) + 8, { uid: 1000, gid: 1000 }]);
+      assert.equal(await engine.ask(id, 'cd /workspace; tail -c 8 file; ls -A; stat -c %a file'), `the restfile\n${mode.toString(8)}`);
+    }
+    await engine.ask(id, 'rm /workspace/file');
     const short = ReadableStream.from([new Uint8Array(2 << 20)]);
     await assert.rejects(runtime.files.write(id, '/workspace/file', short, { size: 3 << 20 }, never), isRefused);
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
