@@ -175,6 +175,7 @@ describe('conversations', () => {
       execution_status: null,
       status_detail: null,
       status_reason: null,
+      pull_requests: [],
       created_at: expect.stringMatching(timestamp),
       updated_at: expect.stringMatching(timestamp),
       archived_at: null,

@@ -207,7 +207,8 @@ describe('the changes of a conversation', () => {
     await until(async () => (await scene.call('GET', sandbox)).status, (status) => status === 404);
     const kept = object(await scene.call('GET', `${talk.path}/changes`));
     expect(kept).toEqual({ ...changes, kept_at: expect.any(String) });
-    expect(kept['published']).toContainEqual({ branch: 'killed', commit: await runGit(join(scene.folder, 'git/acme/shop.git'), ['rev-parse', 'killed']) });
+    const commit = await runGit(join(scene.folder, 'git/acme/shop.git'), ['rev-parse', 'killed']);
+    expect(kept['published']).toContainEqual({ branch: 'killed', commit, pull_request: null });
     expect(await (await bytes('format=patch')).text()).toBe(patch);
     expect(patch).toContain('+last\n');
     expect((await bytes('format=archive')).status).toBe(404);
