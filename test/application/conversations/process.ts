@@ -66,10 +66,10 @@ export class Mortal {
     noteCall();
     if (this.#dead) return never;
     this.calls.push(name);
-    const fatal = this.#mishap !== null && this.calls.length === this.#mishap.call;
-    if (fatal && this.#mishap?.when === 'before') return this.#strike(name);
+    const mishap = this.#mishap?.call === this.calls.length ? this.#mishap : null;
+    if (mishap?.when === 'before') return this.#strike(name, mishap);
     const result = method(...args);
-    if (fatal) return result instanceof Promise ? result.then(() => this.#strike(name)) : this.#strike(name);
+    if (mishap !== null) return result instanceof Promise ? result.then(() => this.#strike(name, mishap)) : this.#strike(name, mishap);
     if (!(result instanceof Promise)) return this.#dead ? never : result;
     return result.then((value: unknown) => (this.#dead ? never : value), (error: unknown) => {
       if (this.#dead) return never;
@@ -77,8 +77,8 @@ export class Mortal {
     });
   }
 
-  #strike(name: string): Promise<never> {
-    if (this.#mishap?.kind === 'fail') return Promise.reject(failureOfPort(name.slice(0, name.indexOf('.'))));
+  #strike(name: string, { kind }: Mishap): Promise<never> {
+    if (kind === 'fail') return Promise.reject(failureOfPort(name.slice(0, name.indexOf('.'))));
     this.kill();
     return never;
   }
