@@ -32,6 +32,11 @@ export function asSentence(text: string): string {
   return /[.!?]$/u.test(begun) ? begun : `${begun}.`;
 }
 
+/** Returns the name of a code that only a later version knows. */
+export function nameOf(code: string): string {
+  return asSentence(code.replaceAll('_', ' '));
+}
+
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }

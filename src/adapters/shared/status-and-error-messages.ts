@@ -1,8 +1,8 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  argumentReasons, asSentence, authenticationAdvice, changeReasons, duration, ended, executionReasons, exited, frontMatterProblems, hints,
-  idleActions, missed, movedBecause, nameProblems, ofBytes, quoted, subjects,
+  argumentReasons, asSentence, authenticationAdvice, changeReasons, duration, ended, executionReasons, exited, frontMatterProblems,
+  hints, idleActions, missed, movedBecause, nameOf, nameProblems, ofBytes, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 export function sentenceOf(reason: Reason): string {
@@ -239,11 +239,6 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
 };
 
 const fileTypeNames = { file: 'a file', directory: 'a directory', symlink: 'a link', other: 'neither a file nor a directory' } as const;
-
-/** Returns the name of a code that only a later version knows. */
-function nameOf(code: string): string {
-  return asSentence(code.replaceAll('_', ' '));
-}
 
 function lastSeen(sentence: string, last: Reason | null): string {
   return last === null ? sentence : join(`${sentence} Last seen:`, last);

@@ -103,7 +103,7 @@ describe('while the sandbox does not run', () => {
     w.tree.patchOf = ({ path }) => `diff --git a/${path} b/${path}\n+diff --git of ${path}\n`.repeat(path === 'link' ? 2 : 1);
     await w.turn(...files);
     const whole = files.map((file) => w.tree.patchOf(file));
-    expect(await w.list()).toEqual({ startPoint: start, keptAt: null, head: 'c0ffee', complete: true, commits: [], files, publications: {} });
+    expect(await w.list()).toEqual({ startPoint: start, keptAt: null, head: 'c0ffee', complete: true, commits: [], files, publications: [] });
     for (const kind of ['freeze', 'stop'] as const) {
       await w.sandboxes.pause('me', w.sandboxId, kind);
       expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), files });
