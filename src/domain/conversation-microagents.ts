@@ -46,8 +46,7 @@ export function applying(microagents: readonly ConversationMicroagent[], text: s
 
 /** Returns true if the trigger is in the text as whole words, in any case. */
 function mentions(text: string, trigger: string): boolean {
-  const literal = trigger.replaceAll(/[\\^$.*+?()[\]{}|]/gu, String.raw`\$&`);
-  const words = literal.split(/\s+/u).filter((word) => word !== '');
+  const words = trigger.split(/\s+/u).filter((word) => word !== '').map((word) => RegExp.escape(word));
   if (words.length === 0) return false;
   const inWord = String.raw`[\p{L}\p{N}_]`;
   return new RegExp(String.raw`(?<!${inWord})${words.join(String.raw`\s+`)}(?!${inWord})`, 'iu').test(text);
@@ -72,23 +71,6 @@ export function fitting(read: readonly MicroagentText[]) {
     }
   }
   return { given, tooLarge };
-}
-
-/** Returns the text that the agent gets before the message of its user. */
-export function contextText(given: readonly MicroagentText[], omitted: readonly OmittedMicroagent[]): string {
-  const parts = given.map(({ microagent: { path }, trigger, content }) => {
-    const body = `\n\n${content.trim()}\n`;
-    if (trigger === null) {
-      return `<REPOSITORY_INSTRUCTIONS>\nThe file ${path} of the repository, which always applies.${body}</REPOSITORY_INSTRUCTIONS>`;
-    }
-    const why = `The message mentions ${JSON.stringify(trigger)}, so the file ${path} of the repository may be relevant.`;
-    return `<EXTRA_INFO>\n${why}${body}</EXTRA_INFO>`;
-  });
-  if (omitted.length > 0) {
-    const list = omitted.map(({ path }) => `- ${path}`).join('\n');
-    parts.push(`<EXTRA_INFO>\nThese files of the repository apply too. Read them before you begin.\n${list}\n</EXTRA_INFO>`);
-  }
-  return parts.join('\n');
 }
 
 /** The data of the event that tells what became of microagents. */

@@ -26,7 +26,7 @@ export interface EventData {
   permission_answered: { readonly permissionId: string; readonly optionId: string | null };
   turn_started: { readonly messageId: string };
   turn_ended: { readonly messageId: string; readonly stopReason: TurnStopReason };
-  /** What differs from where the conversation began, after a turn that changed it. */
+  /** What differs from where the conversation began, if that is not what was kept before. */
   work_tree_changed: ChangeCounts;
   start_step: { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus };
   /** The setup script of the repository began, or ended. `executionId` is null if it could not be started. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { applying, type ConversationMicroagent, contextText, fitting, maxContextBytes, toldOf } from '../../src/domain/conversation-microagents.ts';
+import { applying, type ConversationMicroagent, fitting, maxContextBytes, toldOf } from '../../src/domain/conversation-microagents.ts';
 
 const one = (path: string, triggers: readonly string[] = [], isSettled = false): ConversationMicroagent => ({ path, blobId: path, triggers, isSettled });
 const text = (path: string, content: string) => ({ microagent: one(path), trigger: null, content });
@@ -38,26 +38,6 @@ test('what does not fit into a message is left out, and what comes after it may 
   const { given, tooLarge } = fitting([text('a', 'x'.repeat(maxContextBytes - 2)), text('b', 'ß!'), text('c', '2')]);
   expect(given.map(({ microagent }) => microagent.path)).toEqual(['a', 'c']);
   expect(tooLarge).toEqual([{ path: 'b', why: 'too_large' }]);
-});
-
-test('the agent is told where each text is from and why it gets it, and what it has to read by itself', () => {
-  const given = [{ microagent: one('style.md'), trigger: null, content: '\nBe brief.\n' }, { microagent: one('aws.md', ['deploy']), trigger: 'deploy', content: 'Use make.' }];
-  expect(`\n${contextText(given, [{ path: 'big.md', why: 'too_large' }])}\n`).toBe(`
-<REPOSITORY_INSTRUCTIONS>
-The file style.md of the repository, which always applies.
-
-Be brief.
-</REPOSITORY_INSTRUCTIONS>
-<EXTRA_INFO>
-The message mentions "deploy", so the file aws.md of the repository may be relevant.
-
-Use make.
-</EXTRA_INFO>
-<EXTRA_INFO>
-These files of the repository apply too. Read them before you begin.
-- big.md
-</EXTRA_INFO>
-`);
 });
 
 test('an event names a bounded number of those that were left out, and counts them all', () => {

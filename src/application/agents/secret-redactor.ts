@@ -33,7 +33,7 @@ export class SecretRedactor {
   constructor(values: readonly string[]) {
     const longEnough = [...new Set(values)].filter((value) => value.length >= minSecretLength);
     this.#secrets = longEnough.toSorted((a, b) => b.length - a.length);
-    const alternatives = this.#secrets.map((secret) => secret.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
+    const alternatives = this.#secrets.map((secret) => RegExp.escape(secret)).join('|');
     this.#pattern = alternatives === '' ? null : new RegExp(alternatives, 'g');
   }
 

@@ -4,7 +4,8 @@ import { Failure } from '../../../src/domain/failure.ts';
 import { explained } from '../../../src/domain/reason.ts';
 import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import { createMemoryGitProvider, type MemoryGitProvider } from '../../doubles/memory/index.ts';
-import { gate } from './support.ts';
+import { contextText } from '../../../src/application/conversations/turns/microagent-context.ts';
+import { gate, withLateTurns } from './support.ts';
 import { calm, createWorld, plain, said, until, type World, type WorldOptions } from './world.ts';
 
 const folder = '.skep/microagents';
@@ -134,17 +135,7 @@ test('a message that the agent did not get takes its microagents along when it i
   let isLate = true;
   const w = createWorld({
     providers: [providerOf()],
-    store: (made) => ({
-      ...made,
-      conversations: {
-        ...made.conversations,
-        replace: async (...args) => {
-          const outcome = await made.conversations.replace(...args);
-          if (isLate && args[0].turn !== null) await late.opened;
-          return outcome;
-        },
-      },
-    }),
+    store: withLateTurns(() => (isLate ? late.opened : null)),
   });
   const first = w.boot();
   const request = { ...plain, selectedRepository: 'acme/shop', initialMessage: said('hello') };
@@ -162,6 +153,27 @@ test('a message that the agent did not get takes its microagents along when it i
   await until(() => w.handed.length === 1);
   expect(w.handed[0]).toMatch(/^<REPOSITORY_INSTRUCTIONS>.*\|hello$/s);
   await next.close();
+});
+
+test('the agent is told where each text is from and why it gets it, and what it has to read by itself', () => {
+  const read = { blobId: 'b', triggers: [], isSettled: false };
+  const given = [{ microagent: { path: 'style.md', ...read }, trigger: null, content: '\nBe brief.\n' }, { microagent: { path: 'aws.md', ...read }, trigger: 'deploy', content: 'Use make.' }];
+  expect(`\n${contextText(given, [{ path: 'big.md', why: 'too_large' }])}\n`).toBe(`
+<REPOSITORY_INSTRUCTIONS>
+The file style.md of the repository, which always applies.
+
+Be brief.
+</REPOSITORY_INSTRUCTIONS>
+<EXTRA_INFO>
+The message mentions "deploy", so the file aws.md of the repository may be relevant.
+
+Use make.
+</EXTRA_INFO>
+<EXTRA_INFO>
+These files of the repository apply too. Read them before you begin.
+- big.md
+</EXTRA_INFO>
+`);
 });
 
 function aborted(signal: AbortSignal | undefined): Promise<never> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { createReady, gate } from './support.ts';
+import { createReady, gate, withLateTurns } from './support.ts';
 import { calm, createOne, plain, said, told, until } from './world.ts';
 
 /** A world whose store answers nothing while it is down. */
@@ -76,17 +76,7 @@ test('a message that was taken off the queue when Skep shuts down, and did not r
   const late = gate();
   let isLate = false;
   const w = createOne({
-    store: (made) => ({
-      ...made,
-      conversations: {
-        ...made.conversations,
-        replace: async (...args) => {
-          const outcome = await made.conversations.replace(...args);
-          if (isLate && args[0].turn !== null) await late.opened;
-          return outcome;
-        },
-      },
-    }),
+    store: withLateTurns(() => (isLate ? late.opened : null)),
   });
   const { conversation: { id } } = await w.conversations.start('me', plain);
   await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');

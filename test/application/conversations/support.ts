@@ -1,3 +1,4 @@
+import type { Store } from '../../../src/ports/store.ts';
 import { isFailure, type AnyFailure } from '../../../src/domain/failure.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { createOne, plain, until, type WorldOptions } from './world.ts';
@@ -17,6 +18,21 @@ export function gate() {
 }
 
 /** A conversation that is READY, and what a test asks of it. */
+/** A store in which whoever writes that a turn begins, or goes on, waits afterwards for what `late` returns. */
+export function withLateTurns(late: () => Promise<void> | null) {
+  return (made: Store): Store => ({
+    ...made,
+    conversations: {
+      ...made.conversations,
+      async replace(...args) {
+        const outcome = await made.conversations.replace(...args);
+        if (args[0].turn !== null) await late();
+        return outcome;
+      },
+    },
+  });
+}
+
 export async function createReady(options: WorldOptions = {}, request: Partial<StartConversationRequest> = {}) {
   const world = createOne(options);
   const { conversation: { id, sandboxId } } = await world.conversations.start('me', { ...plain, ...request });

@@ -3,9 +3,8 @@ import type { ExecutionRecord } from '../../../domain/execution.ts';
 import { executionStatuses } from '../../../domain/execution.ts';
 import { scopeOf } from '../../../domain/principal.ts';
 import {
-  claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
+  claimOf, flagOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
 } from '../common-schemas.ts';
-import { flagOf } from '../common-schemas.ts';
 import { signalName, terminalSize } from '../execution-attachment.ts';
 import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';

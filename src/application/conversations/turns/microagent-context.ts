@@ -1,5 +1,5 @@
 import {
-  type AppliedMicroagent, applying, contextText, type ConversationMicroagent, fitting, type MicroagentText, type OmittedMicroagent, toldOf,
+  type AppliedMicroagent, applying, type ConversationMicroagent, fitting, type MicroagentText, type OmittedMicroagent, toldOf,
 } from '../../../domain/conversation-microagents.ts';
 import { type Conversation, type Message, type RepositoryLocation, textOf } from '../../../domain/conversation.ts';
 import type { EventBody } from '../../../domain/event.ts';
@@ -49,4 +49,21 @@ async function readText(
     if (!signal.aborted) logger.warn({ repository: repository.path, path, error }, 'a microagent could not be read');
     return { path, why: 'not_readable' };
   }
+}
+
+/** Returns the text that the agent gets before the message of its user. */
+export function contextText(given: readonly MicroagentText[], omitted: readonly OmittedMicroagent[]): string {
+  const parts = given.map(({ microagent: { path }, trigger, content }) => {
+    const body = `\n\n${content.trim()}\n`;
+    if (trigger === null) {
+      return `<REPOSITORY_INSTRUCTIONS>\nThe file ${path} of the repository, which always applies.${body}</REPOSITORY_INSTRUCTIONS>`;
+    }
+    const why = `The message mentions ${JSON.stringify(trigger)}, so the file ${path} of the repository may be relevant.`;
+    return `<EXTRA_INFO>\n${why}${body}</EXTRA_INFO>`;
+  });
+  if (omitted.length > 0) {
+    const list = omitted.map(({ path }) => `- ${path}`).join('\n');
+    parts.push(`<EXTRA_INFO>\nThese files of the repository apply too. Read them before you begin.\n${list}\n</EXTRA_INFO>`);
+  }
+  return parts.join('\n');
 }
