@@ -137,10 +137,7 @@ export const optionsSchema = z.strictObject({
   random: own<'random', Deployment>('random'),
   /** Default: warnings and errors, as JSON lines on standard error. */
   logger: own<'logger', Deployment>('logger'),
-  /**
-   * inversify modules, loaded in order after Skep's own. `rebind` replaces what one of the `tokens` is bound to; `bind` adds a git provider
-   * or an agent protocol. Nothing closes what a module makes, unless its factory adds that to `tokens.closers`.
-   */
+  /** Loaded in order after Skep's own. What a module makes is closed only if its factory adds that to `tokens.closers`. */
   modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
     .describe('a list of container modules of inversify'),
   /** Folder for the embedded store, the deployment's id and the process runtime's workspaces. */
@@ -165,10 +162,12 @@ export const optionsSchema = z.strictObject({
   diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
   /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
   agentMemoryBytes: bytes,
-  /** How many sandboxes are started at a time. Default: twice the number of cores. */
+  /** How many sandboxes start at a time. Default: twice the number of cores. */
   startsAtOnce: positiveInteger('4'),
   /** How long the setup script of a repository may run, in milliseconds. Default: 5 minutes. */
   setupTimeoutMs: milliseconds,
+  /** How long `close` waits for the turns of agents that can't go on without this process, in milliseconds. Default: 0. */
+  drainTimeoutMs: milliseconds,
   /** How long events are kept, in milliseconds. Default: 30 days. */
   keepEventsForMs: milliseconds,
   /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
@@ -245,6 +244,6 @@ export function checkOptions(options: SkepOptions): CheckedOptions {
     const problem = `is missing, while the spec ${isolated.id} asks for a container; the default, process, would run it on this machine`;
     mistakes.push({ path: ['runtime'], problem });
   }
-  const told = mistakes.map(({ path, problem, form = formAt(optionsSchema, path) }) => ({ name: fieldName(path, specs), problem, form }));
-  throw new ConfigError(told);
+  throw new ConfigError(mistakes.map(({ path, problem, form }) =>
+    ({ name: fieldName(path, specs), problem, form: form ?? formAt(optionsSchema, path) })));
 }

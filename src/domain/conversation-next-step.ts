@@ -2,7 +2,7 @@ import type { TurnStopReason } from './agent.ts';
 import { queueRefusal } from './conversation-limits.ts';
 import {
   type Conversation, type ConversationStartStatus, type ExecutionStatus, type Message, type QueuedMessage,
-  type RepositoryLocation,
+  type RepositoryLocation, type StartedMessage, type TurnAgent,
 } from './conversation.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
@@ -100,8 +100,10 @@ function failed(step: ConversationStartStatus, cause: Reason | null): StartStep 
 
 export type WorkStep =
   | { readonly kind: 'none' }
-  /** The record has a turn that does not run here. */
+  /** The record has a turn that runs nowhere, and can't go on. */
   | { readonly kind: 'interrupt' }
+  /** The record has a turn whose agent works, and that runs nowhere. */
+  | { readonly kind: 'resume-turn'; readonly sandbox: Sandbox; readonly turn: StartedMessage; readonly agent: TurnAgent }
   | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
@@ -111,7 +113,7 @@ export type WorkStep =
 /** Asked only while no turn of the conversation runs here, so a turn in the record is an earlier process's. */
 export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, now: number): WorkStep {
   const { turn, queue, executionStatus } = conversation;
-  if (turn !== null) return { kind: 'interrupt' };
+  if (turn !== null) return agentRuns ? { kind: 'interrupt' } : stepOfTurn(conversation, turn, sandbox, now);
   const [message] = queue;
   if (executionStatus === null) return { kind: 'none' };
   const loss = sandboxLoss(sandbox);
@@ -129,6 +131,17 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
     case 'MISSING':
       return { kind: 'await-sandbox' };
   }
+}
+
+/** A turn of an earlier process goes on where its agent still is. */
+function stepOfTurn({ permission, queue }: Conversation, turn: StartedMessage, sandbox: Sandbox | null, now: number): WorkStep {
+  const { agent } = turn;
+  if (agent === undefined || sandbox === null || sandboxLoss(sandbox) !== null) return { kind: 'interrupt' };
+  if (sandbox.status === 'RUNNING') return { kind: 'resume-turn', sandbox, turn, agent };
+  if (sandbox.status !== 'PAUSED') return { kind: 'await-sandbox' };
+  if (sandbox.pauseKind === 'stop') return { kind: 'interrupt' };
+  const mayRest = permission !== null || isHeld(sandbox, [turn, ...queue]);
+  return mayRest || now < (sandbox.refused?.retryAt ?? 0) ? { kind: 'none' } : { kind: 'resume-sandbox' };
 }
 
 /** Returns true if the owner paused the sandbox after the queue's last message. Only the next message resumes it then. */

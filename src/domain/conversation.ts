@@ -46,6 +46,26 @@ export interface QueuedMessage {
   readonly sandboxVersion: number;
 }
 
+/** Where the agent of a turn is, so that another process can go on with it. Streams count from the agent's start. */
+export interface TurnAgent {
+  readonly sessionId: string;
+  /** By which the agent answers the message. */
+  readonly requestId: number;
+  /** How many bytes came before the message, on its standard input and its standard output. */
+  readonly stdin: number;
+  readonly stdout: number;
+  /** The sequence number of the newest event before the turn. */
+  readonly from: number;
+  /** What goes to the agent before the message; null is nothing. */
+  readonly context: string | null;
+}
+
+/** A message that the agent works on. */
+export interface StartedMessage extends QueuedMessage {
+  /** Absent if the turn ends with the process that runs it. */
+  readonly agent?: TurnAgent | undefined;
+}
+
 export interface RepositoryLocation {
   readonly provider: string;
   readonly path: string;
@@ -77,7 +97,7 @@ export interface Conversation {
   /** From each branch that it pushed to, the pull request that it last opened or updated for it. */
   readonly pullRequests: Readonly<Record<string, PullRequest>>;
   readonly queue: readonly QueuedMessage[];
-  readonly turn: QueuedMessage | null;
+  readonly turn: StartedMessage | null;
   readonly permission: PermissionRequest | null;
   readonly permissionPolicy: PermissionPolicy;
   /** The agent's own id of its session, to load it again; null before the first. */

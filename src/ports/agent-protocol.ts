@@ -48,6 +48,13 @@ export interface OpenAgentSession {
   readonly onHeld?: (bytes: number) => void;
 }
 
+/** A session whose turn an earlier process began. */
+export interface ResumeAgentSession extends Pick<OpenAgentSession, 'streams' | 'client' | 'onHeld'> {
+  readonly sessionId: string;
+  /** What `nextRequest` returned before the turn. */
+  readonly requestId: number;
+}
+
 export interface AgentTurn {
   readonly stopReason: TurnStopReason;
   /** Why, if it failed or was interrupted. */
@@ -59,6 +66,9 @@ export interface AgentSession {
   readonly id: string;
   /** Whether the requested session was found. Its earlier updates are not reported again. */
   readonly loaded: boolean;
+
+  /** Resolves when all that the agent asked is answered: to the id of the next request, which another process needs to resume it. */
+  nextRequest(): Promise<number>;
 
   /**
    * Sends the message, and resolves when the turn has ended and every update of it was taken. One turn at a time. Never rejects: if the
@@ -98,4 +108,11 @@ export interface AgentProtocol {
    * both cases the streams are closed. After it has resolved, the signal has no effect.
    */
   open(request: OpenAgentSession, signal: AbortSignal): Promise<AgentSession>;
+
+  /**
+   * Goes on with a session in the middle of a turn: `prompt`, with the message of the turn, writes exactly what the earlier process wrote.
+   * What the agent has said since then is read again, so the same updates come in the same order. The caller hands over to the agent only
+   * what it has not got.
+   */
+  resume(request: ResumeAgentSession): AgentSession;
 }

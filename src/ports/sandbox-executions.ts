@@ -1,5 +1,5 @@
 import type { Reason } from '../domain/reason.ts';
-import type { ExecutionRequest } from './sandbox-runtime.ts';
+import type { Execution, ExecutionRequest } from './sandbox-runtime.ts';
 
 export interface TerminalSize {
   readonly cols: number;
@@ -14,6 +14,28 @@ export interface ExecutionStart extends ExecutionRequest {
   readonly stdin: boolean;
   /** Runs it in a terminal of this size. What it shows is its `stdout` then, and `stderr` stays empty. */
   readonly tty: TerminalSize | null;
+}
+
+/** A command whose streams one process at a time has in hand. */
+export type OpenExecutionStart = Omit<ExecutionStart, 'stdin' | 'tty'>;
+
+/** What of it is read or written next: how many bytes of its input and its output came before. */
+export interface StreamOffsets {
+  readonly stdin: number;
+  readonly stdout: number;
+}
+
+/**
+ * A command as the process has it that holds its streams. It is held back while nobody reads its output. It goes on when this process ends.
+ * `kill` also removes what is kept of it.
+ */
+export interface OpenExecution extends Execution {
+  /** Whether it can be opened again. Otherwise it ends with this process. */
+  readonly durable: boolean;
+  /** How much of its input earlier processes have handed over, and whether that ends within a line. */
+  readonly handedOver: { readonly bytes: number; readonly isCut: boolean };
+  /** Removes what is kept of its streams before the offsets, and all that it wrote to its standard error. Only if it is durable. */
+  forgetBefore(offsets: StreamOffsets): Promise<void>;
 }
 
 export type OutputStream = 'stdout' | 'stderr';
@@ -98,4 +120,17 @@ export interface SandboxExecutions {
    * can be done, the rest with the sandbox's next run.
    */
   remove(sandboxId: string, executionId: string): Promise<void>;
+
+  /**
+   * Starts a command whose streams the caller holds. What ran under its id is removed. Nothing but the command itself gets its environment.
+   * Further failures: `sandbox_not_running`, `invalid_request` (the working directory).
+   */
+  open(sandboxId: string, start: OpenExecutionStart, signal: AbortSignal): Promise<OpenExecution>;
+
+  /**
+   * Takes over a command whose process is gone: its output is read from the offset `after` on, which fails with `output_dropped` if that
+   * is not kept any more, and its input goes on where it ended. One that has ended takes no input, and is read to its end. Further
+   * failures: `sandbox_not_running`.
+   */
+  reopen(sandboxId: string, executionId: string, after: number, signal: AbortSignal): Promise<OpenExecution>;
 }

@@ -176,6 +176,8 @@ export class ScriptedEngine {
         signal: unused('executions'),
         resize: unused('executions'),
         remove: unused('executions'),
+        open: unused('executions'),
+        reopen: unused('executions'),
       },
       files: {
         stat: unused('files'),

@@ -7,6 +7,8 @@ import type { ContractCase } from './contract.ts';
 export interface AgentTraits {
   /** Can an agent that is started again find its sessions again? */
   readonly sessions: 'found_again' | 'forgotten';
+  /** Can a turn go on over the streams that another process held? */
+  readonly resumes: boolean;
 }
 
 /**

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
-import type { ExecutionStart, ExecutionState, OutputStream, SandboxExecutions } from '../../src/ports/sandbox-executions.ts';
+import type {
+  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputStream, SandboxExecutions,
+} from '../../src/ports/sandbox-executions.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose } from './contract.ts';
 import { never } from './sandbox-runtime-harness.ts';
@@ -86,6 +88,8 @@ export interface ExecutionsStage extends SandboxExecutionsHarness {
   readonly sandboxId: string;
   /** Starts a command, by default with pipes and no input. */
   readonly start: (command: ExecutionCommand, more?: Partial<ExecutionStart>, runtime?: SandboxRuntime) => Promise<Execution>;
+  /** Starts a command and holds its streams. */
+  readonly openCommand: (command: ExecutionCommand, more?: Partial<OpenExecutionStart>) => Promise<Opened & { readonly id: string }>;
   /** A whole number below the limit, from the case's seed. */
   readonly random: (limit: number) => number;
 }
@@ -106,6 +110,34 @@ export interface Execution {
   readonly remove: () => Promise<void>;
   /** The same execution, by another runtime object. */
   readonly by: (runtime: SandboxRuntime) => Execution;
+}
+
+/** An execution whose streams the case holds. */
+export interface Opened {
+  readonly execution: OpenExecution;
+  readonly write: (text: string) => Promise<void>;
+  /** The next bytes of its output, which end with the output. */
+  readonly read: (bytes: number) => Promise<string>;
+}
+
+export function opened(execution: OpenExecution): Opened {
+  const input = execution.stdin.getWriter();
+  const output = execution.stdout.getReader();
+  let ahead = '';
+  return {
+    execution,
+    write: (text) => input.write(Buffer.from(text)),
+    async read(bytes) {
+      for (let next = { done: false }; ahead.length < bytes && !next.done; ) {
+        const { value, done } = await output.read();
+        ahead += Buffer.from(value ?? []).toString('latin1');
+        next = { done };
+      }
+      const got = ahead.slice(0, bytes);
+      ahead = ahead.slice(bytes);
+      return got;
+    },
+  };
 }
 
 export type ExecutionsCase = readonly [name: string, run: (stage: ExecutionsStage) => Promise<void>];
@@ -143,6 +175,11 @@ function createStage(harness: SandboxExecutionsHarness, runtime: SandboxRuntime,
       const request = { executionId, command: harness.commands[command], stdin: false, tty: null, ...more };
       const begun = await by.executions.start(launched.id, request, never);
       return seen(by.executions, launched.id, request.executionId, begun);
+    },
+    async openCommand(command, more = {}) {
+      const executionId = `exec-${randomBytes(6).toString('hex')}`;
+      const start = { executionId, command: harness.commands[command], ...more };
+      return { id: start.executionId, ...opened(await runtime.executions.open(launched.id, start, never)) };
     },
     random(limit) {
       state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7f_ff_ff_ff;

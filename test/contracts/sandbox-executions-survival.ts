@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { checkNumbered, type ExecutionsCase, numberedBytes } from './sandbox-executions-harness.ts';
+import { checkNumbered, type ExecutionsCase, numberedBytes, opened } from './sandbox-executions-harness.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
 
@@ -83,6 +83,54 @@ export const survivalCases: readonly ExecutionsCase[] = [
       assert.equal(await later.rest(), 'ready\n');
       await runtime.resume(launched, never);
       assert.equal((await later.state()).status, 'lost');
+    },
+  ],
+  [
+    'hands the streams of a command from one process to the next, without a gap and without a repeat',
+    async ({ openCommand, runtime, open, sandboxId, random, traits }) => {
+      if (!traits.durable) return;
+      const lines = Array.from({ length: 200 }, (_, line) => `${line} ${'x'.repeat(random(500))}\n`).join('');
+      const first = await openCommand('copies');
+      assert.deepEqual([first.execution.durable, first.execution.handedOver], [true, { bytes: 0, isCut: false }]);
+      const written = 1 + random(lines.length - 1);
+      await first.write(lines.slice(0, written));
+      const seen = await first.read(1 + random(written - 1));
+      await runtime.close();
+      const next = await open();
+      const later = opened(await next.executions.reopen(sandboxId, first.id, seen.length, never));
+      assert.deepEqual(later.execution.handedOver, { bytes: written, isCut: !lines.slice(0, written).endsWith('\n') });
+      await later.write(lines.slice(written));
+      assert.equal(seen + await later.read(lines.length - seen.length), lines);
+      await later.execution.kill();
+      await assert.rejects(next.executions.state(sandboxId, first.id), isFailing('execution_not_found'));
+    },
+  ],
+  [
+    'is read to its end by the next process if it has ended, also after what came before was forgotten',
+    async ({ openCommand, runtime, open, sandboxId, traits }) => {
+      if (!traits.durable) return;
+      const first = await openCommand('speaks');
+      assert.equal(await first.execution.exited, 7);
+      await first.execution.forgetBefore({ stdin: 0, stdout: 2 });
+      await runtime.close();
+      const next = await open();
+      const later = opened(await next.executions.reopen(sandboxId, first.id, 2, never));
+      assert.equal(await later.read(2), 't\n');
+      assert.equal(await later.execution.exited, 7);
+      await assert.rejects(later.write('more'));
+    },
+  ],
+  [
+    'takes the place of what ran under its id',
+    async ({ openCommand, traits, sandboxId, runtime }) => {
+      if (!traits.durable) return;
+      const first = await openCommand('sleeps');
+      assert.equal(await first.read(6), 'ready\n');
+      const second = await openCommand('copies', { executionId: first.id });
+      await first.execution.exited;
+      await second.write('here\n');
+      assert.equal(await second.read(5), 'here\n');
+      assert.equal((await runtime.executions.state(sandboxId, first.id)).status, 'running');
     },
   ],
   [

@@ -1,16 +1,19 @@
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
-import type { ExecutionStart, ExecutionState, OutputRequest, SandboxExecutions, TerminalSize } from '../../ports/sandbox-executions.ts';
+import type {
+  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, SandboxExecutions, TerminalSize,
+} from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
-import { limited, takeFirstLine, untilFailure } from './execution-answer.ts';
+import { firstLineOf, untilFailure } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './kept-bytes.ts';
+import { openExecution, reopenExecution } from './open-executions.ts';
 import { signalNumber } from './signal-numbers.ts';
 
 /** An execution that this process started. */
@@ -135,9 +138,18 @@ export class DurableExecutions implements SandboxExecutions {
     this.#own.delete(keyOf(sandboxId, executionId));
   }
 
+  open(sandboxId: string, start: OpenExecutionStart, signal: AbortSignal): Promise<OpenExecution> {
+    return openExecution(this.#host, this.#reader, sandboxId, start, signal);
+  }
+
+  async reopen(sandboxId: string, executionId: string, after: number, signal: AbortSignal): Promise<OpenExecution> {
+    const ended = (until: AbortSignal): Promise<ExecutionState> => this.ended(sandboxId, executionId, until);
+    return await reopenExecution(this.#host, this.#reader, ended, sandboxId, executionId, after, signal);
+  }
+
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
-    const { line, rest } = await untilFailure(execution, () => limited(signal, () => takeFirstLine(execution.stdout)));
+    const { line, rest } = await firstLineOf(execution, signal);
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return this.state(sandboxId, start.executionId);
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);

@@ -55,8 +55,12 @@ export async function textOf(stream: ReadableStream<Uint8Array>, tooLong: () => 
   return Buffer.concat(chunks).toString();
 }
 
-/** Returns the first line of a stream, and what comes after it. Null if there is none. */
-export async function takeFirstLine(
+/** Returns the first line that a script of Skep's own writes, and what comes after it. Null if there is none. */
+export function firstLineOf(execution: Execution, signal: AbortSignal): ReturnType<typeof takeFirstLine> {
+  return untilFailure(execution, () => limited(signal, () => takeFirstLine(execution.stdout)));
+}
+
+async function takeFirstLine(
   stream: ReadableStream<Uint8Array>,
 ): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {
   const reader = stream.getReader();

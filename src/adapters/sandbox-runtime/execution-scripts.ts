@@ -46,11 +46,20 @@ is_segment() {
   [ \${#n} = 20 ] && is_number "$n" || return 1
   n=\${n#"\${n%%[!0]*}"} n=\${n:-0}
 }
+# Ends this script when nobody waits for it any more: then its input ends.
+end_with_reader() {
+  exec 7<&0
+  { read -r rest <&7; kill -KILL $$; } >/dev/null 2>&1 &
+  watching=$!
+  exec 7<&- </dev/null
+  trap 'kill $watching' EXIT
+}
 is_whole() { [ -e "$d/kept/out.done" ] && [ -e "$d/kept/err.done" ]; }
 `;
 
 /** Writes one line: how it is, its exit code or `-`, and the oldest offset and the end of each output. With `wait`, once it has ended. */
 const stateScript = `${looking}
+[ "$3" != wait ] || end_with_reader
 if [ "$3" = wait ] && is_fifo "$d/alive"; then exec 8<>"$d/alive" 9<"$d/alive" 8>&-; read -r rest <&9; fi
 status
 tries=0
@@ -70,18 +79,21 @@ echo
  * is not kept any more, or was never kept.
  */
 const readScript = `${looking}
-stream=$3 after=$4 follow=$5 tries=0 seg= from=0
+stream=$3 after=$4 follow=$5 tries=0 seg= from=0 seen=0 nap=0.05
+[ -z "$follow" ] || end_with_reader
 # Sets "over" if the command had ended, and all was written.
 look() {
   over=
   status
   [ $how != running ] || return 0
-  if [ $how = exited ] && ! [ -e "$d/kept/$stream.done" ] && [ $tries -lt 20 ]; then tries=$((tries + 1)); return 0; fi
+  if [ $how = exited ] && ! [ -e "$d/kept/$stream.done" ] && [ $tries -lt 20 ]; then tries=$((tries + 1)) nap=0.05; return 0; fi
   over=1
 }
 rest() {
   if [ -n "$over" ] || [ -z "$follow" ]; then [ -e "$d/kept/$stream.whole" ] || exit 3; exit 0; fi
-  sleep 0.05
+  sleep $nap
+  # The longer nothing comes, the less often it looks.
+  case $nap in 0.05) nap=0.1;; 0.1) nap=0.2;; *) nap=0.4;; esac
 }
 while [ -z "$seg" ]; do
   look
@@ -100,12 +112,14 @@ tail -c +$((after - from + 1)) <&8
 while :; do
   look
   for file in "$d/kept/$stream".0*; do ! is_segment "$file" || last=$file; done
-  cat <&8
+  size=$(wc -c <"/proc/$$/fd/8")
+  if [ $size -gt $seen ]; then cat <&8; seen=$size nap=0.05; fi
   if [ "$last" = "$seg" ]; then rest; continue; fi
   from=$((from + $(wc -c <"/proc/$$/fd/8")))
   seg=$d/kept/$stream.$(printf %020d $from)
   is_file "$seg" || exit 3
   exec 8<"$seg"
+  seen=0
 done
 `;
 
@@ -120,6 +134,46 @@ fi
 line_of "$d/pids" command begin hold feed && is_number "$hold" && is_number "$feed" || exit 0
 # What the starter has handed over goes first, if it closes the input itself.
 if [ "$4" = starter ]; then kill $hold; else kill $hold $feed; fi 2>/dev/null
+exit 0
+`;
+
+/**
+ * Hands its input over to the command, whose input is kept, as soon as nobody else does. First writes a line: how many bytes the command
+ * was handed before, and `cut` if these end within a line. Ends with 5 if it takes none.
+ */
+const feedScript = `${looking}
+is_fifo "$d/in" || exit 5
+if line_of "$d/feeder" pid start && is_number "$pid" && is_number "$start"; then
+  while ! has_exited && alive; do sleep 0.05; done
+fi
+! has_exited && is_file "$d/kept/in" || exit 5
+read -r stat <"/proc/$$/stat"
+set -- \${stat##*) }
+shift 19
+printf '%s %s\\n' $$ $1 >"$d/feeder"
+end=$(tail -c 1 "$d/kept/in")
+printf '%s %s\\n' $(wc -c <"$d/kept/in") "\${end:+cut}"
+trap '' PIPE
+exec 8<>"$d/in" 9>"$d/in" 8>&-
+exec tee -a "$d/kept/in" >&9 9>&- 2>/dev/null
+`;
+
+/**
+ * Removes what is kept of the input and the output before two offsets, and of the errors. In the middle of a file it is
+ * overwritten with zeros, since the file grows meanwhile.
+ */
+const forgetScript = `${looking}
+input=$3 output=$4
+blank() { [ $2 -le 0 ] || dd if=/dev/zero bs=$2 count=1 of="$1" conv=notrunc 2>/dev/null; }
+# Of a file that begins at an offset.
+forget() {
+  size=$(wc -c <"$1")
+  [ $(($2 + size)) -gt $3 ] || { blank "$1" $size; return; }
+  blank "$1" $(($3 - $2))
+}
+is_file "$d/kept/in" && forget "$d/kept/in" 0 $input
+for file in "$d/kept/out".0*; do ! is_segment "$file" || forget "$file" $n $output; done
+for file in "$d/kept/err".0*; do ! is_segment "$file" || blank "$file" $(wc -c <"$file"); done
 exit 0
 `;
 
@@ -184,6 +238,8 @@ export const scripts = {
   input: (folder: string, run: string, content: 'any' | 'none', close: '' | 'all' | 'starter') =>
     script(inputScript, 'input', [folder, run, content, close]),
   signal: (folder: string, run: string, number: number, mark: string) => script(signalScript, 'signal', [folder, run, number, mark]),
+  feed: (folder: string, run: string) => script(feedScript, 'feed', [folder, run]),
+  forget: (folder: string, run: string, input: number, output: number) => script(forgetScript, 'forget', [folder, run, input, output]),
   removed: (folder: string) => script(removedScript, 'removed', [folder]),
   resize: (folder: string, run: string, { cols, rows }: TerminalSize) => script(resizeScript, 'resize', [folder, run, cols, rows]),
 } as const;

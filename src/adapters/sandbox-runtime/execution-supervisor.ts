@@ -16,6 +16,7 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  *   take a mark away, and not add one.
  * - `kept/exit`: the exit code, or `-` before there is one. Its space is taken at the beginning, for the same reason.
  * - `pids`: the command with its start time, who holds its input open, and who hands on the input of the starter.
+ * - `kept/in`: the input that it was handed, if that can be opened again. `feeder`: who hands it over now, with its start time.
  * - `in`, `o`, `r`: FIFOs for the command's input and outputs. `e`: one for the first errors. `alive`: a FIFO whose writer is this
  *   program alone, so that reading it waits for the end.
  *
@@ -30,12 +31,18 @@ _skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty
 shift 8
 _skep_go() {
   cd "$_skep_cwd" 2>/dev/null || { printf 'the working directory %s is not there, or may not be entered\\n' "$_skep_cwd" >&2; exit 126; }
+  [ -z "$_skep_vars" ] || eval "$_skep_vars"
   exec "$@"
 }
 _skep_nth() { shift 19; _skep_start=$1; }
 _skep_start=0 _skep_missing=
 { read -r _skep_stat < "/proc/$$/stat"; } 2>/dev/null && _skep_nth \${_skep_stat##*) } || _skep_missing=' /proc'
 [ -z "$_skep_announce" ] || printf 'skep %s %s\\n' "$$" "$_skep_start"
+_skep_vars= _skep_nl='
+'
+if [ "$_skep_in" = kept ]; then
+  while IFS= read -r _skep_line && [ -n "$_skep_line" ]; do _skep_vars="$_skep_vars$_skep_line$_skep_nl"; done
+fi
 if [ -n "$_skep_tty" ]; then
   for _skep_tool in script stty tty; do command -v $_skep_tool >/dev/null || { printf 'no-terminal\\n'; exit; }; done
 fi
@@ -82,13 +89,21 @@ _skep_keep() {
   cat >/dev/null
   printf '' >"$_n.done"
 }
+_skep_hand_over() {
+  [ "$_skep_in" != kept ] || exec tee "$_skep_d/kept/in"
+  exec cat
+}
 exec 5<&0 6>&2 7>&1 9<>"$_skep_d/alive" 2>/dev/null
 _skep_hold= _skep_feed=
 if [ -n "$_skep_in" ]; then
   sleep 2147483647 </dev/null >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
   _skep_hold=$!
-  cat <&5 >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
+  _skep_hand_over <&5 >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
   _skep_feed=$!
+  if [ "$_skep_in" = kept ]; then
+    { read -r _skep_stat <"/proc/$_skep_feed/stat"; } 2>/dev/null && _skep_nth \${_skep_stat##*) }
+    printf '%s %s\\n' $_skep_feed "$_skep_start" >"$_skep_d/feeder"
+  fi
 else _skep_input=/dev/null
 fi
 if [ -n "$_skep_tty" ]; then
@@ -130,8 +145,12 @@ function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): s
     'read -r _skep_stat < "/proc/$$/stat"; set -- ${_skep_stat##*) }; shift 19; printf "%s %s\\n" $$ "$1" > "$_skep_d/leader"',
     'if [ -n "$_skep_shell" ]; then SHELL=$_skep_shell; else unset SHELL; fi',
     'unset _skep_shell _skep_cwd _skep_d _skep_stat',
-    `exec ${command.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ')}`,
+    `exec ${command.map(quoted).join(' ')}`,
   ].join('; ');
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** Where an execution is to run. */
@@ -151,9 +170,25 @@ export interface ExecutionPlace {
  * The command that runs a command durably. The first line that it writes (after that of `announce`) is `durable`, `exists` (it was started
  * before), `no-terminal`, or `attached` and what the sandbox lacks; then it runs the command and nothing is kept.
  */
-export function supervisorCommand({ command, executionId, stdin, tty }: ExecutionStart, place: ExecutionPlace): readonly string[] {
+export function supervisorCommand(
+  { command, executionId, stdin, tty }: ExecutionStart, place: ExecutionPlace, keepsInput = false,
+): readonly string[] {
   const { folder, run, workingDir, announce, fallbackMark } = place;
+  const input = keepsInput ? 'kept' : stdin ? 'in' : '';
   const terminal = tty === null ? '' : inTerminal(tty, command);
-  const flags = [announce ? 'skep' : '', folder, executionId, run, stdin ? 'in' : '', terminal, workingDir, fallbackMark];
+  const flags = [announce ? 'skep' : '', folder, executionId, run, input, terminal, workingDir, fallbackMark];
   return ['/bin/sh', '-c', supervisor.trim(), 'skep-supervisor', ...flags, ...command];
+}
+
+/** A name that a shell takes. */
+const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * Divides the environment of a command that keeps its input: the lines that the supervisor reads before anything else, so that no process
+ * but the command has these variables, and the `rest`, whose names no shell takes.
+ */
+export function environmentLines(env: Readonly<Record<string, string>>): { readonly lines: string; readonly rest: Record<string, string> } {
+  const [taken, rest] = [true, false].map((isTaken) => Object.entries(env).filter(([name]) => shellName.test(name) === isTaken));
+  const lines = taken?.map(([name, value]) => `export ${name}=${quoted(value).replaceAll('\n', `'"$_skep_nl"'`)}\n`) ?? [];
+  return { lines: `${lines.join('')}\n`, rest: Object.fromEntries(rest ?? []) };
 }

@@ -19,7 +19,7 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, QueuedMessageColumn,
+  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
@@ -203,7 +203,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     publications: columnReader(TextMapColumn),
     pullRequests: jsonReader(PullRequestsColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
-    turn: orNull(jsonReader(QueuedMessageColumn)),
+    turn: orNull(jsonReader(StartedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),
     permissionPolicy: word(permissionPolicies),
     microagents: orNull(jsonReader(MicroagentsColumn)),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import { type ChangeList, fileChangeStatuses, type PullRequest, type StartPoint } from '../../domain/change.ts';
 import type { ConversationMicroagent } from '../../domain/conversation-microagents.ts';
-import type { QueuedMessage } from '../../domain/conversation.ts';
+import type { QueuedMessage, StartedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
@@ -145,10 +145,22 @@ export const ExposedUrlsColumn: z.ZodType<readonly ExposedUrl[]> = z.array(
   z.object({ name: z.string(), url: z.string(), port: z.number() }),
 );
 
-export const QueuedMessageColumn: z.ZodType<QueuedMessage> = z.object({
+const QueuedMessageColumn = z.object({
   messageId: z.string(),
   message: z.object({ content: z.array(z.object({ type: z.literal('text'), text: z.string() })) }),
   sandboxVersion: z.number().default(0),
+});
+
+export const StartedMessageColumn: z.ZodType<StartedMessage> = z.object({
+  ...QueuedMessageColumn.shape,
+  agent: z.object({
+    sessionId: z.string(),
+    requestId: z.number(),
+    stdin: z.number(),
+    stdout: z.number(),
+    from: z.number(),
+    context: z.string().nullable(),
+  }).optional(),
 });
 
 export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMessageColumn);

@@ -1,7 +1,7 @@
 import type { Reason } from '../../domain/reason.ts';
 import type { AgentStreams } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Execution } from '../../ports/sandbox-runtime.ts';
+import type { OpenExecution, StreamOffsets } from '../../ports/sandbox-executions.ts';
 import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory.ts';
 import type { SecretRedactor } from './secret-redactor.ts';
@@ -14,23 +14,41 @@ const readWithinMs = 5000;
 
 const shownCharacters = 500;
 
+const newline = 0x0a;
+
 export class AgentProcess {
   readonly streams: AgentStreams;
   readonly exited: Promise<void>;
-  readonly #execution: Execution;
+  readonly #execution: OpenExecution;
   readonly #errors: OutputTail;
   readonly #redactor: SecretRedactor;
   readonly #clock: Clock;
   readonly #memory: MemoryShare;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #outputOver = Promise.withResolvers<void>();
+  readonly #input: WritableStreamDefaultWriter<Uint8Array>;
+  /** Set while what it says is held. */
+  #gate: PromiseWithResolvers<void> | null = null;
+  #opensAfterInput = false;
+  /** Resolves when all that was read is handled. */
+  #wanted = Promise.withResolvers<void>();
+  #offsets: StreamOffsets;
+  #lineBytes = 0;
+  /** How much of what is written next it has got already. */
+  #skip: number;
   #outputEnded = false;
   #isAbandoned = false;
   #hasExited = false;
   #exitCode: number | null = null;
 
-  constructor(execution: Execution, redactor: SecretRedactor, clock: Clock, memory: MemoryShare) {
+  /** `began` is where the streams were when the turn began that an earlier process left; what the agent says is held then. */
+  constructor(execution: OpenExecution, redactor: SecretRedactor, clock: Clock, memory: MemoryShare, began: StreamOffsets | null = null) {
     this.#execution = execution;
+    this.#offsets = { stdin: execution.handedOver.bytes, stdout: began?.stdout ?? 0 };
+    this.#skip = began === null ? 0 : execution.handedOver.bytes - began.stdin;
+    if (began !== null) this.#gate = Promise.withResolvers();
+    this.#input = execution.stdin.getWriter();
+    this.#input.closed.catch(() => {});
     this.#redactor = redactor;
     this.#clock = clock;
     this.#memory = memory;
@@ -41,9 +59,49 @@ export class AgentProcess {
       { pull: (controller) => this.#read(controller), cancel: (reason) => this.#abandon(reason) },
       { highWaterMark: 0 },
     );
-    this.streams = { stdin: execution.stdin, stdout };
+    const stdin = new WritableStream<Uint8Array>({
+      write: (chunk) => this.#write(chunk),
+      close: () => this.#input.close(),
+      abort: (reason) => this.#input.abort(reason),
+    });
+    this.streams = { stdin, stdout };
     this.exited = this.#exit();
     void this.exited.then(() => this.#endOutput());
+  }
+
+  get durable(): boolean {
+    return this.#execution.durable;
+  }
+
+  /** How many bytes of whole lines it has read and written. */
+  get offsets(): StreamOffsets {
+    return { ...this.#offsets, stdout: this.#offsets.stdout - this.#lineBytes };
+  }
+
+  /** Notes how many bytes of its output are the beginning of a line. */
+  noteLine(bytes: number): void {
+    this.#lineBytes = bytes;
+    this.#memory.setOutput('line', bytes);
+  }
+
+  /** Passes on nothing more of its output. Resolves when what was passed on is handled. */
+  async hold(): Promise<void> {
+    this.#gate ??= Promise.withResolvers();
+    await Promise.race([this.#wanted.promise, this.#outputOver.promise]);
+  }
+
+  letSpeak(): void {
+    this.#opensAfterInput = false;
+    this.#gate?.resolve();
+    this.#gate = null;
+  }
+
+  letSpeakAfterInput(): void {
+    this.#opensAfterInput = true;
+  }
+
+  forgetBefore(): void {
+    this.#execution.forgetBefore(this.offsets).catch(() => {});
   }
 
   /** Resolves when the exit code and the standard error are known, or after a while: the end of its output comes earlier. */
@@ -56,6 +114,7 @@ export class AgentProcess {
   async kill(): Promise<void> {
     this.#isAbandoned = true;
     this.#memory.close();
+    this.letSpeak();
     await this.#execution.kill();
   }
 
@@ -83,11 +142,15 @@ export class AgentProcess {
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     // Whoever reads on has handled what was read before.
     this.#memory.setOutput('chunk', 0);
+    this.#wanted.resolve();
     try {
       const { value } = await this.#reader.read();
+      while (this.#gate !== null) await this.#gate.promise;
       if (value !== undefined) {
         await this.#memory.room(value.length);
         this.#memory.setOutput('chunk', value.length);
+        this.#wanted = Promise.withResolvers();
+        this.#offsets = { ...this.#offsets, stdout: this.#offsets.stdout + value.length };
         return controller.enqueue(value);
       }
       this.#noteEnd();
@@ -96,6 +159,18 @@ export class AgentProcess {
       this.#noteEnd();
       throw error;
     }
+  }
+
+  /** Writes what the agent has not got of an earlier process. */
+  async #write(chunk: Uint8Array): Promise<void> {
+    const rest = chunk.subarray(Math.min(this.#skip, chunk.length));
+    // A line of the earlier process that was cut off is ended.
+    const isCut = this.#skip > chunk.length && this.#execution.handedOver.isCut;
+    this.#skip = 0;
+    if (this.#opensAfterInput) this.letSpeak();
+    const bytes = isCut ? Uint8Array.of(newline) : rest;
+    this.#offsets = { ...this.#offsets, stdin: this.#offsets.stdin + bytes.length };
+    if (bytes.length > 0) await this.#input.write(bytes);
   }
 
   #noteEnd(): void {
@@ -115,7 +190,7 @@ export class AgentProcess {
   async #endOutput(): Promise<void> {
     // Nothing is lost of what could not be read yet.
     do await waitAtMost(this.#clock, readWithinMs, this.#outputOver.promise);
-    while (this.#memory.isHeldBack);
+    while (this.#memory.isHeldBack || this.#gate !== null);
     await this.#reader.cancel().catch(() => {});
   }
 

@@ -1,9 +1,10 @@
 import type { AgentSpec } from '../../domain/agent.ts';
+import type { TurnAgent } from '../../domain/conversation.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { type AgentProtocol, AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { OpenExecution, SandboxExecutions } from '../../ports/sandbox-executions.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { timeout } from '../timers.ts';
 import type { AgentMemory } from './agent-memory.ts';
@@ -12,7 +13,7 @@ import { LiveAgent } from './live-agent.ts';
 import { RedactingAgentClient, redactorOf, type SecretRedactor } from './secret-redactor.ts';
 
 interface AgentsDeps {
-  readonly runtime: SandboxRuntime;
+  readonly executions: SandboxExecutions;
   readonly protocols: readonly AgentProtocol[];
   readonly secrets: Secrets;
   readonly memory: AgentMemory;
@@ -63,6 +64,24 @@ export class Agents {
     }
   }
 
+  /**
+   * Takes over the agent whose turn an earlier process began. It says what it has said since then once more, when it gets the message
+   * of the turn once more. Rejects with the failures of `SandboxExecutions.reopen`.
+   */
+  async resume(
+    { conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, turn: TurnAgent, signal: AbortSignal,
+  ): Promise<LiveAgent> {
+    const { executions, secrets } = this.#deps;
+    const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
+    const execution = await executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
+    const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), turn);
+    const { process: { streams }, client, onHeld } = parts;
+    const { sessionId, requestId } = turn;
+    const live = new LiveAgent({ ...parts, session: protocol.resume({ streams, client, onHeld, sessionId, requestId }) });
+    this.#keep({ conversationId, sandbox }, live);
+    return live;
+  }
+
   async end(conversationId: string): Promise<void> {
     await this.#live.get(conversationId)?.kill();
   }
@@ -72,24 +91,20 @@ export class Agents {
   }
 
   async #open(
-    { sandbox, workingDir, sessionId }: OpenAgent,
+    { conversationId, sandbox, workingDir, sessionId }: OpenAgent,
     agent: AgentSpec,
     { env, redactor }: AgentEnvironment,
     signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const { runtime, clock } = this.#deps;
     const { command, authMethod } = agent;
-    const protocol = this.#deps.protocols.find(({ name }) => name === agent.protocol);
-    if (protocol === undefined) throw new AgentRefusal({ code: 'agent_protocol_unknown', protocol: agent.protocol });
-    const execution = await runtime.execute(sandbox.instanceId, { command, env, workingDir }, signal);
-    const memory = this.#deps.memory.share();
-    const process = new AgentProcess(execution, redactor, clock, memory);
-    const client = new RedactingAgentClient(redactor);
-    const onHeld = (bytes: number): void => memory.setOutput('line', bytes);
+    const protocol = this.#protocolOf(agent.protocol);
+    const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
+    const execution = await this.#deps.executions.open(sandbox.instanceId, start, signal);
+    const parts = this.#partsOf(execution, redactor, null);
+    const { process, client, onHeld } = parts;
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
     try {
-      const session = await protocol.open(request, signal);
-      return new LiveAgent({ session, process, client, redactor, memory, clock });
+      return new LiveAgent({ ...parts, session: await protocol.open(request, signal) });
     } catch (error) {
       await process.discard();
       const cause = error instanceof AgentRefusal ? error.reason : null;
@@ -99,7 +114,21 @@ export class Agents {
     }
   }
 
-  #keep({ conversationId, sandbox }: OpenAgent, agent: LiveAgent): void {
+  #protocolOf(protocol: string): AgentProtocol {
+    const found = this.#deps.protocols.find(({ name }) => name === protocol);
+    if (found === undefined) throw new AgentRefusal({ code: 'agent_protocol_unknown', protocol });
+    return found;
+  }
+
+  #partsOf(execution: OpenExecution, redactor: SecretRedactor, began: TurnAgent | null) {
+    const { clock } = this.#deps;
+    const memory = this.#deps.memory.share();
+    const process = new AgentProcess(execution, redactor, clock, memory, began);
+    const onHeld = (bytes: number): void => process.noteLine(bytes);
+    return { process, client: new RedactingAgentClient(redactor), redactor, memory, clock, onHeld };
+  }
+
+  #keep({ conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {
     const { logger } = this.#deps;
     this.#live.set(conversationId, agent);
     logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.loaded }, 'agent started');
@@ -111,6 +140,11 @@ export class Agents {
     if (this.#live.get(conversationId) === agent) this.#live.delete(conversationId);
     this.#deps.logger.info({ conversation: conversationId, reason }, 'agent ended');
   }
+}
+
+/** The id under which the agent of a conversation runs in its sandbox. */
+function executionIdOf(conversationId: string): string {
+  return `agent-${conversationId}`;
 }
 
 interface AgentEnvironment {

@@ -1,4 +1,4 @@
-import type { Message } from '../../domain/conversation.ts';
+import type { Message, TurnAgent } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -24,6 +24,7 @@ export class LiveAgent {
   readonly ended: Promise<Reason | null>;
   readonly #deps: LiveAgentDeps;
   #alive = true;
+  #isLeft = false;
 
   constructor(deps: LiveAgentDeps) {
     this.#deps = deps;
@@ -48,9 +49,31 @@ export class LiveAgent {
     return this.#deps.session.loaded;
   }
 
+  /** True if it goes on when this process ends. */
+  get durable(): boolean {
+    return this.#deps.process.durable;
+  }
+
+  /**
+   * Holds what the agent says until it gets the next message, or {@link letSpeak} is called. Returns where it is then, for a process that
+   * goes on with the turn; null if none can.
+   */
+  async hold(): Promise<Omit<TurnAgent, 'from' | 'context'> | null> {
+    const { process, session } = this.#deps;
+    if (!process.durable) return null;
+    await process.hold();
+    const requestId = await session.nextRequest();
+    return { sessionId: session.id, requestId, ...process.offsets };
+  }
+
+  letSpeak(): void {
+    this.#deps.process.letSpeak();
+  }
+
   /** Sends the message and resolves when the turn has ended. Rejects only if the client does. */
   async prompt(message: Message, client: AgentClient): Promise<AgentTurn> {
-    const { session, redactor } = this.#deps;
+    const { session, redactor, process } = this.#deps;
+    process.letSpeakAfterInput();
     const turn = await this.#deps.client.during(client, () => session.prompt(message));
     const { stopReason, reason } = turn;
     if (stopReason !== 'interrupted') return { ...turn, reason: redactor.data(reason) };
@@ -61,9 +84,22 @@ export class LiveAgent {
     return this.#deps.session.cancel();
   }
 
-  /** Ends the connection and the process. Resolves when they have ended, or after a while. Idempotent. */
+  /** Lets go of a durable agent, which works on: its turn ends here as interrupted. */
+  async leave(): Promise<void> {
+    this.#isLeft = true;
+    this.#alive = false;
+    await this.#deps.session.close();
+  }
+
+  /** Nothing before the present place of its streams is needed any more. Nobody waits, and if it fails, the next one does it. */
+  forgetBefore(): void {
+    if (this.durable && this.#alive) this.#deps.process.forgetBefore();
+  }
+
+  /** Ends the connection and the process, unless it was left. Resolves when they have ended, or after a while. Idempotent. */
   async kill(): Promise<void> {
     const { session, process, clock } = this.#deps;
+    if (this.#isLeft) return;
     this.#alive = false;
     await waitAtMost(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
   }

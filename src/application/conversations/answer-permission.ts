@@ -27,5 +27,7 @@ export async function answerPermission(
     };
   });
   if (written === null) throw conversationNotFound(id);
+  // The turn may run nowhere, since its sandbox is frozen.
+  deps.reconciler.enqueue(id);
   return await getConversation(deps, scope, id);
 }

@@ -17,13 +17,15 @@ import { keepBeforeEnd } from './kept-changes.ts';
 import { SandboxAccess } from './conversation-sandbox.ts';
 import { Turns } from './turns/turns.ts';
 
-/** What the setup script of a repository needs. */
+/** What setup scripts and the shutdown need. */
 export interface SetupDeps {
   readonly executions: Pick<Executions, 'run'>;
   readonly executionReconciler: Pick<ExecutionReconciler, 'ended'>;
   readonly product: string;
   /** How long it may run. */
   readonly setupTimeoutMs: number;
+  /** How long a shutdown waits for turns that can't go on without this process. */
+  readonly drainTimeoutMs: number;
 }
 
 export interface ConversationReconcilerDeps extends ConversationDeps, SetupDeps {
@@ -42,7 +44,7 @@ export interface StepDeps extends ConversationReconcilerDeps {
 /**
  * Takes a conversation through its start, its turns and its end. Each step is decided from the record, which is written before
  * the step is taken, so a conversation continues wherever an earlier process left it. A turn runs inside one step: a turn that
- * is in the record at the beginning of a step runs nowhere.
+ * is in the record at the beginning of a step runs nowhere, and goes on here if its agent does.
  */
 export class ConversationReconciler {
   readonly records: ConversationRecords;
@@ -84,16 +86,20 @@ export class ConversationReconciler {
     });
   }
 
-  /** Asks the agent to stop the turn. A turn that runs nowhere ends as interrupted. */
+  /** Asks the agent to stop the turn. */
   cancel(id: string): void {
-    this.#turns.get(id)?.cancel();
+    this.#turns.cancel(id);
     this.enqueue(id);
   }
 
-  /** Ends all work and all agents. Starts continue in the next process; turns are written as interrupted. */
+  /**
+   * Ends all work. Starts continue in the next process, and so do turns whose agents go on by themselves. Other turns are waited for, not
+   * longer than the drain timeout, and then written as interrupted.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
+    await this.#turns.leave(this.#deps.drainTimeoutMs);
     await this.#runs.drain();
     await this.#deps.agents.close();
   }

@@ -1,11 +1,13 @@
-import { nextWorkStep } from '../../domain/conversation-next-step.ts';
+import { nextWorkStep, type WorkStep } from '../../domain/conversation-next-step.ts';
 import { type Conversation, isEnded } from '../../domain/conversation.ts';
-import { type AnyFailure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
+import { type AnyFailure, isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
+import { AgentRefusal } from '../../ports/agent-protocol.ts';
+import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { isStoreFailure, openAgent, reasonOf } from './conversation-start-steps.ts';
-import { endOfTurn, turnEnded } from './turns/turn.ts';
+import { endOfTurn, turnEnded } from './turns/turn-end.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
@@ -16,7 +18,7 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
   const step = nextWorkStep(conversation, sandbox, agent !== null, deps.clock.now());
   switch (step.kind) {
     case 'none':
-      if (conversation.queue.length > 0) access.await(conversation);
+      if (conversation.queue.length > 0 || conversation.turn !== null) access.await(conversation);
       return false;
     case 'interrupt':
       await interrupt(deps, conversation);
@@ -24,6 +26,8 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
     case 'fail':
       await fail(deps, conversation, step.reason);
       return true;
+    case 'resume-turn':
+      return await resumeTurn(deps, turns, conversation, step, signal);
     case 'resume-sandbox':
       return await resume(deps, conversation);
     case 'await-sandbox':
@@ -36,7 +40,31 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
   }
 }
 
-/** Ends a turn that ran when an earlier process ended. Its message is not sent again. */
+/** Goes on with a turn of an earlier process. If its agent can't be reached, it is tried again at the next sweep. */
+async function resumeTurn(
+  deps: StepDeps, turns: Turns, conversation: Conversation, { sandbox, turn, agent }: WorkStep & { kind: 'resume-turn' },
+  signal: AbortSignal,
+): Promise<boolean> {
+  let live: LiveAgent;
+  try {
+    live = await deps.agents.resume({ conversationId: conversation.id, sandbox }, agent, signal);
+  } catch (error) {
+    if (signal.aborted) return true;
+    if (error instanceof AgentRefusal || isFailureOf(error, 'execution_not_found')) {
+      await interrupt(deps, conversation);
+      return true;
+    }
+    if (!isFailure(error)) throw error;
+    const { code, context } = error;
+    deps.logger.warn({ conversation: conversation.id, code, context }, 'a turn could not go on; the next sweep tries again');
+    deps.access.await(conversation);
+    return false;
+  }
+  await turns.resume(conversation, sandbox, turn, agent, live, signal);
+  return true;
+}
+
+/** Ends a turn that ran when an earlier process ended, and can't go on. Its message is not sent again. */
 async function interrupt(deps: StepDeps, { id }: Conversation): Promise<void> {
   await deps.records.change(id, ({ turn, permission }) =>
     turn === null ? null : endOfTurn({ turn, permission }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),

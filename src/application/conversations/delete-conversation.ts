@@ -2,7 +2,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { conversationNotFound } from './get-conversation.ts';
-import { endedWork } from './turns/turn.ts';
+import { endedWork } from './turns/turn-end.ts';
 
 /** It is gone for every caller when this returns; its sandbox too if no other conversation uses it. Throws `conversation_not_found`. */
 export async function deleteConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { checkVisible, type ConversationView, getConversation, getVisible } from './get-conversation.ts';
-import { endedWork } from './turns/turn.ts';
+import { endedWork } from './turns/turn-end.ts';
 
 export interface ConversationUpdate {
   /** Null removes it. */

@@ -18,6 +18,7 @@ export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly 
     product: config.product,
     diskUsedPercent: config.disk_used_percent,
     agentMemoryBytes: config.agent_memory,
+    drainTimeoutMs: config.drain_timeout,
     limits: defined(inCamelCase(ofSandboxes)),
     ...defined({ specs, whenFull, startsAtOnce: starts?.at_once, setupTimeoutMs: starts?.setup_timeout }),
     ...defined({ keepEventsForMs: events?.keep_for, quarantineForMs: quarantine?.keep_for }),

@@ -88,6 +88,7 @@ export const settingsSchema = z.object({
     .describe('a percentage from 1 to 100 (no limit), for example 90'),
   agent_memory: size('256MiB').default(defaultAgentMemoryBytes),
   shutdown_timeout: duration('30s').default(30_000),
+  drain_timeout: duration('10s').default(10_000),
   log_level: logLevel.default('info').describe('debug, info, warn, error or silent'),
 });
 

@@ -95,15 +95,18 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
   provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
-    (runtime, protocols, secrets, memory, system) => new Agents({ runtime, protocols, secrets, memory, ...system }));
+    ({ executions }, protocols, secrets, memory, system) => new Agents({ executions, protocols, secrets, memory, ...system }));
   provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
     ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
       ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
   provide(bind, setupDeps, [tokens.executions, executionReconciler, tokens.deployment, rules],
-    (executions, executionReconciler, { product }, { setupTimeoutMs }) => ({ executions, executionReconciler, product, setupTimeoutMs }));
+    (executions, executionReconciler, { product }, { setupTimeoutMs, drainTimeoutMs }) =>
+      ({ executions, executionReconciler, product, setupTimeoutMs, drainTimeoutMs }));
   provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, setupDeps, closers],
-    (deps, { events }, sandboxReconciler, runtime, microagents, agents, setup, closers) =>
-      closers.adopt(new ConversationReconciler({ ...deps, events, sandboxReconciler, runtime, microagents, agents, ...setup }), close));
+    (deps, { events }, sandboxReconciler, runtime, microagents, agents, setup, closers) => {
+      const given = { ...deps, ...setup, events, sandboxReconciler, runtime, microagents, agents };
+      return closers.adopt(new ConversationReconciler(given), close);
+    });
   provide(bind, tokens.conversations,
     [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
     (deps, rules, specs, runtime, agentMemory, reconciler, events, { product }) =>
@@ -146,6 +149,7 @@ export function rulesOf(options: CheckedOptions) {
     startsAtOnce,
     poolStartsAtOnce: poolStartsAtOnce(startsAtOnce),
     setupTimeoutMs: options.setupTimeoutMs ?? defaultSetupTimeoutMs,
+    drainTimeoutMs: options.drainTimeoutMs ?? 0,
     answerWithinMs: options.answerWithinMs ?? defaultAnswerWithinMs,
     keepEventsForMs: options.keepEventsForMs ?? defaultKeepEventsForMs,
     orphanGraceMs: defaultOrphanGraceMs,

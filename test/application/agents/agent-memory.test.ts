@@ -8,8 +8,9 @@ import { TurnRecorder } from '../../../src/application/conversations/turns/turn-
 import { newConversation } from '../../../src/domain/conversation.ts';
 import { newSandbox } from '../../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';
-import type { Execution, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
-import { createManualClock, createSeededRandom } from '../../doubles/memory/index.ts';
+import type { SandboxExecutions } from '../../../src/ports/sandbox-executions.ts';
+import type { Execution } from '../../../src/ports/sandbox-runtime.ts';
+import { createManualClock } from '../../doubles/memory/index.ts';
 import { createReady, failureOf } from '../conversations/support.ts';
 import { agent, plain, said } from '../conversations/world.ts';
 
@@ -114,7 +115,6 @@ const chunkBytes = 16 * 1024;
 /** Lets so many noisy agents speak at once into a store that writes one batch after the other, slowly. */
 async function speak({ agents: count, texts, size, maxBytes }: Record<'agents' | 'texts' | 'size' | 'maxBytes', number>) {
   const clock = createManualClock();
-  const random = createSeededRandom(1);
   const memory = new AgentMemory(maxBytes, clock);
   const { events } = createInMemoryStore();
   let peak = 0;
@@ -131,9 +131,9 @@ async function speak({ agents: count, texts, size, maxBytes }: Record<'agents' |
     writing = written.catch(() => {});
     return written;
   };
-  const runtime = { execute: async () => noisyAgent(texts, size) } as unknown as SandboxRuntime;
+  const executions = { open: async () => ({ ...noisyAgent(texts, size), durable: false, handedOver: { bytes: 0, isCut: false } }) } as unknown as SandboxExecutions;
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const agents = new Agents({ runtime, protocols: [createAcpProtocol()], secrets: { get: () => null }, memory, clock, logger });
+  const agents = new Agents({ executions, protocols: [createAcpProtocol()], secrets: { get: () => null }, memory, clock, logger });
   const spec = sandboxSpec({ id: 'noisy', agent });
   const sandbox = newSandbox({ id: 'sb', ownerId: 'me', spec, sessionApiKey: 'key', now: 0 });
   await Promise.all(Array.from({ length: count }, async (_, n) => {
@@ -141,7 +141,7 @@ async function speak({ agents: count, texts, size, maxBytes }: Record<'agents' |
     const live = await agents.open({ conversationId, sandbox, workingDir: '/', sessionId: null }, never);
     const asked = { title: null, selectedRepository: null, selectedBranch: null, permissionPolicy: null, repository: null, initialMessage: null };
     const conversation = newConversation({ ...asked, id: conversationId, ownerId: 'me', taken: sandbox, sandboxId: 'sb', spec, now: 0 });
-    const recorder = new TurnRecorder({ events: { ...events, append }, clock, random, from: 0, signal: never, memory: live.memory }, conversation);
+    const recorder = new TurnRecorder({ events: { ...events, append }, clock, from: 0, signal: never, memory: live.memory, written: 0, turnId: 'msg' }, conversation);
     const message = { content: [{ type: 'text' as const, text: 'go' }] };
     const turn = await live.prompt(message, { update: (update) => recorder.record(update), permission: async () => null });
     await recorder.finish();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Reason } from '../../../src/domain/reason.ts';
 import { AgentRefusal, type AgentStreams } from '../../../src/ports/agent-protocol.ts';
+import { refuseToResume } from '../../doubles/memory/agent.ts';
 import { createReady } from './support.ts';
 import { calm, createOne, plain, said, told, until, type WorldOptions } from './world.ts';
 
@@ -70,7 +71,7 @@ describe('a start whose agent ends tells its exit code and its last words', () =
   });
 
   test('and no code where it is ended because its session is refused', async () => {
-    const world = createOne({ protocol: { name: 'acp', open: async ({ streams }) => await refuse(streams, tooNew) } });
+    const world = createOne({ protocol: { name: 'acp', open: async ({ streams }) => await refuse(streams, tooNew), resume: refuseToResume } });
     const { conversation: { id } } = await world.conversations.start('me', plain);
     const record = await until(() => world.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
     expect(record?.statusReason).toEqual(notStarted(tooNew));

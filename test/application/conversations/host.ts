@@ -1,11 +1,12 @@
 import { createMemoryRuntime, type MemoryEngine } from '../../doubles/memory/index.ts';
 import { Failure } from '../../../src/domain/failure.ts';
-import type { Execution, ExecutionRequest, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
+import type { OpenExecutionStart } from '../../../src/ports/sandbox-executions.ts';
+import type { Execution, SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 
 /** A command that was run in a sandbox. */
 export interface Executed {
   readonly instanceId: string;
-  readonly request: ExecutionRequest;
+  readonly request: OpenExecutionStart;
   /** Writes to its standard error. */
   readonly complain: (text: string) => void;
   /** Ends its standard output only, as a process does that is about to end. */
@@ -65,11 +66,17 @@ export class Host {
       provide: async () => ({ kind: 'provided' }),
       stop: noticing(memory.stop.bind(memory)),
       remove: noticing(memory.remove.bind(memory)),
-      execute: async (id, request, signal) => {
-        signal.throwIfAborted();
-        const execution = this.#execute(id, request);
-        own.add(execution.executed);
-        return execution;
+      executions: {
+        ...memory.executions,
+        open: async (id, request, signal) => {
+          signal.throwIfAborted();
+          for (const earlier of this.#running) {
+            if (earlier.instanceId === id && earlier.request.executionId === request.executionId) earlier.end(137);
+          }
+          const execution = this.#execute(id, request);
+          own.add(execution.executed);
+          return { ...execution, durable: false, handedOver: { bytes: 0, isCut: false }, forgetBefore: async () => {} };
+        },
       },
       putFiles: async (instanceId, directory, stream) => {
         let archive = '';
@@ -85,7 +92,7 @@ export class Host {
     return { runtime, cut };
   }
 
-  #execute(instanceId: string, request: ExecutionRequest): Execution & { readonly executed: Executed } {
+  #execute(instanceId: string, request: OpenExecutionStart): Execution & { readonly executed: Executed } {
     const { state } = this.engine.inspect(instanceId);
     if (state === 'absent') throw new Failure('sandbox_not_found', { id: instanceId });
     if (state !== 'running') throw new Failure('sandbox_not_running', { id: instanceId, status: state });

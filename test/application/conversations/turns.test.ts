@@ -137,14 +137,14 @@ describe('a turn', () => {
     const w = await createReady();
     w.host.executed.at(-1)?.end(0);
     await calm();
-    const execute = w.runtime.execute.bind(w.runtime);
-    w.runtime.execute = async () => {
+    const open = w.runtime.executions.open.bind(w.runtime.executions);
+    w.runtime.executions.open = async () => {
       throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
     };
     await w.conversations.send('me', w.id, said('one'));
     await until(async () => (await w.record()).statusReason);
     expect(await w.record()).toMatchObject({ executionStatus: 'idle', statusReason: { code: 'message_waiting', cause: { code: 'failure', failure: 'runtime_unavailable' } }, queue: [{ message: said('one') }] });
-    w.runtime.execute = execute;
+    w.runtime.executions.open = open;
     await w.reconciler.sweep();
     await w.rested();
     expect(w.handed).toEqual(['one']);

@@ -18,6 +18,7 @@ import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent-p
 import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
+import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { doublesModule } from '../../support/doubles-module.ts';
 import { Host } from './host.ts';
@@ -106,7 +107,8 @@ export function createWorld(options: WorldOptions = {}) {
     const own = mortal.clock(clock);
     const made = host.runtime();
     mortal.onDeath(made.cut);
-    const runtime = mortal.port('runtime', made.runtime);
+    const executions = mortal.port('executions', made.runtime.executions);
+    const runtime = mortal.port('runtime', Object.assign(Object.create(made.runtime) as SandboxRuntime, { executions }));
     const ports = { sandboxes: mortal.port('sandboxes', store.sandboxes), conversations: mortal.port('conversations', store.conversations) };
     const closers = new AsyncDisposableStack();
     closers.defer(() => runtime.close());

@@ -40,6 +40,7 @@ export function createMemorySession({ id, loaded, script, client, link }: Memory
     id,
     loaded,
     closed: link.closed,
+    nextRequest: async () => 0,
     async prompt(message) {
       if (under !== null) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
       under = new AbortController();

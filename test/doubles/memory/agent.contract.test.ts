@@ -52,8 +52,8 @@ async function createHarness(): Promise<AgentHarness> {
   };
   const [remembering, forgetting] = [createMemoryAgentProtocol(options), createMemoryAgentProtocol({ ...options, remembers: false })];
   return {
-    traits: { sessions: 'found_again' },
-    protocol: { name: 'acp', open: (request, signal) => (forgetful ? forgetting : remembering).open(request, signal) },
+    traits: { sessions: 'found_again', resumes: false },
+    protocol: { ...remembering, open: (request, signal) => (forgetful ? forgetting : remembering).open(request, signal) },
     async start(behaviour) {
       forgetful = behaviour === 'forgets';
       const { promise: gone, resolve } = Promise.withResolvers<void>();

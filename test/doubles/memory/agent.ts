@@ -14,12 +14,18 @@ export interface MemoryAgentOptions {
   readonly name?: string;
 }
 
+/** What it does is in the memory of the process that runs it. */
+export function refuseToResume(): never {
+  throw new AgentRefusal({ code: 'agent_session_closed' });
+}
+
 /** An agent for tests: a function instead of a process. Of the streams that it is given it only notices the end. */
 export function createMemoryAgentProtocol({ script = echo, beforeOpen = () => {}, remembers = true, name = 'acp' }: MemoryAgentOptions = {}): AgentProtocol {
   const sessions = new Set<string>();
 
   return {
     name,
+    resume: refuseToResume,
     async open(request, signal) {
       const link = createMemoryLink(request.streams);
       const abort = (): void => link.end({ code: 'agent_session_closed' });

@@ -1,13 +1,39 @@
 import { Failure } from '../../../src/domain/failure.ts';
-import type { SandboxExecutions } from '../../../src/ports/sandbox-executions.ts';
+import type { OpenExecution, OutputStream, SandboxExecutions } from '../../../src/ports/sandbox-executions.ts';
+import type { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
 import { streamOf } from '../../../src/adapters/sandbox-runtime/kept-bytes.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { signalNumber } from '../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import type { MemoryEngine } from './sandbox-engine.ts';
 
+const handedOver = new WeakMap<AttachedExecution, OpenExecution['handedOver']>();
+
 /** They are on the engine, and so outlive the runtimes that are made over it. A terminal is a command whose outputs are one. */
 export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
+  function opened(sandboxId: string, executionId: string, after: number): OpenExecution {
+    const execution = engine.execution(sandboxId, executionId);
+    const before = handedOver.get(execution) ?? { bytes: 0, isCut: false };
+    const never = new AbortController().signal;
+    const output = (stream: OutputStream, from: number) => streamOf(never, (cancelled) => execution.read(stream, from, true, cancelled));
+    return {
+      stdin: new WritableStream<Uint8Array>({
+        async write(chunk) {
+          await execution.write(new Blob([Buffer.from(chunk)]).stream(), false, never);
+          const bytes = (handedOver.get(execution)?.bytes ?? 0) + chunk.length;
+          handedOver.set(execution, { bytes, isCut: chunk.at(-1) !== 0x0a });
+        },
+      }),
+      stdout: output('stdout', after),
+      stderr: output('stderr', 0),
+      exited: execution.ended.then(({ exitCode }) => exitCode),
+      kill: async () => engine.removeExecution(sandboxId, executionId),
+      durable: true,
+      handedOver: before,
+      forgetBefore: async () => {},
+    };
+  }
+
   return {
     async start(sandboxId, request, signal) {
       await Promise.resolve();
@@ -38,6 +64,18 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
     },
     async remove(sandboxId, executionId) {
       await engine.removeExecution(sandboxId, executionId);
+    },
+    async open(sandboxId, request, signal) {
+      signal.throwIfAborted();
+      engine.demandRunning(sandboxId);
+      await engine.removeExecution(sandboxId, request.executionId);
+      engine.startExecution(sandboxId, { ...request, stdin: true, tty: null });
+      return opened(sandboxId, request.executionId, 0);
+    },
+    async reopen(sandboxId, executionId, after, signal) {
+      signal.throwIfAborted();
+      engine.demandRunning(sandboxId);
+      return opened(sandboxId, executionId, after);
     },
   };
 }

@@ -94,7 +94,7 @@ describeWithDocker('the credentials of a deployment', () => {
     expect(processes.filter(({ environment }) => environment.includes('SESSION_API_KEY=')).length).toBeGreaterThan(1);
     for (const { command, environment } of processes) {
       expect(await foundIn([environment, command], tokenTraces), command).toEqual([]);
-      expect([command, environment.includes(modelKey)]).toEqual([command, command.includes('/opt/acp-agent/main.ts')]);
+      expect([command, environment.includes(modelKey)]).toEqual([command, command.startsWith('node /opt/acp-agent/main.ts')]);
     }
   });
 

@@ -10,6 +10,7 @@ import { permissionRequest } from './schema.ts';
 export interface Connection {
   /** Sends requests to the agent. Open requests reject when the connection ends. */
   readonly agent: ClientContext;
+  readonly requests: OpenRequests;
   readonly endReason: () => Reason | null;
   readonly ended: Promise<Reason>;
   /** Idempotent: the first reason stays. */
@@ -18,8 +19,11 @@ export interface Connection {
 
 type Opened = Pick<OpenAgentSession, 'streams' | 'onHeld'>;
 
-export function connect({ streams, onHeld = () => {} }: Opened, listener: Listener, limits: Required<AcpOptions>): Connection {
-  const requests = new OpenRequests();
+/** `firstId` is the id of the first request. */
+export function connect(
+  { streams, onHeld = () => {} }: Opened, listener: Listener, limits: Required<AcpOptions>, firstId = 0,
+): Connection {
+  const requests = new OpenRequests(firstId);
   const reader = streams.stdout.getReader();
   const outbound = createOutbound(streams.stdin, requests);
   const { promise: ended, resolve } = Promise.withResolvers<Reason>();
@@ -52,7 +56,7 @@ export function connect({ streams, onHeld = () => {} }: Opened, listener: Listen
   }
 
   void sdk.closed.then(() => end({ code: 'agent_connection_lost' }));
-  return { agent: sdk.agent, endReason: () => endReason, ended, end };
+  return { agent: sdk.agent, requests, endReason: () => endReason, ended, end };
 }
 
 /** What can't be written is dropped: what the agent wrote before it ended is still to be read. The end of that ends the connection. */
@@ -63,9 +67,9 @@ function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequest
   return {
     messages: new WritableStream<AnyMessage>({
       async write(message) {
-        requests.beforeSend(message);
+        const sent = requests.beforeSend(message);
         writing = true;
-        await writer.write(encoder.encode(`${JSON.stringify(message)}\n`)).catch(() => {});
+        await writer.write(encoder.encode(`${JSON.stringify(sent)}\n`)).catch(() => {});
         writing = false;
         requests.afterSend(message);
       },
@@ -80,34 +84,61 @@ function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequest
 
 const maxOpenRequests = 64;
 
+/** The requests of both sides that have no answer yet. Ours have ids of our own, so that a connection can go on where another one ended. */
 export class OpenRequests {
-  readonly #sent = new Map<string | number, string>();
+  /** By our ids. */
+  readonly #sent = new Map<string | number, { readonly id: string | number; readonly method: string }>();
+  readonly #waiting = new Set<() => void>();
+  #nextId: number;
   #received = 0;
-  #waiting: (() => void) | null = null;
+
+  constructor(firstId: number) {
+    this.#nextId = firstId;
+  }
+
+  /** The id of the next request. */
+  get nextId(): number {
+    return this.#nextId;
+  }
 
   /** Waits while the agent has too many open requests. An agent that does not read our answers would fill the memory with them. */
   async receive(): Promise<void> {
-    while (this.#received >= maxOpenRequests) {
-      await new Promise<void>((resolve) => {
-        this.#waiting = resolve;
-      });
-    }
+    await this.#fewerThan(maxOpenRequests);
     this.#received += 1;
   }
 
-  beforeSend(message: AnyMessage): void {
-    if ('method' in message && 'id' in message && message.id !== null) this.#sent.set(message.id, message.method);
+  /** Resolves when the agent has got all answers. */
+  async answeredAll(): Promise<void> {
+    await this.#fewerThan(1);
+  }
+
+  /** Returns the message as the agent gets it. */
+  beforeSend(message: AnyMessage): AnyMessage {
+    if (!('method' in message) || !('id' in message) || message.id === null) return message;
+    const id = this.#nextId++;
+    this.#sent.set(id, { id: message.id, method: message.method });
+    return { ...message, id };
   }
 
   afterSend(message: AnyMessage): void {
     if ('method' in message) return;
     this.#received -= 1;
-    this.#waiting?.();
+    for (const look of this.#waiting) look();
   }
 
-  answered(id: string | number): string | null {
-    const method = this.#sent.get(id) ?? null;
+  /** Returns what was asked, with the SDK's own id. Null if nothing was. */
+  answered(id: string | number): { readonly id: string | number; readonly method: string } | null {
+    const asked = this.#sent.get(id) ?? null;
     this.#sent.delete(id);
-    return method;
+    return asked;
+  }
+
+  async #fewerThan(count: number): Promise<void> {
+    while (this.#received >= count) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.add(resolve);
+      await promise;
+      this.#waiting.delete(resolve);
+    }
   }
 }

@@ -56,18 +56,18 @@ export async function* inbound(
       continue;
     }
     invalidLines = 0;
-    let isForSdk = id === undefined && method === methods.protocol.cancelRequest;
+    let forSdk: z.infer<typeof envelope> | null = null;
     if (id !== undefined && method !== undefined) {
       await requests.receive();
       if (method === methods.client.session.requestPermission) await listener.announce(params);
-      isForSdk = true;
+      forSdk = parsed;
     } else if (id !== undefined) {
       const asked = requests.answered(id);
-      if (asked === methods.agent.session.prompt) listener.end();
-      isForSdk = asked !== null;
-    }
+      if (asked?.method === methods.agent.session.prompt) listener.end();
+      forSdk = asked && { ...parsed, id: asked.id };
+    } else if (method === methods.protocol.cancelRequest) forSdk = parsed;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its envelope is checked here, the rest by the SDK
-    if (isForSdk) yield parsed as AnyMessage;
+    if (forSdk !== null) yield forSdk as AnyMessage;
   }
 }
 

@@ -42,6 +42,10 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
         signal.removeEventListener('abort', abort);
       }
     },
+    resume(request) {
+      const listener = new Listener(request.client);
+      return createSession(connect(request, listener, limits, request.requestId), listener, request.sessionId, true);
+    },
   };
 }
 

@@ -6,7 +6,9 @@ import type { Listener } from './listener.ts';
 import { failureData, knownStopReason, promptAnswer } from './schema.ts';
 import { oneLine } from './updates.ts';
 
-export function createSession({ agent, endReason, ended, end }: Connection, listener: Listener, id: string, loaded: boolean): AgentSession {
+export function createSession(
+  { agent, requests, endReason, ended, end }: Connection, listener: Listener, id: string, loaded: boolean,
+): AgentSession {
   let busy = false;
   let cancelled = false;
 
@@ -14,6 +16,10 @@ export function createSession({ agent, endReason, ended, end }: Connection, list
     id,
     loaded,
     closed: ended,
+    async nextRequest() {
+      await Promise.race([requests.answeredAll(), ended]);
+      return requests.nextId;
+    },
     async prompt({ content }) {
       if (busy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
       busy = true;

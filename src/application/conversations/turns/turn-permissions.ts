@@ -6,10 +6,17 @@ import { interval, onAbort, throughStoreOutage, timeout } from '../../timers.ts'
 import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
-import type { TurnOf } from './turn.ts';
+import type { EarlierPart, TurnOf } from './turn.ts';
 
 /** How often to look for the owner's choice, if the log does not say that something was written. */
 const lookEveryMs = 5000;
+
+interface PermissionHooks {
+  /** Called when the owner has chosen. */
+  readonly onAnswered: () => void;
+  /** True if the turn goes on in another process. */
+  readonly isLeft: () => boolean;
+}
 
 /** Answers an agent's requests: by the policy, or by the owner, who sees one at a time. */
 export class TurnPermissions {
@@ -18,17 +25,21 @@ export class TurnPermissions {
   readonly #recorder: TurnRecorder;
   readonly #ends: AbortSignal;
   readonly #withinMs: number;
-  readonly #onAnswered: () => void;
+  readonly #messageId: string;
+  readonly #earlier: EarlierPart | null;
+  readonly #hooks: PermissionHooks;
   #isWaiting = false;
+  #asked = 0;
   #previous: Promise<unknown> = Promise.resolve();
 
-  /** `onAnswered` is called when the owner has chosen. */
-  constructor(deps: StepDeps, { conversation, sandbox, signal }: TurnOf, recorder: TurnRecorder, onAnswered: () => void) {
+  constructor(deps: StepDeps, { conversation, sandbox, queued, earlier, signal }: TurnOf, recorder: TurnRecorder, hooks: PermissionHooks) {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#recorder = recorder;
     this.#ends = signal;
-    this.#onAnswered = onAnswered;
+    this.#messageId = queued.messageId;
+    this.#earlier = earlier;
+    this.#hooks = hooks;
     this.#withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
   }
 
@@ -39,7 +50,10 @@ export class TurnPermissions {
   /** Resolves to the id of the chosen option; null if the request is withdrawn, or the policy finds no option. */
   async ask(asked: AgentPermission, signal: AbortSignal): Promise<string | null> {
     const { permissionPolicy: policy } = this.#conversation;
-    const request = { permissionId: this.#deps.random.id('perm'), ...asked };
+    // The same in each process that runs the turn.
+    const request = { permissionId: `perm-${this.#messageId}-${(this.#asked += 1)}`, ...asked };
+    const known = this.#earlier?.permissions.get(request.permissionId) ?? null;
+    if (known !== null) return known.optionId;
     if (policy !== 'ask') return this.#byPolicy(policy, request);
     const answer = this.#previous.then(() => this.#byOwner(request, signal));
     this.#previous = answer.catch(() => {});
@@ -50,7 +64,8 @@ export class TurnPermissions {
     const { permissionId } = request;
     const optionId = optionOf(policy, request.options)?.optionId ?? null;
     const reason: Reason = { code: optionId === null ? 'permission_not_offered' : 'permission_by_policy', policy };
-    this.#recorder.note({ kind: 'permission_requested', data: request }, 'agent');
+    const isTold = this.#earlier?.permissions.has(permissionId) === true;
+    if (!isTold) this.#recorder.note({ kind: 'permission_requested', data: request }, 'agent');
     this.#recorder.note({ kind: 'permission_answered', data: { permissionId, optionId } }, 'skep', reason);
     return optionId;
   }
@@ -69,10 +84,12 @@ export class TurnPermissions {
     });
     // In the log the request comes after what was said before it.
     await this.#recorder.settled();
-    const before = await throughStoreOutage(clock, this.#ends, () => events.latest());
+    const wasRequested = this.#earlier?.permissions.has(permissionId) === true;
+    const before = wasRequested ? (this.#earlier?.to ?? 0) : await throughStoreOutage(clock, this.#ends, () => events.latest());
     const look = (): void => void this.#look(permissionId, before, resolve);
     ends.defer(events.subscribe(({ conversationIds }) => conversationIds.has(this.#conversation.id) && look()));
-    if (!(await this.#request(request))) return null;
+    if (!wasRequested && !(await this.#request(request))) return null;
+    if (wasRequested) look();
     ends.use(interval(clock, lookEveryMs, look));
     const limit = ends.use(timeout(clock, this.#withinMs));
     ends.use(onAbort(limit.signal, withdraw));
@@ -80,8 +97,8 @@ export class TurnPermissions {
     const reason: Reason = limit.signal.aborted
       ? { code: 'permission_unanswered', withinMs: this.#withinMs }
       : { code: 'permission_withdrawn' };
-    if (optionId === null) await this.#withdraw(permissionId, reason);
-    else this.#onAnswered();
+    if (optionId !== null) this.#hooks.onAnswered();
+    else if (!this.#hooks.isLeft()) await this.#withdraw(permissionId, reason);
     return optionId;
   }
 

@@ -1,18 +1,14 @@
 import type { Conversation } from '../../../domain/conversation.ts';
-import { type EventActor, type EventBody, type EventDraft, eventOf } from '../../../domain/event.ts';
-import { canonicalJson } from '../../../domain/fingerprint.ts';
+import { type EventActor, type EventBody, type EventKind, eventOf } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
-import type { MemoryShare } from '../../agents/agent-memory.ts';
-import { throughStoreOutage } from '../../timers.ts';
-import type { StepDeps } from '../conversation-reconciler.ts';
+import { EventWriter, type EventWriterDeps } from './event-writer.ts';
 
-interface RecorderDeps extends Pick<StepDeps, 'events' | 'clock' | 'random'> {
-  /** The sequence number of the newest event before the turn. */
-  readonly from: number;
-  /** Fires when the turn is to end. */
-  readonly signal: AbortSignal;
-  readonly memory: MemoryShare;
+interface RecorderDeps extends EventWriterDeps {
+  /** How much of what the agent says an earlier process has written, see {@link writtenOf}. */
+  readonly written: number;
+  /** The ids of its messages begin with it. */
+  readonly turnId: string;
 }
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
@@ -38,11 +34,15 @@ export class TurnRecorder {
   readonly #writer: EventWriter;
   readonly #calls = new Set<string>();
   #open: OpenMessage | null = null;
+  #messages = 0;
+  /** How much of what comes is in the log already. */
+  #written: number;
 
   constructor(deps: RecorderDeps, conversation: Conversation) {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#writer = new EventWriter(deps);
+    this.#written = deps.written;
   }
 
   /** Records the update. Resolves when the next may come. Rejects if the log can't be written. */
@@ -77,17 +77,17 @@ export class TurnRecorder {
     if (text === '') return;
     const isOther = this.#open !== null && (this.#open.agentMessageId !== agentMessageId || this.#open.channel !== channel);
     if (isOther || (this.#open?.length ?? 0) >= maxMessage) this.#endMessage();
-    this.#open ??= { messageId: this.#deps.random.id('msg'), agentMessageId, channel, parts: [], length: 0 };
+    this.#open ??= { messageId: `${this.#deps.turnId}-${(this.#messages += 1)}`, agentMessageId, channel, parts: [], length: 0 };
     const { messageId, parts } = this.#open;
     parts.push(text);
     this.#open.length += text.length;
     this.#deps.memory.hold(text.length);
-    this.note({ kind: 'message_chunk', data: { messageId, channel, text } }, 'agent');
+    this.#say({ kind: 'message_chunk', data: { messageId, channel, text } });
   }
 
   #recordOther(update: OtherUpdate): void {
     if (update.kind === 'tool_call' && !this.#calls.has(update.call.toolCallId)) this.#begin(update.call.toolCallId);
-    this.note(bodyOf(update), 'agent');
+    this.#say(bodyOf(update));
   }
 
   #begin(toolCallId: string): void {
@@ -103,8 +103,32 @@ export class TurnRecorder {
     if (open === null) return;
     const { messageId, channel, parts, length } = open;
     this.#deps.memory.hold(-length);
-    this.note({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } }, 'agent');
+    this.#say({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } });
   }
+
+  /** Writes what the agent says, as far as an earlier process has not. */
+  #say(body: EventBody): void {
+    const length = lengthOf(body);
+    const rest = body.kind === 'message_chunk' && this.#written < length
+      ? { ...body, data: { ...body.data, text: body.data.text.slice(this.#written) } } : body;
+    const isWritten = this.#written >= length;
+    this.#written = Math.max(0, this.#written - length);
+    if (!isWritten) this.note(rest, 'agent');
+  }
+}
+
+/** The events that say what the agent says: of a turn they are the same whatever process writes them, but for where chunks end. */
+export const saidKinds = ['message_chunk', 'message', 'tool_call', 'plan', 'usage'] as const satisfies readonly EventKind[];
+
+/** Parts of a message count by their characters, since they are joined. */
+function lengthOf(body: EventBody): number {
+  return body.kind === 'message_chunk' ? body.data.text.length : 1;
+}
+
+/** Returns how much of what the agent says the events of its turn hold. */
+export function writtenOf(events: readonly EventBody[]): number {
+  const said: ReadonlySet<EventKind> = new Set(saidKinds);
+  return events.reduce((sum, event) => sum + (said.has(event.kind) ? lengthOf(event) : 0), 0);
 }
 
 function bodyOf(update: OtherUpdate): EventBody {
@@ -132,106 +156,4 @@ export function bounded(update: OtherUpdate): OtherUpdate {
     typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, maxItems) : value;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts and lists become shorter
   return JSON.parse(JSON.stringify(update, smaller)) as OtherUpdate;
-}
-
-/** How many events may wait to be written. The agent is held back until there are fewer. */
-const maxWaiting = 200;
-/** Waiting parts of a message are joined up to this many characters. */
-const maxJoined = 16_384;
-
-type EventWriterDeps = Omit<RecorderDeps, 'random'>;
-
-/** Writes one batch at a time. A batch is tried again while the store does not answer; if it fails, nothing more is written. */
-export class EventWriter {
-  readonly #deps: EventWriterDeps;
-  /** The sequence number of the last event that was written, or was there before the first. */
-  #last: number;
-  #waiting: EventDraft[] = [];
-  #writing: Promise<void> | null = null;
-  #failure: { readonly error: unknown } | null = null;
-  #held = 0;
-
-  constructor(deps: EventWriterDeps) {
-    this.#deps = deps;
-    this.#last = deps.from;
-  }
-
-  add(event: EventDraft): void {
-    if (this.#failure !== null) return;
-    this.#hold(JSON.stringify(event.data).length);
-    const last = this.#waiting.at(-1);
-    const joined = last === undefined ? null : join(last, event);
-    if (joined === null) this.#waiting.push(event);
-    else this.#waiting[this.#waiting.length - 1] = joined;
-    this.#writing ??= this.#write();
-  }
-
-  /** Resolves when more can be added. Rejects if a write has failed. */
-  async ready(): Promise<void> {
-    const isMuch = (): boolean => this.#waiting.length >= maxWaiting || (this.#held > 0 && this.#deps.memory.isFull);
-    while (isMuch() && this.#failure === null) await this.#writing;
-    this.#check();
-  }
-
-  /** Resolves when everything is written. Rejects if a write has failed. */
-  async drained(): Promise<void> {
-    await this.#writing;
-    this.#check();
-  }
-
-  async #write(): Promise<void> {
-    try {
-      while (this.#waiting.length > 0 && this.#failure === null) {
-        const batch = this.#waiting;
-        const held = this.#held;
-        this.#waiting = [];
-        await this.#append(batch);
-        this.#hold(-held);
-        // Readers get this batch before the next is written.
-        await new Promise<void>((resolve) => void setImmediate(resolve));
-      }
-    } catch (error) {
-      this.#failure = { error };
-      this.#waiting = [];
-      this.#hold(-this.#held);
-    } finally {
-      this.#writing = null;
-    }
-  }
-
-  async #append(batch: readonly EventDraft[]): Promise<void> {
-    const { events, clock, signal } = this.#deps;
-    this.#last = await throughStoreOutage(clock, signal, async (failures) => {
-      // A write that failed may have been made.
-      const found = failures === 0 ? null : await this.#find(batch);
-      return found ?? (await events.append(batch));
-    });
-  }
-
-  /** Returns the sequence number of the batch's last event in the log, as `append` does; null if the batch was not written. */
-  async #find(batch: readonly EventDraft[]): Promise<number | null> {
-    const last = batch.at(-1);
-    if (last === undefined) return null;
-    const { ownerId, conversationId, kind, at } = last;
-    const data = canonicalJson(last.data);
-    const filter = { ownerId, ...(conversationId !== null && { conversationId }), kinds: [kind] };
-    const written = await this.#deps.events.read(filter, this.#last, 1000);
-    return written.findLast((event) => event.at === at && canonicalJson(event.data) === data)?.sequence ?? null;
-  }
-
-  #hold(bytes: number): void {
-    this.#held += bytes;
-    this.#deps.memory.hold(bytes);
-  }
-
-  #check(): void {
-    if (this.#failure !== null) throw this.#failure.error;
-  }
-}
-
-/** Returns two parts of one message as one; null if they are of two messages, or too long together. */
-function join(first: EventDraft, second: EventDraft): EventDraft | null {
-  if (first.kind !== 'message_chunk' || second.kind !== 'message_chunk') return null;
-  if (first.data.messageId !== second.data.messageId || first.data.text.length + second.data.text.length > maxJoined) return null;
-  return { ...first, data: { ...first.data, text: first.data.text + second.data.text } };
 }

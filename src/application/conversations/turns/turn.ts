@@ -1,15 +1,15 @@
-import type { TurnStopReason } from '../../../domain/agent.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import type { Conversation, Message, QueuedMessage } from '../../../domain/conversation.ts';
-import type { EventActor, EventBody } from '../../../domain/event.ts';
+import type { Conversation, Message, QueuedMessage, StartedMessage, TurnAgent } from '../../../domain/conversation.ts';
+import type { EventActor } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import { onAbort, throughStoreOutage } from '../../timers.ts';
-import type { Change, Changed } from '../conversation-records.ts';
+import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
+import { endOfTurn } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { TurnWatch } from './turn-watch.ts';
@@ -24,10 +24,22 @@ export interface TurnOf {
   readonly agent: LiveAgent;
   /** What goes before the message; null is nothing. */
   readonly context: MicroagentContext | null;
+  /** The part of the turn that an earlier process ran; null if it begins here. */
+  readonly earlier: EarlierPart | null;
   /** The sequence number of the newest event before the turn. */
   readonly from: number;
   /** Fires when the turn is to end, and its agent with it. */
   readonly signal: AbortSignal;
+}
+
+export interface EarlierPart {
+  readonly agent: TurnAgent;
+  /** How much of what the agent says is in the log, see `writtenOf`. */
+  readonly written: number;
+  /** The permissions that the agent asked for, by their ids; null while one is not answered. */
+  readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
+  /** The sequence number of the newest event that was read. */
+  readonly to: number;
 }
 
 interface EndedTurn extends AgentTurn {
@@ -46,13 +58,16 @@ export class Turn {
   /** Why Skep asked the agent to stop; null if it did not. */
   #silent: Reason | null = null;
   #prompted = false;
+  #isLeft = false;
   #stopTimeout: () => void = () => {};
 
   constructor(deps: StepDeps, of: TurnOf) {
     this.#deps = deps;
     this.#of = of;
-    this.#recorder = new TurnRecorder({ ...deps, from: of.from, signal: of.signal, memory: of.agent.memory }, of.conversation);
-    this.#permissions = new TurnPermissions(deps, of, this.#recorder, () => this.#watch.wake());
+    const { conversation, queued, earlier, from, signal, agent: { memory } } = of;
+    const recorded = { from, signal, memory, written: earlier?.written ?? 0, turnId: queued.messageId };
+    this.#recorder = new TurnRecorder({ ...deps, ...recorded }, conversation);
+    this.#permissions = new TurnPermissions(deps, of, this.#recorder, { onAnswered: () => this.#watch.wake(), isLeft: () => this.#isLeft });
     this.#watch = new TurnWatch(deps, {
       ...of,
       isWaiting: () => this.#permissions.isWaiting,
@@ -70,14 +85,23 @@ export class Turn {
     this.#stop();
   }
 
-  get prompted(): boolean {
-    return this.#prompted;
+  /** Lets go of the turn, if its agent goes on without this process. Returns false if it does not. */
+  leave(): boolean {
+    this.#isLeft ||= this.#prompted && this.#of.agent.durable;
+    if (this.#isLeft) void this.#of.agent.leave();
+    return this.#isLeft;
+  }
+
+  /** True if the agent has worked, and the end of its work is written. */
+  get isOver(): boolean {
+    return this.#prompted && !this.#isLeft;
   }
 
   /** The message as the agent gets it. The log has it as the user wrote it. */
   get #message(): Message {
-    const { context, queued: { message } } = this.#of;
-    return context === null ? message : { content: [{ type: 'text', text: context.text }, ...message.content] };
+    const { context, earlier, queued: { message } } = this.#of;
+    const text = earlier === null ? (context?.text ?? null) : earlier.agent.context;
+    return text === null ? message : { content: [{ type: 'text', text }, ...message.content] };
   }
 
   look(): void {
@@ -95,10 +119,19 @@ export class Turn {
 
   /** Resolves when the end is written. The signal ends the agent, and a message that it did not get goes back into the queue. */
   async run(): Promise<void> {
-    if (!(await this.#isAwake()) || !(await this.#dequeue())) return;
-    const canPrompt = this.#of.agent.alive && !this.#of.signal.aborted;
-    if (!canPrompt && !this.#cancelled) await this.#putBack();
-    else await this.#end(await this.#prompt());
+    const { agent, earlier, signal } = this.#of;
+    if (earlier === null && !(await this.#begin())) return agent.letSpeak();
+    const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
+    if (!canPrompt && !this.#cancelled) return await this.#putBack();
+    const ended = await this.#prompt();
+    if (ended !== null) await this.#end(ended);
+  }
+
+  async #begin(): Promise<boolean> {
+    if (!(await this.#isAwake())) return false;
+    const { agent, context, from } = this.#of;
+    const held = await agent.hold();
+    return await this.#dequeue(held === null ? {} : { agent: { ...held, from, context: context?.text ?? null } });
   }
 
   /** Notes the activity. From then on no rule pauses the sandbox. Returns false if one just did. */
@@ -111,7 +144,7 @@ export class Turn {
     });
   }
 
-  async #dequeue(): Promise<boolean> {
+  async #dequeue(at: Pick<StartedMessage, 'agent'>): Promise<boolean> {
     const { queued, context } = this.#of;
     const { messageId } = queued;
     let isTaken = false;
@@ -122,7 +155,7 @@ export class Turn {
       isTaken = true;
       return {
         to: {
-          turn: queued, queue: queue.slice(1), executionStatus: 'running', statusReason: null,
+          turn: { ...queued, ...at }, queue: queue.slice(1), executionStatus: 'running', statusReason: null,
           ...(context !== null && { microagents: context.microagents }),
         },
         actor: 'skep',
@@ -133,16 +166,21 @@ export class Turn {
     return isTaken;
   }
 
-  async #prompt(): Promise<EndedTurn> {
+  /** Returns how the turn has ended; null if it goes on without this process. */
+  async #prompt(): Promise<EndedTurn | null> {
     const { agent, signal } = this.#of;
-    if (this.#cancelled) return { stopReason: 'cancelled', reason: null, actor: 'user' };
+    if (this.#cancelled) {
+      agent.letSpeak();
+      return { stopReason: 'cancelled', reason: null, actor: 'user' };
+    }
     using _ = onAbort(signal, () => void agent.kill());
     this.#prompted = true;
     // The agent gets the message before anything else is done.
     const prompting = agent.prompt(this.#message, {
-      update: (update) => {
+      update: async (update) => {
         this.#watch.noteOutput();
-        return this.#recorder.record(update);
+        // The next process hears it again.
+        if (!this.#isLeft) await this.#recorder.record(update);
       },
       permission: (request, withdrawn) => this.#permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
     });
@@ -150,6 +188,10 @@ export class Turn {
     watch.start();
     try {
       const ended = await prompting;
+      if (this.#isLeft) {
+        await this.#recorder.settled();
+        return null;
+      }
       // The agent may get its next message, so nothing ends it any more.
       this.#withdrawn.abort();
       this.#stopTimeout();
@@ -191,7 +233,8 @@ export class Turn {
   }
 
   async #putBack(): Promise<void> {
-    const { queued, conversation: { microagents } } = this.#of;
+    const { queued, agent, conversation: { microagents } } = this.#of;
+    agent.letSpeak();
     await this.#change(({ turn, permission, queue }) => {
       if (turn?.messageId !== queued.messageId) return null;
       const ended = endOfTurn({ turn, permission }, 'interrupted', { code: 'message_requeued' }, 'skep');
@@ -203,30 +246,4 @@ export class Turn {
     const { conversation, signal } = this.#of;
     await throughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
   }
-}
-
-interface RunningTurn {
-  readonly turn: QueuedMessage;
-  readonly permission: Conversation['permission'];
-}
-
-/** Returns the change of the record at the end of a turn. An open request for permission is withdrawn. */
-export function endOfTurn(running: RunningTurn, stopReason: TurnStopReason, reason: Reason | null, actor: EventActor): Changed {
-  const executionStatus = statusAfterTurn(stopReason);
-  const statusReason = executionStatus === 'error' ? (reason ?? ({ code: 'turn_failed', stopReason } as const)) : null;
-  return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEnded(running, stopReason) };
-}
-
-export function turnEnded({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {
-  const withdrawn: EventBody[] =
-    permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
-  return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
-}
-
-/** Returns the change of a conversation in which the user ends all work. */
-export function endedWork(
-  { turn, permission }: Conversation, when: Changed['to'], kind: 'conversation_archived' | 'conversation_deleted',
-): Changed {
-  const events = turn === null ? [] : turnEnded({ turn, permission }, 'interrupted');
-  return { to: { ...when, turn: null, permission: null, queue: [] }, actor: 'user', reason: null, events: [...events, { kind, data: {} }] };
 }

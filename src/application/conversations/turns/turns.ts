@@ -1,15 +1,22 @@
-import type { Conversation, QueuedMessage } from '../../../domain/conversation.ts';
+import type { Conversation, QueuedMessage, StartedMessage, TurnAgent } from '../../../domain/conversation.ts';
+import type { Event } from '../../../domain/event.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
+import { waitAtMost } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { keepAfterTurn } from '../kept-changes.ts';
 import { microagentContext } from './microagent-context.ts';
-import { Turn } from './turn.ts';
+import { saidKinds, writtenOf } from './turn-recorder.ts';
+import { type EarlierPart, Turn, type TurnOf } from './turn.ts';
+
+const pageSize = 1000;
 
 /** The turns that run in this process, at most one for each conversation. */
 export class Turns {
   readonly #deps: StepDeps;
-  readonly #running = new Map<string, Turn>();
+  readonly #running = new Map<string, { readonly turn: Turn; readonly ended: Promise<void> }>();
+  /** The conversations whose turn is cancelled as soon as it goes on here. */
+  readonly #cancelled = new Set<string>();
 
   constructor(deps: StepDeps) {
     this.#deps = deps;
@@ -19,18 +26,65 @@ export class Turns {
   async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
     const context = await microagentContext(this.#deps, conversation, queued.message, signal);
     const from = await this.#deps.events.latest();
-    const turn = new Turn(this.#deps, { conversation, sandbox, queued, agent, context, from, signal });
-    this.#running.set(conversation.id, turn);
-    try {
-      await turn.run();
-    } finally {
-      this.#running.delete(conversation.id);
-    }
-    // Before the next turn, so that they are those of this one.
-    if (turn.prompted) await keepAfterTurn(this.#deps, conversation, signal);
+    await this.#run({ conversation, sandbox, queued, agent, context, earlier: null, from, signal });
+  }
+
+  /** Runs the rest of a turn that an earlier process began. Rejects if the store fails. */
+  async resume(
+    conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, at: TurnAgent, agent: LiveAgent, signal: AbortSignal,
+  ): Promise<void> {
+    const earlier = await this.#earlierPart(conversation, at);
+    await this.#run({ conversation, sandbox, queued, agent, context: null, earlier, from: earlier.to, signal });
   }
 
   get(conversationId: string): Turn | undefined {
-    return this.#running.get(conversationId);
+    return this.#running.get(conversationId)?.turn;
+  }
+
+  /** Asks the agent to stop the turn, if need be when the turn goes on here. */
+  cancel(conversationId: string): void {
+    const turn = this.get(conversationId);
+    if (turn === undefined) this.#cancelled.add(conversationId);
+    else turn.cancel();
+  }
+
+  /** Lets go of the turns that go on without this process. Waits for the others, but not longer than so many milliseconds. */
+  async leave(withinMs: number): Promise<void> {
+    const ending = [...this.#running.values()].flatMap(({ turn, ended }) => (turn.leave() ? [] : ended));
+    if (withinMs > 0) await waitAtMost(this.#deps.clock, withinMs, Promise.allSettled(ending));
+  }
+
+  async #run(of: TurnOf): Promise<void> {
+    const { conversation, agent, signal } = of;
+    const turn = new Turn(this.#deps, of);
+    const ended = turn.run();
+    this.#running.set(conversation.id, { turn, ended });
+    if (this.#cancelled.delete(conversation.id)) turn.cancel();
+    try {
+      await ended;
+    } finally {
+      this.#running.delete(conversation.id);
+    }
+    if (!turn.isOver) return;
+    agent.forgetBefore();
+    // Before the next turn, so that they are those of this one.
+    await keepAfterTurn(this.#deps, conversation, signal);
+  }
+
+  async #earlierPart({ id: conversationId, ownerId }: Conversation, agent: TurnAgent): Promise<EarlierPart> {
+    const { events } = this.#deps;
+    const to = await events.latest();
+    const filter = { ownerId, conversationId, kinds: [...saidKinds, 'permission_requested', 'permission_answered'] as const };
+    const permissions = new Map<string, { readonly optionId: string | null } | null>();
+    let written = 0;
+    for (let after = agent.from, page: readonly Event[]; ; after = page.at(-1)?.sequence ?? after) {
+      page = await events.read(filter, after, pageSize);
+      for (const { kind, data } of page) {
+        if (kind === 'permission_requested') permissions.set(data.permissionId, null);
+        if (kind === 'permission_answered') permissions.set(data.permissionId, { optionId: data.optionId });
+      }
+      written += writtenOf(page);
+      if (page.length < pageSize) return { agent, written, permissions, to };
+    }
   }
 }

@@ -11,7 +11,7 @@ async function createHarness(): Promise<AgentHarness> {
   const sessions = await mkdtemp(join(tmpdir(), 'skep-acp-'));
   const started: AgentProcess[] = [];
   return {
-    traits: { sessions: 'found_again' },
+    traits: { sessions: 'found_again', resumes: true },
     protocol: createAcpProtocol(),
     async start(behaviour) {
       const agent = startAgentProcess(acpAgentCommand({ behaviour, sessions }));

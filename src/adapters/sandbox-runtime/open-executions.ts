@@ -1,0 +1,75 @@
+import type { ExecutionState, OpenExecution, OpenExecutionStart, OutputStream, StreamOffsets } from '../../ports/sandbox-executions.ts';
+import { firstLineOf } from './execution-answer.ts';
+import { type ExecutionHost, executionNotFound } from './execution-host.ts';
+import type { ExecutionReader } from './execution-reader.ts';
+import { scripts } from './execution-scripts.ts';
+import { environmentLines, supervisorCommand } from './execution-supervisor.ts';
+import { streamOf } from './kept-bytes.ts';
+
+const never = new AbortController().signal;
+
+/** Starts a command under a supervisor, and holds its streams. What ran under its id is removed. */
+export async function openExecution(
+  host: ExecutionHost, reader: ExecutionReader, sandboxId: string, { env = {}, ...given }: OpenExecutionStart, signal: AbortSignal,
+): Promise<OpenExecution> {
+  const { executionId } = given;
+  const { lines, rest } = environmentLines(env);
+  const start = { ...given, env: rest, stdin: true, tty: null };
+  const execution = await host.launch(sandboxId, start, (place) => supervisorCommand(start, place, true), signal);
+  const input = execution.stdin.getWriter();
+  // If it can't be run at all, it takes nothing.
+  void input.write(Buffer.from(lines)).catch(() => {});
+  input.releaseLock();
+  const { line, rest: stdout } = await firstLineOf(execution, signal);
+  if (line === 'exists') {
+    await host.remove(sandboxId, executionId);
+    return openExecution(host, reader, sandboxId, { env, ...given }, signal);
+  }
+  const durable = line === 'durable';
+  if (durable) execution.outlive();
+  const { stdin, stderr, exited, workingDir } = execution;
+  return {
+    stdin, stdout, stderr, exited, durable,
+    ...(workingDir !== undefined && { workingDir }),
+    kill: () => (durable ? host.remove(sandboxId, executionId) : execution.kill()),
+    handedOver: { bytes: 0, isCut: false },
+    forgetBefore: (offsets) => forgetBefore(reader, sandboxId, executionId, offsets),
+  };
+}
+
+/** Takes over a command that another process has opened. `ended` waits for its end. */
+export async function reopenExecution(
+  host: ExecutionHost, reader: ExecutionReader, ended: (signal: AbortSignal) => Promise<ExecutionState>,
+  sandboxId: string, executionId: string, after: number, signal: AbortSignal,
+): Promise<OpenExecution> {
+  const { status, stderr: errors } = await reader.look(sandboxId, executionId, false, signal);
+  if (status === 'lost') throw executionNotFound(executionId);
+  const { run } = await reader.running(sandboxId);
+  const feeder = await host.run(sandboxId, scripts.feed(reader.folder(sandboxId, executionId), run), signal);
+  const { line } = await firstLineOf(feeder, signal);
+  const [bytes, isCut] = line?.split(' ') ?? [];
+  const killed = new AbortController();
+  const output = (stream: OutputStream, from: number): ReadableStream<Uint8Array> =>
+    streamOf(killed.signal, (cancelled) => reader.read(sandboxId, executionId, { stream, after: from, follow: true }, cancelled));
+  return {
+    stdin: feeder.stdin,
+    stdout: output('stdout', after),
+    stderr: output('stderr', errors.oldest),
+    exited: ended(killed.signal).then(({ exitCode }) => exitCode, () => null),
+    durable: true,
+    async kill() {
+      killed.abort(new Error('the command is ended'));
+      await host.remove(sandboxId, executionId);
+    },
+    // One that has ended takes nothing more.
+    handedOver: { bytes: bytes === undefined ? Infinity : Number(bytes), isCut: isCut === 'cut' },
+    forgetBefore: (offsets) => forgetBefore(reader, sandboxId, executionId, offsets),
+  };
+}
+
+async function forgetBefore(
+  reader: ExecutionReader, sandboxId: string, executionId: string, { stdin, stdout }: StreamOffsets,
+): Promise<void> {
+  const { run } = await reader.running(sandboxId);
+  await reader.ask(sandboxId, executionId, scripts.forget(reader.folder(sandboxId, executionId), run, stdin, stdout), never);
+}

@@ -1,0 +1,113 @@
+import type { EventDraft } from '../../../domain/event.ts';
+import { canonicalJson } from '../../../domain/fingerprint.ts';
+import type { MemoryShare } from '../../agents/agent-memory.ts';
+import { throughStoreOutage } from '../../timers.ts';
+import type { StepDeps } from '../conversation-reconciler.ts';
+
+export interface EventWriterDeps extends Pick<StepDeps, 'events' | 'clock'> {
+  /** The sequence number of the newest event before the first that is written. */
+  readonly from: number;
+  /** Fires when the turn is to end. */
+  readonly signal: AbortSignal;
+  readonly memory: MemoryShare;
+}
+
+/** How many events may wait to be written. The agent is held back until there are fewer. */
+const maxWaiting = 200;
+/** Waiting parts of a message are joined up to this many characters. */
+const maxJoined = 16_384;
+
+/** Writes one batch at a time. A batch is tried again while the store does not answer; if it fails, nothing more is written. */
+export class EventWriter {
+  readonly #deps: EventWriterDeps;
+  /** The sequence number of the last event that was written, or was there before the first. */
+  #last: number;
+  #waiting: EventDraft[] = [];
+  #writing: Promise<void> | null = null;
+  #failure: { readonly error: unknown } | null = null;
+  #held = 0;
+
+  constructor(deps: EventWriterDeps) {
+    this.#deps = deps;
+    this.#last = deps.from;
+  }
+
+  add(event: EventDraft): void {
+    if (this.#failure !== null) return;
+    this.#hold(JSON.stringify(event.data).length);
+    const last = this.#waiting.at(-1);
+    const joined = last === undefined ? null : join(last, event);
+    if (joined === null) this.#waiting.push(event);
+    else this.#waiting[this.#waiting.length - 1] = joined;
+    this.#writing ??= this.#write();
+  }
+
+  /** Resolves when more can be added. Rejects if a write has failed. */
+  async ready(): Promise<void> {
+    const isMuch = (): boolean => this.#waiting.length >= maxWaiting || (this.#held > 0 && this.#deps.memory.isFull);
+    while (isMuch() && this.#failure === null) await this.#writing;
+    this.#check();
+  }
+
+  /** Resolves when everything is written. Rejects if a write has failed. */
+  async drained(): Promise<void> {
+    await this.#writing;
+    this.#check();
+  }
+
+  async #write(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0 && this.#failure === null) {
+        const batch = this.#waiting;
+        const held = this.#held;
+        this.#waiting = [];
+        await this.#append(batch);
+        this.#hold(-held);
+        // Readers get this batch before the next is written.
+        await new Promise<void>((resolve) => void setImmediate(resolve));
+      }
+    } catch (error) {
+      this.#failure = { error };
+      this.#waiting = [];
+      this.#hold(-this.#held);
+    } finally {
+      this.#writing = null;
+    }
+  }
+
+  async #append(batch: readonly EventDraft[]): Promise<void> {
+    const { events, clock, signal } = this.#deps;
+    this.#last = await throughStoreOutage(clock, signal, async (failures) => {
+      // A write that failed may have been made.
+      const found = failures === 0 ? null : await this.#find(batch);
+      return found ?? (await events.append(batch));
+    });
+  }
+
+  /** Returns the sequence number of the batch's last event in the log, as `append` does; null if the batch was not written. */
+  async #find(batch: readonly EventDraft[]): Promise<number | null> {
+    const last = batch.at(-1);
+    if (last === undefined) return null;
+    const { ownerId, conversationId, kind, at } = last;
+    const data = canonicalJson(last.data);
+    const filter = { ownerId, ...(conversationId !== null && { conversationId }), kinds: [kind] };
+    const written = await this.#deps.events.read(filter, this.#last, 1000);
+    return written.findLast((event) => event.at === at && canonicalJson(event.data) === data)?.sequence ?? null;
+  }
+
+  #hold(bytes: number): void {
+    this.#held += bytes;
+    this.#deps.memory.hold(bytes);
+  }
+
+  #check(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+}
+
+/** Returns two parts of one message as one; null if they are of two messages, or too long together. */
+function join(first: EventDraft, second: EventDraft): EventDraft | null {
+  if (first.kind !== 'message_chunk' || second.kind !== 'message_chunk') return null;
+  if (first.data.messageId !== second.data.messageId || first.data.text.length + second.data.text.length > maxJoined) return null;
+  return { ...first, data: { ...first.data, text: first.data.text + second.data.text } };
+}

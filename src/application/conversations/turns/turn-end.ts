@@ -1,0 +1,32 @@
+import type { TurnStopReason } from '../../../domain/agent.ts';
+import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
+import type { Conversation, QueuedMessage } from '../../../domain/conversation.ts';
+import type { EventActor, EventBody } from '../../../domain/event.ts';
+import type { Reason } from '../../../domain/reason.ts';
+import type { Changed } from '../conversation-records.ts';
+
+interface RunningTurn {
+  readonly turn: QueuedMessage;
+  readonly permission: Conversation['permission'];
+}
+
+/** Returns the change of the record at the end of a turn. An open request for permission is withdrawn. */
+export function endOfTurn(running: RunningTurn, stopReason: TurnStopReason, reason: Reason | null, actor: EventActor): Changed {
+  const executionStatus = statusAfterTurn(stopReason);
+  const statusReason = executionStatus === 'error' ? (reason ?? ({ code: 'turn_failed', stopReason } as const)) : null;
+  return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEnded(running, stopReason) };
+}
+
+export function turnEnded({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {
+  const withdrawn: EventBody[] =
+    permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
+  return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
+}
+
+/** Returns the change of a conversation in which the user ends all work. */
+export function endedWork(
+  { turn, permission }: Conversation, when: Changed['to'], kind: 'conversation_archived' | 'conversation_deleted',
+): Changed {
+  const events = turn === null ? [] : turnEnded({ turn, permission }, 'interrupted');
+  return { to: { ...when, turn: null, permission: null, queue: [] }, actor: 'user', reason: null, events: [...events, { kind, data: {} }] };
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import type { AgentStreams } from '../../src/ports/agent-protocol.ts';
+import { type AgentCase, never, recordingClient, soon } from './agent-harness.ts';
+import { scripted } from './agent-script.ts';
+
+/** The streams of an agent, for one holder after the other: no holder closes them, and each can begin anywhere. */
+function shared({ stdin, stdout }: AgentStreams) {
+  const input = stdin.getWriter();
+  const chunks: Uint8Array[] = [];
+  let more = Promise.withResolvers<void>();
+  const bytes = { read: 0, written: 0 };
+  void (async () => {
+    for await (const chunk of stdout) {
+      chunks.push(chunk);
+      more.resolve();
+      more = Promise.withResolvers();
+    }
+  })();
+  async function* from(offset: number): AsyncGenerator<Uint8Array> {
+    for (let at = offset; ; ) {
+      const rest = Buffer.concat(chunks).subarray(at);
+      at += rest.length;
+      bytes.read = Math.max(bytes.read, at);
+      if (rest.length > 0) yield rest;
+      else await more.promise;
+    }
+  }
+  return {
+    bytes,
+    /** The first chunk that is written loses its first bytes. */
+    held: (offset: number, dropped: number): AgentStreams => ({
+      stdout: ReadableStream.from(from(offset)),
+      stdin: new WritableStream<Uint8Array>({
+        async write(chunk) {
+          const rest = chunk.subarray(dropped);
+          dropped = 0;
+          bytes.written += rest.length;
+          if (rest.length > 0) await input.write(rest);
+        },
+      }),
+    }),
+  };
+}
+
+export const resumptionCases: readonly AgentCase[] = [
+  [
+    'goes on in the middle of a turn, from what the agent has said and got since it began',
+    async ({ protocol, start, traits }) => {
+      if (!traits.resumes) return;
+      const agent = await start('speaks');
+      const streams = shared(agent.streams);
+      const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
+      const steps = scripted({ say: 'a' }, { ask: { toolCallId: 'call-1', title: 'One', options } }, { say: 'b' });
+      const asked = Promise.withResolvers<void>();
+      const first = recordingClient({ permission: async () => (asked.resolve(), await new Promise<null>(() => {})) });
+      const request = { streams: streams.held(0, 0), workingDir: '/tmp', authMethod: null, sessionId: null, client: first };
+      const session = await soon('a session', protocol.open(request, never));
+      const requestId = await soon('the next request', session.nextRequest());
+      const began = { ...streams.bytes };
+      const prompted = session.prompt(steps);
+      await soon('the question', asked.promise);
+      const handedOver = streams.bytes.written - began.written;
+      assert.ok(handedOver > 0);
+      await session.close();
+      assert.equal((await prompted).stopReason, 'interrupted');
+
+      const second = recordingClient({ permission: async () => 'yes' });
+      const resumed = protocol.resume({ streams: streams.held(began.read, handedOver), client: second, sessionId: session.id, requestId });
+      assert.equal(resumed.id, session.id);
+      assert.equal((await soon('the turn ends', resumed.prompt(steps))).stopReason, 'end_turn');
+      assert.deepEqual(second.updates.slice(0, first.updates.length), first.updates);
+      assert.equal(second.said(), 'achosen: yesb');
+      agent.kill();
+    },
+  ],
+];

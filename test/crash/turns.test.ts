@@ -1,0 +1,131 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
+import { acpScript } from '../doubles/acp-agent/steps.ts';
+import { type Answer, createClient, items, type Json, object } from '../support/client.ts';
+import { messageOf, type Told } from '../support/conversation.ts';
+import { killSandboxes } from '../support/processes.ts';
+import { printedSeed, seeded } from '../support/seeded.ts';
+import { removeFolder, startServer, type Server } from '../support/server.ts';
+import { until } from '../support/until.ts';
+
+const kills = 100;
+const longestLifeMs = 1500;
+const key = 'a-static-key-for-turns';
+const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error', MODEL_KEY: 'a-secret-of-the-model-1f' };
+const agent = { protocol: 'acp', command: acpAgentCommand(), secrets: ['MODEL_KEY'] };
+const config = { limits: { requests_per_minute: 1_000_000 }, specs: [{ id: 'agent', command: ['sleep', '100000'], agent }] };
+const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }, { optionId: 'no', name: 'No', kind: 'reject_once' }] as const;
+
+let server: Server;
+afterAll(async () => {
+  if (server === undefined) return;
+  await server.stop();
+  killSandboxes(server.dataDir);
+  await removeFolder(server.dataDir);
+});
+
+/** Asks servers that come and go, until one answers. */
+async function ask(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  for (;;) {
+    try {
+      const answer = await createClient(server.url, key)(method, path, body, headers);
+      if (answer.status < 500) return answer;
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+    }
+    await pause(5);
+  }
+}
+
+/** What the agent does in a turn: it works for a while, with tool calls, a permission, and its secret in two parts. */
+function scriptOf(turn: number): string {
+  const edit = { toolCallId: `edit-${turn}`, title: `Edit ${turn}`, toolKind: 'edit' };
+  return acpScript(
+    { run: `echo ${turn} >> handed-over.txt` },
+    { say: 'I think. ', channel: 'thought' },
+    { flood: 20 },
+    { run: 'sleep 0.05' },
+    { tool: { ...edit, status: 'pending' } },
+    { ask: { toolCallId: edit.toolCallId, title: edit.title, options } },
+    { run: 'sleep 0.05' },
+    { tool: { ...edit, status: 'completed' } },
+    { env: 'MODEL_KEY' },
+    { usage: { usedTokens: turn, contextTokens: 100, cost: null } },
+    { flood: 200 },
+    { run: 'sleep 0.05' },
+    { say: `done with ${turn}`, messageId: 'last' },
+  );
+}
+
+async function eventsOf(path: string): Promise<Json[]> {
+  const all: Json[] = [];
+  for (;;) {
+    const page = items(await ask('GET', `${path}/events?after=${Number(all.at(-1)?.['id'] ?? 0)}`));
+    all.push(...page);
+    if (page.length < 100) return all;
+  }
+}
+
+/** Answers what the agent asks, until the turn of the message has ended. */
+async function untilEnd(path: string, messageId: string): Promise<void> {
+  for (let after = 0; ; await pause(10)) {
+    for (const { id, kind, data } of items(await ask('GET', `${path}/events?after=${after}`)) as unknown as Told[]) {
+      after = id;
+      if (kind === 'permission_requested') await ask('POST', `${path}/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
+      if (kind === 'turn_ended' && data['message_id'] === messageId) return;
+    }
+  }
+}
+
+/** A transcript of the turn of a message, without what differs between turns: ids, times, and where chunks end. */
+function transcriptOf(events: readonly Json[], messageId: string, turn: number): readonly string[] {
+  const at = (kind: string): number => events.findIndex((event) => event['kind'] === kind && (event['data'] as Json)['message_id'] === messageId);
+  const said: { readonly kind: unknown; text: string }[] = [];
+  for (const { kind, data } of events.slice(at('turn_started'), at('turn_ended') + 1) as { kind: string; data: Json }[]) {
+    if (kind === 'conversation_updated' || kind === 'conversation_status') continue;
+    const { message_id: _, permission_id: __, text = '', ...rest } = data as { text?: string } & Json;
+    const last = said.at(-1);
+    if (kind === 'message_chunk' && last?.kind === kind + JSON.stringify(rest)) last.text += text;
+    else said.push({ kind: kind + JSON.stringify(rest), text });
+  }
+  return said.map((one) => `${String(one.kind)} ${one.text}`.replaceAll(new RegExp(`(edit-|Edit |done with |used_tokens":)${turn}\\b`, 'g'), '$1N'));
+}
+
+test(`kill -9 ${kills} times in turns: each goes on, no event is missing or twice, and no message is handed over twice`, { timeout: 400_000 }, async () => {
+  const random = seeded(printedSeed('the moments of the kills'));
+  server = await startServer({ env, config });
+  const { dataDir } = server;
+  const path = `/api/v1/app-conversations/${String(object(await ask('POST', '/api/v1/app-conversations', { permission_policy: 'ask' }))['id'])}`;
+  await until(async () => object(await ask('GET', path)), ({ start_status: status }) => status === 'READY');
+  const talk = async (turn: number): Promise<string> => {
+    const sent = await ask('POST', `${path}/messages`, messageOf(scriptOf(turn)), { 'Idempotency-Key': `turn-${turn}` });
+    const messageId = String(object(sent)['message_id']);
+    await untilEnd(path, messageId);
+    return messageId;
+  };
+  const messages = [await talk(0)];
+  const killing = new AbortController();
+  const talking = (async () => {
+    while (!killing.signal.aborted) messages.push(await talk(messages.length));
+  })();
+  // A failure is looked at in the end.
+  talking.catch(() => {});
+  for (let kill = 0; kill < kills; kill += 1) {
+    await pause(random() * longestLifeMs);
+    await server.kill();
+    server = await startServer({ env, config, dataDir });
+  }
+  killing.abort();
+  await talking;
+  const events = await eventsOf(path);
+  expect(events.filter(({ kind }) => kind === 'turn_ended').map(({ data }) => (data as Json)['stop_reason'])).toEqual(messages.map(() => 'end_turn'));
+  const undisturbed = transcriptOf(events, messages[0] ?? '', 0);
+  expect(undisturbed.length).toBeGreaterThan(10);
+  for (const [turn, messageId] of messages.entries()) expect(transcriptOf(events, messageId, turn), `turn ${turn}`).toEqual(undisturbed);
+  const { sandbox_id: sandboxId } = object(await ask('GET', path));
+  const handedOver = await readFile(join(dataDir, 'sandboxes', String(sandboxId), 'workspace/handed-over.txt'), 'utf8');
+  expect(handedOver.trim().split('\n')).toEqual(messages.map((_, turn) => String(turn)));
+});
