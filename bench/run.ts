@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { benchCrowd } from './conversations/crowd.ts';
 import { benchLatency } from './conversations/latency.ts';
 import { benchReady } from './conversations/ready.ts';
+import { benchResume } from './conversations/resume.ts';
 import { whyNotOnEngine, type EngineNeeds } from './engine.ts';
 import { benchExecutions } from './executions.ts';
 import { formatFigure, type Figure } from './figure.ts';
@@ -38,6 +39,7 @@ const parts: Readonly<Record<string, Part>> = {
   benchGitLab: { bench: benchGitLab, about: 'microagents on a GitLab that takes 50 ms' },
   benchSearch: { bench: benchSearch, about: 'a search with 10,000 sandboxes known' },
   benchLatency: { bench: benchLatency, about: "from a message to the agent's first event" },
+  benchResume: { bench: benchResume, about: 'a turn that goes on after the server was killed' },
   benchCrowd: { bench: benchCrowd, about: '200 conversations at once' },
   benchProxy: { bench: benchProxy, about: 'requests and WebSockets to a port of a sandbox, beside the library alone' },
   benchCold: { bench: benchCold, about: 'a cold start of a sandbox', engine: { ...tiny, usesCli: true } },

@@ -12,7 +12,8 @@ import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 const kills = 100;
-const longestLifeMs = 1500;
+const shutdowns = 10;
+const longestLifeMs = 1200;
 const key = 'a-static-key-for-turns';
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error', MODEL_KEY: 'a-secret-of-the-model-1f' };
 const agent = { protocol: 'acp', command: acpAgentCommand(), secrets: ['MODEL_KEY'] };
@@ -94,7 +95,7 @@ function transcriptOf(events: readonly Json[], messageId: string, turn: number):
   return said.map((one) => `${String(one.kind)} ${one.text}`.replaceAll(new RegExp(`(edit-|Edit |done with |used_tokens":)${turn}\\b`, 'g'), '$1N'));
 }
 
-test(`kill -9 ${kills} times in turns: each goes on, no event is missing or twice, and no message is handed over twice`, { timeout: 400_000 }, async () => {
+test(`kill -9 ${kills} times and shut down ${shutdowns} times in turns: each goes on, no event is missing or twice, and no message is handed over twice`, { timeout: 600_000 }, async () => {
   const random = seeded(printedSeed('the moments of the kills'));
   server = await startServer({ env, config });
   const { dataDir } = server;
@@ -113,9 +114,10 @@ test(`kill -9 ${kills} times in turns: each goes on, no event is missing or twic
   })();
   // A failure is looked at in the end.
   talking.catch(() => {});
-  for (let kill = 0; kill < kills; kill += 1) {
+  for (let end = 0; end < kills + shutdowns; end += 1) {
     await pause(random() * longestLifeMs);
-    await server.kill();
+    if (end < kills) await server.kill();
+    else expect(await server.stop()).toBe(0);
     server = await startServer({ env, config, dataDir });
   }
   killing.abort();
