@@ -18,6 +18,9 @@ interface LiveAgentDeps {
 
 const endWithinMs = 5000;
 
+/** How long after a turn what the agent has said is forgotten. Before, that would hold up the next message. */
+const restMs = 1000;
+
 /** An agent that runs in a sandbox, with its session. What it says holds none of the deployment's secrets. */
 export class LiveAgent {
   /** Resolves with the reason when it has ended. */
@@ -25,6 +28,7 @@ export class LiveAgent {
   readonly #deps: LiveAgentDeps;
   #alive = true;
   #isLeft = false;
+  #stopResting = (): void => {};
 
   constructor(deps: LiveAgentDeps) {
     this.#deps = deps;
@@ -61,6 +65,7 @@ export class LiveAgent {
   async hold(): Promise<Omit<TurnAgent, 'from' | 'context'> | null> {
     const { process, session } = this.#deps;
     if (!process.durable) return null;
+    this.#stopResting();
     await process.hold();
     const requestId = await session.nextRequest();
     return { sessionId: session.id, requestId, ...process.offsets };
@@ -88,12 +93,14 @@ export class LiveAgent {
   async leave(): Promise<void> {
     this.#isLeft = true;
     this.#alive = false;
+    this.#stopResting();
     await this.#deps.session.close();
   }
 
-  /** Nothing before the present place of its streams is needed any more. Nobody waits, and if it fails, the next one does it. */
-  forgetBefore(): void {
-    if (this.durable && this.#alive) this.#deps.process.forgetBefore();
+  /** Nothing that was said so far is needed any more: it is forgotten, unless the agent gets another message soon. */
+  rest(): void {
+    const { process, clock } = this.#deps;
+    if (process.durable && this.#alive) this.#stopResting = clock.after(restMs, () => process.forgetBefore());
   }
 
   /** Ends the connection and the process, unless it was left. Resolves when they have ended, or after a while. Idempotent. */
@@ -101,6 +108,7 @@ export class LiveAgent {
     const { session, process, clock } = this.#deps;
     if (this.#isLeft) return;
     this.#alive = false;
+    this.#stopResting();
     await waitAtMost(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
   }
 

@@ -55,16 +55,25 @@ export class SandboxAccess {
     return [...(waiting ?? [])];
   }
 
-  /** Keeps the sandbox from being frozen as idle while that is needed, until it is disposed of. */
-  keepAwake({ id, spec }: Sandbox, isNeeded = (): boolean => true): Disposable {
+  /** Keeps the sandbox from being frozen as idle, until it is disposed of. */
+  keepAwake(sandbox: Sandbox): Disposable {
+    this.touch(sandbox);
+    return this.stayAwake(sandbox, () => true);
+  }
+
+  /** The same while that is needed, of a sandbox whose activity was just noted. */
+  stayAwake(sandbox: Sandbox, isNeeded: () => boolean): Disposable {
+    const everyMs = Math.max(100, Math.min(touchEveryMs, (sandbox.spec.rest.freezeAfterMs ?? Infinity) / 2));
+    return interval(this.#deps.clock, everyMs, () => {
+      if (isNeeded()) this.touch(sandbox);
+    });
+  }
+
+  /** Notes that the sandbox is in use. Nobody waits. */
+  touch({ id }: Sandbox): void {
     const { sandboxStore, clock, logger } = this.#deps;
-    const touch = (): void => {
-      if (!isNeeded()) return;
-      sandboxStore.touch(id, clock.now()).catch((error: unknown) => {
-        logger.warn({ sandbox: id, error }, 'the activity of a sandbox could not be written');
-      });
-    };
-    touch();
-    return interval(clock, Math.max(100, Math.min(touchEveryMs, (spec.rest.freezeAfterMs ?? Infinity) / 2)), touch);
+    sandboxStore.touch(id, clock.now()).catch((error: unknown) => {
+      logger.warn({ sandbox: id, error }, 'the activity of a sandbox could not be written');
+    });
   }
 }

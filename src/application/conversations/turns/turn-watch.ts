@@ -35,7 +35,7 @@ export class TurnWatch {
   start(): void {
     const { access, clock, events, runtime } = this.#deps;
     const { conversation, sandbox, isWaiting } = this.#options;
-    this.#ends.use(access.keepAwake(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
+    this.#ends.use(access.stayAwake(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     this.#ends.use(interval(clock, Math.max(100, Math.min(lookEveryMs, turnTimeoutMs / 2)), () => this.look()));
     // A change of the sandbox is written without an event of a conversation.

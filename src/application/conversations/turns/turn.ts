@@ -119,8 +119,9 @@ export class Turn {
 
   /** Resolves when the end is written. The signal ends the agent, and a message that it did not get goes back into the queue. */
   async run(): Promise<void> {
-    const { agent, earlier, signal } = this.#of;
+    const { agent, earlier, signal, sandbox } = this.#of;
     if (earlier === null && !(await this.#begin())) return agent.letSpeak();
+    if (earlier !== null) this.#deps.access.touch(sandbox);
     const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
     if (!canPrompt && !this.#cancelled) return await this.#putBack();
     const ended = await this.#prompt();

@@ -66,7 +66,7 @@ export class Turns {
       this.#running.delete(conversation.id);
     }
     if (!turn.isOver) return;
-    agent.forgetBefore();
+    agent.rest();
     // Before the next turn, so that they are those of this one.
     await keepAfterTurn(this.#deps, conversation, signal);
   }
