@@ -1,4 +1,4 @@
-/// <reference lib="esnext.disposable" />
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { CallOptions, Connection } from './connection.ts';
 import { type EventOptions, followEvents, latestEventId } from './event-stream.ts';
 import { SkepError } from './failures.ts';
@@ -60,7 +60,7 @@ export class Conversation implements AsyncDisposable {
   /** Sends a message, and yields what follows, up to the end of its turn or what makes that end impossible. */
   async *turn(text: string, options: CallOptions = {}): AsyncGenerator<Event, void> {
     const { signal } = options;
-    const after = await latestEventId(this.#connection, { conversation: this.id, signal });
+    const after = await latestEventId(this.#connection, this.id, signal);
     const messageId = await this.send(text, options);
     for await (const event of this.events({ after, signal })) {
       yield event;

@@ -41,11 +41,12 @@ export async function* followEvents(connection: Connection, options: EventOption
   }
 }
 
-/** Returns the id of the newest event. */
-export async function latestEventId(connection: Connection, options: Pick<EventOptions, 'conversation' | 'signal'>): Promise<number> {
-  const { response, startsAfter } = await openEvents(connection, { ...options, after: 'latest' }, null);
-  await response.body?.cancel();
-  return startsAfter ?? 0;
+/** Returns the id of the newest event, for a stream of a conversation that is to begin after it. */
+export async function latestEventId(connection: Connection, id: string, signal?: AbortSignal): Promise<number> {
+  const input = { path: { id }, query: { after: 'latest' }, signal };
+  const { headers, body } = await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', input);
+  await body?.cancel();
+  return Number(headers.get('Last-Event-ID'));
 }
 
 interface OpenEvents {

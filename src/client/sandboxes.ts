@@ -1,4 +1,4 @@
-/// <reference lib="esnext.disposable" />
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Answer, CallOptions, Connection } from './connection.ts';
 import { type CommandLine, Executions, type Finished, type RunOptions } from './executions.ts';
 import { SkepError } from './failures.ts';
