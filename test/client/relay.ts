@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request as send } from 'node:http';
+import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
@@ -35,7 +35,7 @@ export async function startRelay(url: string): Promise<Relay> {
       response.writeHead(mishap.status, { 'Content-Type': 'application/json', ...mishap.headers }).end(mishap.body);
       return;
     }
-    void forward(request).then(async (answer) => {
+    void forward(request, response).then(async (answer) => {
       if (mishap?.kind === 'lose') return void request.socket.destroy();
       const { 'content-length': length, ...headers } = answer.headers;
       // Without its length, an answer that ends too early looks whole.
@@ -59,11 +59,11 @@ export async function startRelay(url: string): Promise<Relay> {
     return relay.mishap(target);
   }
 
-  async function forward(request: IncomingMessage): Promise<IncomingMessage> {
+  async function forward(request: IncomingMessage, response: ServerResponse): Promise<IncomingMessage> {
     const { method, url: path, headers } = request;
     const body = await buffer(request);
     const sent = send({ host: upstream.hostname, port: upstream.port, method, path, headers: { ...headers, host: upstream.host }, agent: false });
-    request.socket.once('close', () => sent.destroy());
+    response.once('close', () => sent.destroy());
     sent.end(body);
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     return answer;
