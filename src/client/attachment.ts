@@ -1,5 +1,5 @@
-import { addressOf, type Connection, lost } from './connection.ts';
-import { SkepError } from './failures.ts';
+import { addressOf, type ClientSocket, type Connection } from './connection.ts';
+import { lost, SkepError } from './failures.ts';
 import type { Execution, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
 import { sleep, Watch } from './waiting.ts';
@@ -31,7 +31,7 @@ type Control = Partial<ExecutionEnd> & {
 };
 
 interface OpenSocket {
-  readonly socket: WebSocket;
+  readonly socket: ClientSocket;
   /** Whether it was ever open. Resolves when that is known. */
   readonly opened: Promise<boolean>;
   /** Ends with the connection. */
@@ -46,8 +46,9 @@ const maxMessageBytes = 256 << 10;
 const pollMs = 5;
 
 /**
- * A client that is attached to an execution by a WebSocket, which is open while the output is iterated over. If the connection is lost, it connects
- * again and reads on from where it was. Input that was on its way then may be lost, so input that has to arrive whole fails instead.
+ * A client that is attached to an execution by a WebSocket, which is open while the output is iterated over. If the connection is lost, it
+ * connects again and reads on from where it was. Input that was on its way then may be lost, so input that has to arrive whole fails
+ * instead.
  */
 export class Attachment implements AsyncIterable<OutputPart> {
   /** How the execution ended; null as long as it runs. */
@@ -62,7 +63,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #unreadBytes = 0;
   /** What makes it useless to connect again. */
   #failure: unknown = null;
-  #ready = deferred<WebSocket>();
+  #ready = deferred<ClientSocket>();
 
   constructor(connection: Connection, execution: Execution, options: AttachOptions = {}) {
     this.#connection = connection;
@@ -145,7 +146,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const query = { after, after_stderr, ticket, takeover: takeover === true ? 'true' : undefined };
     const address = url.replace(/^http/i, 'ws') + addressOf(`${one}/attach`, { id: sandbox_id, execution_id: id }, query);
     const watch = new Watch(signal);
-    const socket = new (options.WebSocket ?? WebSocket)(address);
+    const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
     socket.binaryType = 'arraybuffer';
     const opened = deferred<boolean>();
     let isLeft = false;
@@ -206,11 +207,13 @@ export class Attachment implements AsyncIterable<OutputPart> {
       const expected = (this.#offsets[stream] ??= offset);
       this.#stream = stream;
       if (offset !== expected) {
-        this.#failure = new SkepError('gap', `The output does not go on at byte ${expected}, but at ${offset}.`, { context: { expected, found: offset } });
+        const message = `The output does not go on at byte ${expected}, but at ${offset}.`;
+        this.#failure = new SkepError('gap', message, { context: { expected, found: offset } });
       }
     } else if (isInputClosed === true) this.#input = 'closed';
-    else if (error?.code === 'output_dropped') this.#failure = new SkepError('output_dropped', error.detail, { context: { oldest: error.oldest ?? 0 } });
-    else if (error !== undefined && error.code !== 'input_closed') this.#options.onRefused?.(error.detail);
+    else if (error?.code === 'output_dropped') {
+      this.#failure = new SkepError('output_dropped', error.detail, { context: { oldest: error.oldest ?? 0 } });
+    } else if (error !== undefined && error.code !== 'input_closed') this.#options.onRefused?.(error.detail);
     else if (status !== undefined) this.end = { status, exit_code, status_detail };
     if (writer === false && this.#isWriter) this.#options.onRefused?.('Another client writes to this execution.');
     this.#isWriter = writer ?? this.#isWriter;

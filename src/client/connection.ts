@@ -1,4 +1,5 @@
-import { failureOf, isFailure, isTemporary, SkepError } from './failures.ts';
+import { watched } from './byte-stream.ts';
+import { failureOf, isFailure, isTemporary, lost, SkepError } from './failures.ts';
 import { keyedRoutes, type Operations } from './openapi.ts';
 import { Backoff, Watch } from './waiting.ts';
 
@@ -17,8 +18,19 @@ export interface ClientOptions {
   readonly reconnectForMs?: number | undefined;
   /** Instead of the platform's own. */
   readonly fetch?: typeof fetch | undefined;
-  /** Instead of the platform's own; Node 20 has none, so give it that of the package `ws`. */
-  readonly WebSocket?: typeof WebSocket | undefined;
+  /** Opens a WebSocket. Node 20 has none, so give it that of the package `ws`: `(address) => new WebSocket(address)`. */
+  readonly openSocket?: ((address: string) => ClientSocket) | undefined;
+}
+
+/** What the client uses of a WebSocket. */
+export interface ClientSocket {
+  binaryType: string;
+  readonly readyState: number;
+  readonly bufferedAmount: number;
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  close(): void;
+  addEventListener(type: 'open' | 'error' | 'close', listener: () => void): void;
+  addEventListener(type: 'message', listener: (message: { readonly data: unknown }) => void): void;
 }
 
 export interface CallOptions {
@@ -181,10 +193,6 @@ export class Connection {
   }
 }
 
-export function lost(cause?: unknown): SkepError {
-  return new SkepError('connection_lost', 'The connection was lost before the end.', { context: {}, cause });
-}
-
 /** Returns the path and the query of a request. */
 export function addressOf(template: string, path: Values, query: Values): string {
   const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
@@ -200,44 +208,4 @@ function isBytes(body: unknown): boolean {
 /** `crypto.randomUUID` is there in secure contexts only. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
-/** The same bytes, each part of which has to come in time once it is asked for. */
-function watched(body: ReadableStream<Uint8Array>, watch: Watch, silenceMs: number): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  watch.rest();
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      try {
-        watch.expect('silence', silenceMs);
-        const { done, value } = await reader.read();
-        watch.rest();
-        if (!done) return controller.enqueue(value);
-        watch.stop();
-        controller.close();
-      } catch (error) {
-        watch.stop();
-        const reason = watch.reasonOf(error);
-        controller.error(reason === error ? lost(error) : reason);
-      }
-    },
-    async cancel(reason) {
-      watch.stop();
-      await reader.cancel(reason);
-    },
-  }, { highWaterMark: 0 });
-}
-
-/** Yields the parts of a body. Not every browser can iterate over a stream. */
-export async function* partsOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
-  const reader = body?.getReader();
-  try {
-    for (;;) {
-      const part = await reader?.read();
-      if (part === undefined || part.done) return;
-      yield part.value;
-    }
-  } finally {
-    await reader?.cancel();
-  }
 }

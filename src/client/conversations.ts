@@ -14,11 +14,13 @@ export class Conversations {
   }
 
   async start({ signal, silenceMs, ...body }: AppConversationStartRequest & CallOptions = {}): Promise<Conversation> {
-    return new Conversation(this.#connection, await this.#connection.request('POST /api/v1/app-conversations', { body, signal, silenceMs }));
+    const input = { body, signal, silenceMs };
+    return new Conversation(this.#connection, await this.#connection.request('POST /api/v1/app-conversations', input));
   }
 
   async get(id: string, options: CallOptions = {}): Promise<Conversation> {
-    return new Conversation(this.#connection, await this.#connection.request('GET /api/v1/app-conversations/{id}', { path: { id }, ...options }));
+    const input = { path: { id }, ...options };
+    return new Conversation(this.#connection, await this.#connection.request('GET /api/v1/app-conversations/{id}', input));
   }
 
   list(query?: ListQuery, options: CallOptions = {}): AsyncGenerator<AppConversation, void> {

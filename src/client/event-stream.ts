@@ -1,6 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { type Connection, lost, partsOf } from './connection.ts';
-import { isFailure, SkepError } from './failures.ts';
+import { partsOf } from './byte-stream.ts';
+import type { Connection } from './connection.ts';
+import { isFailure, lost, SkepError } from './failures.ts';
 import type { Event } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
 

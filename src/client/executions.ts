@@ -1,6 +1,7 @@
 import { Attachment, type AttachOptions } from './attachment.ts';
-import { type CallOptions, type Connection, lost, partsOf, type RequestInput } from './connection.ts';
-import { isFailure } from './failures.ts';
+import { partsOf } from './byte-stream.ts';
+import type { CallOptions, Connection, RequestInput } from './connection.ts';
+import { isFailure, lost } from './failures.ts';
 import type { Execution as ExecutionState, ExecutionRequest, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
 
@@ -81,8 +82,8 @@ export class Execution {
   }
 
   /**
-   * Yields the bytes of an output as they come, each once, and ends with the execution. Throws `output_dropped`, which names the oldest offset, if
-   * bytes are no longer kept.
+   * Yields the bytes of an output as they come, each once, and ends with the execution. Throws `output_dropped`, which names the oldest
+   * offset, if bytes are no longer kept.
    */
   async *output(stream: 'stdout' | 'stderr' = 'stdout', options: OutputOptions = {}): AsyncGenerator<Uint8Array, void> {
     const { signal } = options;

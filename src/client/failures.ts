@@ -50,6 +50,10 @@ export function isFailure<C extends FailureCode>(error: unknown, ...codes: reado
   return error instanceof SkepError && (codes.length === 0 || codes.includes(error.code as C));
 }
 
+export function lost(cause?: unknown): SkepError {
+  return new SkepError('connection_lost', 'The connection was lost before the end.', { context: {}, cause });
+}
+
 /** Whether the same request may succeed a little later. */
 export function isTemporary(error: unknown): error is SkepError {
   if (!isFailure(error)) return false;

@@ -10,6 +10,11 @@ export interface ReadOptions extends CallOptions {
   readonly to?: number | undefined;
 }
 
+export interface WriteOptions extends CallOptions {
+  /** The permission bits, octal: `0644`. */
+  readonly mode?: string | undefined;
+}
+
 /** The files of one sandbox. Paths are absolute. */
 export class Files {
   readonly #connection: Connection;
@@ -26,8 +31,8 @@ export class Files {
     return await this.#connection.stream('GET /api/v1/sandboxes/{id}/files', { ...this.#at({ path }, options), headers: { Range: range } });
   }
 
-  /** Puts the content in the place of what is there, whole or not at all. `mode` is octal. */
-  async write(path: string, content: string | Content, { mode, ...options }: CallOptions & { readonly mode?: string } = {}): Promise<FileEntry> {
+  /** Puts the content in the place of what is there, whole or not at all. */
+  async write(path: string, content: string | Content, { mode, ...options }: WriteOptions = {}): Promise<FileEntry> {
     const body = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     return await this.#connection.request('PUT /api/v1/sandboxes/{id}/files', { ...this.#at({ path, mode }, options), body });
   }

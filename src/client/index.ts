@@ -5,12 +5,14 @@ import type { Event } from './openapi.ts';
 import { Sandboxes } from './sandboxes.ts';
 
 export type { AttachOptions, Attachment, OutputPart } from './attachment.ts';
-export type { Answer, CallOptions, ClientOptions, Item, PageRoute, RequestArguments, RequestInput, Route } from './connection.ts';
+export type {
+  Answer, CallOptions, ClientOptions, ClientSocket, Item, PageRoute, RequestArguments, RequestInput, Route,
+} from './connection.ts';
 export type { Conversation, Conversations } from './conversations.ts';
 export type { EventOptions } from './event-stream.ts';
 export type { CommandLine, Execution, Executions, Finished, OutputOptions, RunOptions } from './executions.ts';
 export { type FailureCode, type FailureContexts, failureIn, isFailure, SkepError } from './failures.ts';
-export type { Files, ReadOptions } from './files.ts';
+export type { Files, ReadOptions, WriteOptions } from './files.ts';
 export type * as api from './openapi.ts';
 export type { FollowOptions } from './reconnection.ts';
 export type { Sandbox, Sandboxes, StartOptions } from './sandboxes.ts';

@@ -3,7 +3,7 @@ import type { Answer, CallOptions, Connection } from './connection.ts';
 import { type CommandLine, Executions, type Finished, type RunOptions } from './executions.ts';
 import { SkepError } from './failures.ts';
 import { Files } from './files.ts';
-import type { Operations, PortLink, Sandbox as SandboxState, SandboxStartRequest } from './openapi.ts';
+import type { Operations, PortLink, PortLinkRequest, Sandbox as SandboxState, SandboxStartRequest } from './openapi.ts';
 import { poll } from './waiting.ts';
 
 type SearchQuery = Operations['GET /api/v1/sandboxes/search']['query'];
@@ -90,8 +90,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Returns a signed link to a port, for a browser. */
-  async link(port: number, { expires_in_seconds, ...options }: CallOptions & { readonly expires_in_seconds?: number } = {}): Promise<PortLink> {
-    const input = { ...options, path: { id: this.id, port }, body: { expires_in_seconds } };
+  async link(port: number, { signal, silenceMs, ...body }: PortLinkRequest & CallOptions = {}): Promise<PortLink> {
+    const input = { path: { id: this.id, port }, body, signal, silenceMs };
     return await this.#connection.request('POST /api/v1/sandboxes/{id}/ports/{port}/links', input);
   }
 

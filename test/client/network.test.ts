@@ -22,6 +22,9 @@ const limited = (seconds: number) => {
   return { kind: 'answer', status: 429, headers: { 'Retry-After': String(seconds) }, body } as const;
 };
 
+/** The connection breaks, or ends as if that was all. */
+const cut = (bytes: number) => ({ kind: below(random, 2) === 0 ? 'cut' : 'end', bytes }) as const;
+
 async function behindRelay(options: Partial<ClientOptions> = {}): Promise<{ readonly skep: SkepClient; readonly relay: Relay }> {
   const relay = await startRelay(world.url);
   return { relay, skep: createClient({ url: relay.url, key: world.keys.ann, ...options }) };
@@ -117,7 +120,7 @@ describe('events', () => {
     const { skep, relay } = await behindRelay();
     const id = await readyConversation(world);
     const count = 300;
-    relay.mishap = (target) => (target.includes('stream') ? { kind: below(random, 2) === 0 ? 'cut' : 'end', bytes: 2000 + below(random, 20_000) } : null);
+    relay.mishap = (target) => (target.includes('stream') ? cut(2000 + below(random, 20_000)) : null);
     await world.store.events.append(Array.from({ length: count }, (_, index) => chunk(id, String(index))));
     const texts: string[] = [];
     for await (const event of skep.events({ conversation: id, kinds: ['message_chunk', 'conversation_deleted'] })) {
@@ -146,12 +149,10 @@ describe('events', () => {
 });
 
 describe('an output', () => {
-  const cuts = (target: string) => (/output|attach/.test(target) ? ({ kind: below(random, 2) === 0 ? 'cut' : 'end', bytes: 5000 + below(random, 150_000) } as const) : null);
-
   test('is read whole, each byte once, whatever happens to the connection', async () => {
     const { skep, relay } = await behindRelay();
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
-    relay.mishap = cuts;
+    relay.mishap = (target) => (/output|attach/.test(target) ? cut(5000 + below(random, 150_000)) : null);
     const execution = await sandbox.executions.start(['random']);
     expect(Buffer.concat(await all(execution.output())).equals(randomOutput)).toBe(true);
     expect(execution.state).toMatchObject({ status: 'exited', exit_code: 3 });

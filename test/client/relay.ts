@@ -35,22 +35,28 @@ export async function startRelay(url: string): Promise<Relay> {
       response.writeHead(mishap.status, { 'Content-Type': 'application/json', ...mishap.headers }).end(mishap.body);
       return;
     }
-    void forward(request, response).then(async (answer) => {
-      if (mishap?.kind === 'lose') return void request.socket.destroy();
-      const { 'content-length': length, ...headers } = answer.headers;
-      // Without its length, an answer that ends too early looks whole.
-      response.writeHead(answer.statusCode ?? 0, mishap?.kind === 'end' || length === undefined ? headers : { ...headers, 'content-length': length });
-      response.flushHeaders();
-      let left = mishap === null ? Infinity : mishap.bytes;
-      for await (const part of answer as AsyncIterable<Buffer>) {
-        response.write(part.subarray(0, left));
-        left -= part.length;
-        if (left < 0) break;
-      }
-      if (left < 0 && mishap?.kind === 'cut') response.socket?.destroySoon();
-      else response.end();
-    }).catch(() => response.destroy());
+    void answer(request, response, mishap).catch(() => response.destroy());
   });
+
+  async function answer(request: IncomingMessage, response: ServerResponse, mishap: Mishap | null): Promise<void> {
+    const answered = await forward(request, response);
+    if (mishap?.kind === 'lose') {
+      request.socket.destroy();
+      return;
+    }
+    const { 'content-length': length, ...headers } = answered.headers;
+    // Without its length, an answer that ends too early looks whole.
+    const isCounted = length !== undefined && mishap?.kind !== 'end';
+    response.writeHead(answered.statusCode ?? 0, isCounted ? { ...headers, 'content-length': length } : headers).flushHeaders();
+    let left = mishap !== null && 'bytes' in mishap ? mishap.bytes : Infinity;
+    for await (const part of answered as AsyncIterable<Buffer>) {
+      response.write(part.subarray(0, left));
+      left -= part.length;
+      if (left < 0) break;
+    }
+    if (left < 0 && mishap?.kind === 'cut') response.socket?.destroySoon();
+    else response.end();
+  }
 
   function note(request: IncomingMessage): Mishap | null {
     const target = `${request.method ?? ''} ${request.url ?? ''}`;

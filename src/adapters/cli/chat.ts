@@ -191,9 +191,8 @@ export class Chat {
   async #diff(): Promise<void> {
     const decoder = new TextDecoder();
     let rest = '';
-    const { signal } = this.#leaving;
-    const { body } = await readPatch(this.#client, this.#conversation.id, undefined, signal);
-    for await (const bytes of untilStopped(body ?? [], signal)) {
+    const { body } = await readPatch(this.#client, this.#conversation.id, undefined, this.#leaving.signal);
+    for await (const bytes of untilStopped(body ?? [], this.#leaving.signal)) {
       const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (lines.length > 0) this.#terminal.write(safeText(`${lines.join('\n')}\n`));
@@ -244,7 +243,8 @@ export class Chat {
   #leave(code: number): void {
     if (this.#leaving.signal.aborted) return;
     this.#code = code;
-    if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: ${commandName} chat --conversation ${this.#conversation.id}`);
+    const { id } = this.#conversation;
+    if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: ${commandName} chat --conversation ${id}`);
     this.#leaving.abort();
   }
 }

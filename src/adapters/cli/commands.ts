@@ -4,17 +4,13 @@ import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
-import {
-  clientOf, CommandError, conversationTable, followOptions, type JsonOption, notice, print, sandboxTable, stopSignal, subcommand, untilStopped,
-  urlHelp,
-} from './console.ts';
+import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, sandboxTable, subcommand, urlHelp } from './console.ts';
 import { addCopy } from './copy.ts';
 import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
 import { addRepositories } from './repositories.ts';
-import { safeLine } from './safe-text.ts';
 import { showLogs } from './show-logs.ts';
-import { followConversation, showTranscript } from './transcript.ts';
+import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
 
 interface Common extends JsonOption {
   /** The server to talk to. Default: the one of this machine's settings. */
@@ -133,11 +129,14 @@ function addSandboxes(parent: Command): void {
   addStartOptions(subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named'))
     .action(async (spec: string | undefined, options: Common & StartOptions) =>
       showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes', { body: startBody(spec, options) })));
-  subcommand(parent, 'follow', 'show status changes as they happen').action(followSandboxes);
+  subcommand(parent, 'follow', 'show status changes as they happen')
+    .action(async (options: Common) => await followSandboxes(clientOf(options), options));
   subcommand(parent, 'pause <id>', 'pause one')
     .addOption(new Option('--kind <kind>', 'freeze keeps its processes, stop frees their memory').choices(['freeze', 'stop']))
-    .action(async (id: string, { kind, ...options }: Common & { readonly kind?: 'freeze' | 'stop' }) =>
-      showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/pause', { path: { id }, body: { pause_kind: kind } })));
+    .action(async (id: string, { kind, ...options }: Common & { readonly kind?: 'freeze' | 'stop' }) => {
+      const body = { pause_kind: kind };
+      showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/pause', { path: { id }, body }));
+    });
   subcommand(parent, 'resume <id>', 'resume one')
     .action(async (id: string, options: Common) =>
       showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/resume', { path: { id } })));
@@ -159,9 +158,14 @@ interface ListOptions extends Common {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly next_page_id: string | null;
+}
+
 /** How resources of a collection are read and shown. */
 interface Reads<T> {
-  readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<{ readonly items: readonly T[]; readonly next_page_id: string | null }>;
+  readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<Page<T>>;
   readonly get: (client: SkepClient, id: string) => Promise<T>;
   readonly table: (items: readonly T[]) => string;
 }
@@ -229,18 +233,6 @@ async function demandAgent(client: SkepClient, id: string | undefined): Promise<
 async function update(options: Common, id: string, body: api.AppConversationUpdateRequest): Promise<void> {
   const found = await clientOf(options).request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body });
   print(options, found, conversationTable([found]));
-}
-
-async function followSandboxes(options: Common): Promise<void> {
-  const signal = stopSignal();
-  const events = clientOf(options).events({ kinds: ['sandbox_moved'], ...followOptions(signal) });
-  for await (const event of untilStopped(events, signal)) {
-    if (event.kind !== 'sandbox_moved') continue;
-    const { at, sandbox_id, reason, data } = event;
-    const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
-    const line = `${at} ${sandbox_id ?? '-'} ${data.from ?? 'new'} -> ${data.to ?? 'gone'}${tier} ${reason ?? ''}`;
-    process.stdout.write(`${options.json === true ? JSON.stringify(event) : safeLine(line)}\n`);
-  }
 }
 
 function showSandbox(options: Common, found: api.Sandbox): void {

@@ -41,7 +41,8 @@ export async function executeInSandbox(
   if (isRaw) stdin.setRawMode(true);
   let stop = ignore;
   try {
-    const execution = await executions.start(command, { env, stdin: interactive, tty: tty ? sizeOf(stdout) : null, working_dir: workingDir });
+    const terminal = tty ? sizeOf(stdout) : null;
+    const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workingDir });
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
     const attachment = execution.attach({ takeover: true, onRefused: refused });
     stop = handOn(attachment, options, streams);

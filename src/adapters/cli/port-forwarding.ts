@@ -6,7 +6,9 @@ import type { api, SkepClient } from '../../client/index.ts';
 import { CommandError, notice, stopSignal } from './console.ts';
 
 /** Returns a link to the port, or to the first one of the sandbox's spec. */
-export async function linkTo(client: SkepClient, id: string, port: number | undefined, expiresInSeconds: number | undefined): Promise<api.PortLink> {
+export async function linkTo(
+  client: SkepClient, id: string, port: number | undefined, expiresInSeconds: number | undefined,
+): Promise<api.PortLink> {
   const path = { id, port: port ?? (await firstPort(client, id)) };
   return await client.request('POST /api/v1/sandboxes/{id}/ports/{port}/links', { path, body: { expires_in_seconds: expiresInSeconds } });
 }

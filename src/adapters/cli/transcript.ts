@@ -125,6 +125,19 @@ export async function followConversation(client: SkepClient, id: string, { json 
   for await (const event of untilStopped(events, signal)) transcript.show(event);
 }
 
+/** Prints how sandboxes move, from now on until the process ends. */
+export async function followSandboxes(client: SkepClient, { json = false }: JsonOption): Promise<void> {
+  const signal = stopSignal();
+  const events = client.events({ kinds: ['sandbox_moved'], ...followOptions(signal) });
+  for await (const event of untilStopped(events, signal)) {
+    if (event.kind !== 'sandbox_moved') continue;
+    const { at, sandbox_id, reason, data } = event;
+    const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
+    const line = `${at} ${sandbox_id ?? '-'} ${data.from ?? 'new'} -> ${data.to ?? 'gone'}${tier} ${reason ?? ''}`;
+    process.stdout.write(`${json ? JSON.stringify(event) : safeLine(line)}\n`);
+  }
+}
+
 /** Prints what was said and done in a conversation. */
 export async function showTranscript(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const signal = stopSignal();

@@ -13,8 +13,8 @@ export interface Transfer {
 }
 
 /**
- * Makes a request with a body or an answer that may be large and take any time: Node's `fetch` gives up when the server does not take more, or
- * sends nothing, for five minutes. Returns the answer as it comes. Throws a {@link SkepError}, and what the body fails with.
+ * Makes a request with a body or an answer that may be large and take any time: Node's `fetch` gives up when the server does not take
+ * more, or sends nothing, for five minutes. Returns the answer as it comes. Throws a {@link SkepError}, and what the body fails with.
  */
 export async function transfer({ url, headers }: SkepClient, { method, path, body, length }: Transfer): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
