@@ -11,8 +11,8 @@ interface ClientFailures {
   unexpected_answer: object;
   /** The stream does not go on where it broke off. */
   gap: { readonly expected: number; readonly found: number };
-  /** The sandbox or the conversation has not come to the status that was waited for, and never will. */
-  never_reached: { readonly wanted: string; readonly status: string };
+  /** The sandbox has not come to the status that was waited for, and never will. It is still there. */
+  never_reached: { readonly sandbox_id: string; readonly wanted: string; readonly status: string };
   turn_failed: { readonly stop_reason: string };
 }
 

@@ -73,7 +73,7 @@ export class Sandbox implements AsyncDisposable {
     return await poll(() => this.refresh({ signal }), ({ id, status, status_detail }) => {
       if (status === 'STARTING' || status === 'RESUMING' || status === 'RUNNING') return status === 'RUNNING';
       const message = `The sandbox ${id} is ${status}, and not RUNNING${status_detail === null ? '' : `: ${status_detail}`}`;
-      throw new SkepError('never_reached', message, { context: { wanted: 'RUNNING', status } });
+      throw new SkepError('never_reached', message, { context: { sandbox_id: id, wanted: 'RUNNING', status } });
     }, signal);
   }
 

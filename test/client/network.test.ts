@@ -69,8 +69,7 @@ describe('a request that fails for now', () => {
     relay.mishap = first(/PUT/, busy(503), busy(503));
     expect(await failureOf(sandbox.files.write('/workspace/a', new Blob(['bytes']).stream()))).toMatchObject({ status: 503 });
     relay.mishap = first(/PUT/, busy(503));
-    const failure = await failureOf(sandbox.files.write('/workspace/a', 'bytes'));
-    expect(failure === null || isFailure(failure, 'runtime_unavailable', 'sandbox_not_running', 'internal')).toBe(true);
+    expect(await sandbox.files.write('/workspace/a', 'bytes')).toMatchObject({ size: 5 });
     await sandbox.delete();
   });
 
